@@ -1,0 +1,58 @@
+"""Output that is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nodecopy.errors import InputError
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary name beside ``path``; it becomes ``path`` only when the block ends well.
+
+    The temporary name keeps the suffix, since writers choose a format by it.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)  # mkstemp makes private files; an output is not one
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder beside ``path``; it becomes ``path`` only when the block ends well.
+
+    A folder that is there and not empty is an error, unless ``overwrite``.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} must be a folder; there is a file of that name.")
+    if target.is_dir() and any(target.iterdir()) and not overwrite:
+        raise InputError(f"{target} must be empty or new; it holds files already (--overwrite replaces it).")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield temporary
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o777 & ~mask)
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

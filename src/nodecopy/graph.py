@@ -1,0 +1,347 @@
+"""One observed graph: an adjacency with features, labels and the node ids its owner uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.rows import FloatArray, IntArray, Rows, frozen
+
+UNLABELLED = -1
+
+
+class Graph:
+    """A graph that is checked once and never changes.
+
+    Parameters
+    ----------
+    adjacency
+        Square matrix, dense or SciPy sparse; entry (i, j) is the weight of the edge from i to j.
+        Weights are finite and not negative; a zero is no edge. A graph whose weights are all one is
+        binary and stores none.
+    features
+        One row per node, dense or sparse, finite.
+    labels
+        One label per node: integers (-1 where unknown) or strings (empty where unknown).
+    node_ids
+        One unique integer or string per node; 0, 1, 2, ... by default.
+    directed
+        Whether (i, j) and (j, i) are different edges.
+
+    Notes
+    -----
+    - *Self-loops*: an undirected graph is simple, so they are dropped; a directed graph keeps them.
+    - *Asymmetric undirected input*: each pair takes the larger of its two weights.
+    - *Duplicates*: those of a sparse matrix add up, as in SciPy; an edge list takes the largest
+      (see :meth:`from_edges`).
+
+    Examples
+    --------
+    >>> from nodecopy import Graph
+    >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], node_ids=["a", "b", "c"])
+    >>> path
+    Graph(3 nodes, 2 undirected edges, binary)
+    >>> path.adjacency.toarray().astype(int).tolist()
+    [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    """
+
+    rows: Rows
+    features: FloatArray | sparse.csr_array | None
+    labels: NDArray[np.int64] | None
+    label_names: tuple[str, ...] | None
+    directed: bool
+
+    def __init__(
+        self,
+        adjacency: Any,
+        features: Any = None,
+        labels: ArrayLike | None = None,
+        node_ids: ArrayLike | None = None,
+        directed: bool = False,
+    ) -> None:
+        rows = Rows.from_matrix(adjacency, "adjacency")
+        if rows.n_rows != rows.n_columns:
+            raise InputError(
+                f"adjacency must be square, one row and one column per node; "
+                f"got shape {(rows.n_rows, rows.n_columns)}."
+            )
+        if not directed:
+            rows = _undirected(rows)
+        label_codes, label_names = _labels(labels, rows.n_rows)
+        self.__dict__.update(
+            rows=rows,
+            features=_features(features, rows.n_rows),
+            labels=label_codes,
+            label_names=label_names,
+            _node_ids=None if node_ids is None else identifiers(node_ids, "node_ids", rows.n_rows),
+            directed=bool(directed),
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Graph is frozen; use graph.replace({name}=...) to get another one.")
+
+    @classmethod
+    def from_edges(
+        cls,
+        source: ArrayLike,
+        target: ArrayLike,
+        weight: ArrayLike | None = None,
+        *,
+        node_ids: ArrayLike | None = None,
+        features: Any = None,
+        labels: ArrayLike | None = None,
+        directed: bool = False,
+    ) -> Graph:
+        """Build a graph from edge arrays that hold node ids (integers or strings).
+
+        Without ``node_ids`` the nodes are the distinct ids in ascending order. With them, nodes come in
+        the given order, some perhaps isolated, and an id outside is an error. An edge that is listed
+        twice, or in both directions of an undirected graph, takes the largest of its weights.
+
+        >>> Graph.from_edges(["ann", "bob", "ann"], ["bob", "cleo", "bob"])
+        Graph(3 nodes, 2 undirected edges, binary)
+        """
+        source, target = identifiers(source, "source"), identifiers(target, "target")
+        checks.vector(target, "target", length=len(source), per="edge")
+        if source.size and target.size and (source.dtype.kind == "U") != (target.dtype.kind == "U"):
+            raise InputError("source and target must both hold integers or both hold strings.")
+        if node_ids is None:
+            ids = np.unique(np.concatenate([source, target]))
+        else:
+            ids = identifiers(node_ids, "node_ids")
+            checks.unique(ids, "node_ids")
+        first, second = positions(source, ids, "source"), positions(target, ids, "target")
+        values = np.ones(len(first)) if weight is None else edge_weights(weight, len(first))
+        matrix = largest_of_duplicates(first, second, values, (len(ids), len(ids)))
+        return cls(matrix, features, labels, ids, directed)
+
+    @property
+    def n_nodes(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges; an undirected edge counts once."""
+        return self.rows.n_entries if self.directed else self.rows.n_entries // 2
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.rows.weights is not None
+
+    @property
+    def adjacency(self) -> sparse.csr_array:
+        """Canonical CSR matrix; its arrays are read-only."""
+        return self.rows.csr
+
+    @property
+    def degrees(self) -> IntArray:
+        """Number of neighbours (out-neighbours of a directed graph) of each node."""
+        return self.rows.degrees
+
+    @property
+    def node_ids(self) -> NDArray[Any]:
+        """The node ids as they came in."""
+        ids: NDArray[Any] | None = self.__dict__["_node_ids"]
+        return np.arange(self.n_nodes) if ids is None else ids
+
+    def edges(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray | None]:
+        """Ids of source and target, and weights; each undirected edge once."""
+        first, second, weights = self.rows.row_numbers, self.rows.indices, self.rows.weights
+        if not self.directed:
+            once = first < second
+            first, second = first[once], second[once]
+            weights = None if weights is None else weights[once]
+        return self.node_ids[first], self.node_ids[second], weights
+
+    def with_rows(self, rows: Rows) -> Graph:
+        """The same nodes with other rows, which are trusted to be canonical."""
+        graph = object.__new__(Graph)
+        graph.__dict__.update(self.__dict__, rows=rows)
+        return graph
+
+    def replace(self, **changes: Any) -> Graph:
+        """Another graph with some of ``adjacency, features, labels, node_ids, directed`` changed."""
+        unknown = set(changes) - {"adjacency", "features", "labels", "node_ids", "directed"}
+        if unknown:
+            raise InputError(f"replace knows no {', '.join(sorted(unknown))}.")
+        now = {
+            "adjacency": self.adjacency,
+            "features": self.features,
+            "labels": self.named_labels(),
+            "node_ids": self.__dict__["_node_ids"],
+            "directed": self.directed,
+        }
+        return Graph(**(now | changes))
+
+    def named_labels(self) -> NDArray[Any] | None:
+        """Labels as they came in: names where there are names, codes otherwise."""
+        if self.labels is None or self.label_names is None:
+            return self.labels
+        return np.array([*self.label_names, ""])[self.labels]
+
+    def subgraph(self, nodes: ArrayLike) -> Graph:
+        """The graph induced on some node numbers, in the order given."""
+        chosen = checks.indices(nodes, "nodes", size=self.n_nodes)
+        checks.unique(chosen, "nodes")
+        names = self.label_names
+        graph = Graph(
+            self.adjacency[chosen][:, chosen],
+            None if self.features is None else self.features[chosen],
+            None if self.labels is None else self.labels[chosen],
+            self.node_ids[chosen],
+            self.directed,
+        )
+        graph.__dict__["label_names"] = names
+        return graph
+
+    def largest_component(self) -> Graph:
+        """The graph induced on the largest (weakly) connected component; the first of equals."""
+        if self.n_nodes == 0:
+            return self
+        _, component = sparse.csgraph.connected_components(self.adjacency, directed=self.directed)
+        return self.subgraph(np.flatnonzero(component == np.bincount(component).argmax()))
+
+    def undirected(self) -> Graph:
+        """The same graph without directions."""
+        return self if not self.directed else self.replace(directed=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return (
+            self.directed == other.directed
+            and self.rows == other.rows
+            and np.array_equal(self.node_ids, other.node_ids)
+            and _same(self.named_labels(), other.named_labels())
+            and _same(self.features, other.features)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        parts = [f"{self.n_nodes} nodes", f"{self.n_edges} {kind} edges"]
+        parts.append("weighted" if self.is_weighted else "binary")
+        if self.features is not None:
+            parts.append(f"{self.features.shape[1]} features")
+        if self.labels is not None:
+            parts.append(f"{len(np.unique(self.labels[self.labels != UNLABELLED]))} classes")
+        return f"Graph({', '.join(parts)})"
+
+
+def identifiers(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
+    """External ids: integers or strings, as a read-only array; unique where a length is given."""
+    array = checks.vector(values, name, length=length)
+    if array.dtype.kind == "O":
+        if not all(isinstance(value, (str, int, np.integer)) for value in array):
+            raise InputError(f"{name} must hold integers or strings without gaps.")
+        array = np.array([str(value) for value in array]) if array.size else array.astype(np.int64)
+    if array.size == 0 and array.dtype.kind not in "iuU":
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iuU":
+        raise InputError(f"{name} must hold integers or strings; got {array.dtype}.")
+    if length is not None:
+        checks.unique(array, name)
+    return frozen(array.copy())
+
+
+def positions(values: NDArray[Any], ids: NDArray[Any], name: str) -> NDArray[np.int64]:
+    """Where each id stands in ``ids``; an id that is not there is an error."""
+    if not values.size:
+        return np.zeros(0, np.int64)
+    order = np.argsort(ids, kind="stable")
+    found = np.searchsorted(ids[order], values) if ids.size else np.zeros(len(values), np.int64)
+    missing = found >= len(ids)
+    found[missing] = 0
+    if ids.size:
+        missing |= ids[order[found]] != values
+    if missing.any():
+        raise InputError(f"{name} must hold known ids; got {values[missing][0]!r}, which is not among them.")
+    return order[found].astype(np.int64)
+
+
+def edge_weights(values: ArrayLike, length: int) -> NDArray[np.float64]:
+    """Finite, non-negative weights, one per edge."""
+    weights = checks.vector(values, "weight", length=length, per="edge")
+    if weights.dtype.kind not in "biuf":
+        raise InputError(f"weight must hold numbers; got {weights.dtype}.")
+    weights = weights.astype(np.float64)
+    checks.finite(weights, "weight")
+    if weights.size and weights.min() < 0:
+        raise InputError(f"weight must not be negative; got {weights.min():g}.")
+    return weights
+
+
+def largest_of_duplicates(
+    first: IntArray, second: IntArray, values: FloatArray, shape: tuple[int, int]
+) -> sparse.csr_array:
+    """A sparse matrix whose repeated entries take their largest value."""
+    order = np.lexsort((values, second, first))
+    first, second, values = first[order], second[order], values[order]
+    last = np.ones(len(first), bool)
+    last[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return sparse.csr_array((values[last], (first[last], second[last])), shape=shape)
+
+
+def _undirected(rows: Rows) -> Rows:
+    """Drop self-loops and take the larger weight of the two directions."""
+    matrix = rows.csr
+    loops = rows.row_numbers == rows.indices
+    if loops.any():
+        matrix = matrix.copy()
+        matrix.data = np.where(loops, 0, matrix.data)
+        matrix.eliminate_zeros()
+    elif (matrix != matrix.T).nnz == 0:
+        return rows
+    return Rows.from_matrix(matrix.maximum(matrix.T), "adjacency")
+
+
+def _features(values: Any, n_nodes: int) -> FloatArray | sparse.csr_array | None:
+    if values is None:
+        return None
+    matrix: Any = sparse.csr_array(values) if sparse.issparse(values) else np.asarray(values)
+    if matrix.ndim != 2 or matrix.shape[0] != n_nodes:
+        raise InputError(f"features must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}.")
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(f"features must hold numbers; got {matrix.dtype}.")
+    matrix = matrix.astype(matrix.dtype if matrix.dtype.kind == "f" else np.float32)
+    checks.finite(matrix.data if sparse.issparse(matrix) else matrix, "features")
+    if sparse.issparse(matrix):
+        matrix.sum_duplicates()
+        return matrix
+    return frozen(matrix)
+
+
+def _labels(values: ArrayLike | None, n_nodes: int) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
+    """Integer codes, -1 where unknown, and the names behind them where strings came."""
+    if values is None:
+        return None, None
+    array = checks.vector(values, "labels", length=n_nodes)
+    if array.dtype.kind == "f":
+        whole = np.where(np.isnan(array), UNLABELLED, array)
+        if not np.array_equal(whole, np.floor(whole)) or np.isinf(whole).any():
+            raise InputError("labels must be whole numbers or strings; got fractions or infinities.")
+        array = whole.astype(np.int64)
+    if array.dtype.kind in "biu":
+        if array.size and array.min() < UNLABELLED:
+            raise InputError(f"labels must be -1 (unknown) or larger; got {array.min()}.")
+        return frozen(array.astype(np.int64)), None
+    if array.dtype.kind not in "OU":
+        raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
+    text = np.array(["" if value is None or value != value else str(value) for value in array], dtype=str)
+    names = sorted(set(text.tolist()) - {""})
+    code_of = {"": UNLABELLED} | {name: code for code, name in enumerate(names)}
+    return frozen(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
+
+
+def _same(first: Any, second: Any) -> bool:
+    if first is None or second is None:
+        return first is second
+    if sparse.issparse(first) and sparse.issparse(second):
+        return first.shape == second.shape and (first != second).nnz == 0
+    return not (sparse.issparse(first) or sparse.issparse(second)) and np.array_equal(first, second)

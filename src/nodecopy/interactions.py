@@ -1,0 +1,155 @@
+"""Who took what: a users x items table with the ids its owner uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.graph import edge_weights, identifiers, positions
+from nodecopy.rows import Rows
+
+
+class Interactions:
+    """Interactions of users (rows) with items (columns), checked once, never changed.
+
+    Parameters
+    ----------
+    matrix
+        Users x items, dense or SciPy sparse, finite and not negative; a zero is no interaction. All
+        ones where only the fact of an interaction counts.
+    user_ids, item_ids
+        Unique integers or strings; 0, 1, 2, ... by default.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions
+    >>> log = Interactions.from_table(["ann", "ann", "bob"], ["tea", "jam", "tea"])
+    >>> log
+    Interactions(2 users, 2 items, 3 interactions, binary)
+    >>> log.item_ids.tolist()
+    ['jam', 'tea']
+    """
+
+    rows: Rows
+    user_ids: NDArray[Any]
+    item_ids: NDArray[Any]
+
+    def __init__(
+        self, matrix: Any, user_ids: ArrayLike | None = None, item_ids: ArrayLike | None = None
+    ) -> None:
+        rows = Rows.from_matrix(matrix, "matrix")
+        users = np.arange(rows.n_rows) if user_ids is None else user_ids
+        items = np.arange(rows.n_columns) if item_ids is None else item_ids
+        self.__dict__.update(
+            rows=rows,
+            user_ids=identifiers(users, "user_ids", rows.n_rows),
+            item_ids=identifiers(items, "item_ids", rows.n_columns),
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("Interactions are frozen; build others from their matrix and ids.")
+
+    @classmethod
+    def from_table(
+        cls,
+        users: ArrayLike,
+        items: ArrayLike,
+        ratings: ArrayLike | None = None,
+        times: ArrayLike | None = None,
+        *,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+    ) -> Interactions:
+        """Build interactions from columns of a log.
+
+        Where a user met an item more than once the latest row counts (the last one if there are no
+        ``times``). Without ``user_ids`` and ``item_ids`` the distinct ids come in ascending order.
+        """
+        users, items = identifiers(users, "users"), identifiers(items, "items")
+        checks.vector(items, "items", length=len(users), per="row")
+        values = np.ones(len(users)) if ratings is None else edge_weights(ratings, len(users))
+        row_ids = np.unique(users) if user_ids is None else identifiers(user_ids, "user_ids")
+        column_ids = np.unique(items) if item_ids is None else identifiers(item_ids, "item_ids")
+        first, second = positions(users, row_ids, "users"), positions(items, column_ids, "items")
+        when: NDArray[Any] = np.zeros(len(users))
+        if times is not None:
+            when = checks.vector(times, "times", length=len(users), per="row")
+            if when.dtype.kind not in "iufM":
+                raise InputError(f"times must be numbers or dates; got {when.dtype}.")
+            checks.finite(when, "times")
+        order = np.lexsort((when, second, first))
+        first, second, values = first[order], second[order], values[order]
+        latest = np.ones(len(order), bool)
+        latest[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+        entries = (values[latest], (first[latest], second[latest]))
+        return cls(
+            sparse.csr_array(entries, shape=(len(row_ids), len(column_ids))), row_ids, column_ids
+        )
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """Canonical users x items CSR matrix; its arrays are read-only."""
+        return self.rows.csr
+
+    @property
+    def n_users(self) -> int:
+        return self.rows.n_rows
+
+    @property
+    def n_items(self) -> int:
+        return self.rows.n_columns
+
+    @property
+    def n_interactions(self) -> int:
+        return self.rows.n_entries
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.rows.weights is not None
+
+    def with_rows(self, rows: Rows) -> Interactions:
+        """The same users and items with other rows, which are trusted to be canonical."""
+        other = object.__new__(Interactions)
+        other.__dict__.update(self.__dict__, rows=rows)
+        return other
+
+    def table(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """Columns of user ids, item ids and weights (``None`` where binary)."""
+        return self.user_ids[self.rows.row_numbers], self.item_ids[self.rows.indices], self.rows.weights
+
+    def binary(self) -> Interactions:
+        """The same interactions without weights."""
+        rows = self.rows
+        return self.with_rows(Rows(rows.indptr, rows.indices, None, rows.n_columns))
+
+    def at_least(self, *, rating: float = 0.0, per_user: int = 1, per_item: int = 1) -> Interactions:
+        """Keep interactions rated ``rating`` or more, then users with ``per_user`` of those, then items
+        with ``per_item`` of what is left: one pass in this order, as in the paper's data."""
+        matrix = self.matrix.copy()
+        matrix.data = np.where(matrix.data >= rating, matrix.data, 0)
+        matrix.eliminate_zeros()
+        users = np.flatnonzero(np.diff(matrix.indptr) >= per_user)
+        matrix = matrix[users]
+        items = np.flatnonzero(np.bincount(matrix.indices, minlength=self.n_items) >= per_item)
+        return Interactions(matrix[:, items], self.user_ids[users], self.item_ids[items])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Interactions):
+            return NotImplemented
+        return (
+            self.rows == other.rows
+            and np.array_equal(self.user_ids, other.user_ids)
+            and np.array_equal(self.item_ids, other.item_ids)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        kind = "weighted" if self.is_weighted else "binary"
+        counts = f"{self.n_users} users, {self.n_items} items, {self.n_interactions} interactions"
+        return f"Interactions({counts}, {kind})"

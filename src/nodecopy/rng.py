@@ -1,0 +1,94 @@
+"""Randomness: one ``rng`` keyword, one converter, and draws that are pure functions of a counter.
+
+Every public function that draws takes ``rng``: an integer, a :class:`numpy.random.SeedSequence` or a
+:class:`numpy.random.Generator`. An integer or a seed sequence always gives the same result; a
+generator is advanced, so two calls with the same generator differ.
+
+Graph samples use Threefry-2x32-20 (Salmon et al., 2011), the counter-based generator known from JAX.
+It needs only 32-bit additions, rotations and exclusive ors, so the same draw can be made by NumPy, by
+compiled code and by a database. The key belongs to (seed, sample number); the counter is (i, i) for
+node i's own draw and (i, j), i < j, for the coin of a pair.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+from numpy.typing import NDArray
+
+from nodecopy.errors import InputError
+
+Rng: TypeAlias = int | np.integer[Any] | SeedSequence | Generator | None
+Key: TypeAlias = tuple[int, int]
+
+ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+PARITY = 0x1BD11BDA
+N_ROUNDS = 20
+
+
+def seed_sequence(rng: Rng) -> SeedSequence:
+    """Turn any accepted ``rng`` into a seed sequence; ``None`` takes fresh entropy."""
+    if rng is None:
+        return SeedSequence()
+    if isinstance(rng, SeedSequence):
+        return rng
+    if isinstance(rng, Generator):
+        return SeedSequence([int(word) for word in rng.integers(2**32, size=4)])
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
+        return SeedSequence(int(rng))
+    raise InputError(
+        f"rng must be a non-negative integer, a numpy SeedSequence, a numpy Generator or None; got {rng!r}."
+    )
+
+
+def child(seed: SeedSequence, number: int) -> SeedSequence:
+    """The ``number``-th child of ``seed``, whatever was spawned from it before."""
+    return SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
+
+
+def generator(rng: Rng) -> Generator:
+    """A NumPy generator: the one given, or a new one from the seed."""
+    return rng if isinstance(rng, Generator) else np.random.default_rng(seed_sequence(rng))
+
+
+def sample_key(seed: SeedSequence, sample: int) -> Key:
+    """The two 32-bit words that key every draw of one sample."""
+    first, second = child(seed, sample).generate_state(2, np.uint32)
+    return int(first), int(second)
+
+
+def threefry(key: Key, first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Threefry-2x32-20 of the counters (first, second): two words of 32 random bits for each."""
+    schedule = (*key, key[0] ^ key[1] ^ PARITY)
+    x = first.astype(np.uint32) + np.uint32(schedule[0])
+    y = second.astype(np.uint32) + np.uint32(schedule[1])
+    for round_number in range(N_ROUNDS):
+        rotation = ROTATIONS[round_number % 8]
+        x += y
+        y = (y << np.uint32(rotation)) | (y >> np.uint32(32 - rotation))
+        y ^= x
+        if round_number % 4 == 3:
+            injection = round_number // 4 + 1
+            x += np.uint32(schedule[injection % 3])
+            y += np.uint32((schedule[(injection + 1) % 3] + injection) % 2**32)
+    return x, y
+
+
+def unit_interval(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.float64]:
+    """Doubles in [0, 1) from the 53 leading bits of two 32-bit words."""
+    bits = (high >> np.uint32(5)).astype(np.float64) * 2.0**26 + (low >> np.uint32(6)).astype(np.float64)
+    return bits * 2.0**-53
+
+
+def node_uniforms(key: Key, n_nodes: int) -> NDArray[np.float64]:
+    """One uniform number for each node: a pure function of the key and the node's number."""
+    nodes = np.arange(n_nodes)
+    return unit_interval(*threefry(key, nodes, nodes))
+
+
+def pair_coins(key: Key, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+    """A fair coin for each unordered pair: a pure function of the key and the two node numbers."""
+    word, _ = threefry(key, np.minimum(first, second), np.maximum(first, second))
+    return (word >> np.uint32(31)).astype(np.bool_)

@@ -1,0 +1,126 @@
+"""Rows of neighbours: what a graph and an interaction table have in common.
+
+SciPy's CSR keeps a value for every stored entry. A binary graph needs none, and node copying moves
+entries and little else, so the values are made only when somebody asks for the SciPy matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+
+
+def index_dtype(*sizes: int) -> type[np.integer[Any]]:
+    """The smallest of int32 and int64 that can count to every size."""
+    return np.int32 if max(sizes, default=0) < 2**31 else np.int64
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Sorted rows of column numbers with optional positive weights, in CSR layout.
+
+    Parameters
+    ----------
+    indptr, indices
+        Row ``i`` holds the columns ``indices[indptr[i]:indptr[i + 1]]``, ascending, each once.
+    weights
+        One weight per stored entry, or ``None`` where every weight is one.
+    n_columns
+        Number of columns.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    weights: FloatArray | None
+    n_columns: int
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "indices", "weights"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, frozen(array))
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, name: str) -> Rows:
+        """Check a dense or SciPy sparse matrix and bring it into this form; the input stays as it was.
+
+        Duplicate entries of a sparse matrix add up, as everywhere in SciPy; zeros are not stored.
+        """
+        if not sparse.issparse(matrix):
+            matrix = np.asarray(matrix)
+        if matrix.ndim != 2:
+            raise InputError(f"{name} must be a matrix with two dimensions; got shape {matrix.shape}.")
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"{name} must hold numbers; got {matrix.dtype}.")
+        csr = sparse.csr_array(matrix, copy=True)
+        csr.sum_duplicates()
+        checks.finite(csr.data, name)
+        if csr.nnz and csr.data.min() < 0:
+            raise InputError(f"{name} must not hold negative weights; got {csr.data.min()}.")
+        csr.eliminate_zeros()
+        dtype = index_dtype(csr.nnz, *csr.shape)
+        weights = None
+        if not (csr.data == 1).all():
+            weights = csr.data.astype(csr.dtype if csr.dtype == np.float32 else np.float64, copy=False)
+        return cls(csr.indptr.astype(dtype), csr.indices.astype(dtype), weights, csr.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def n_entries(self) -> int:
+        return len(self.indices)
+
+    @property
+    def degrees(self) -> IntArray:
+        """Number of stored entries in each row."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def csr(self) -> sparse.csr_array:
+        """The same as a canonical SciPy matrix (ones where there are no weights)."""
+        data = np.ones(self.n_entries, np.float32) if self.weights is None else self.weights
+        matrix = sparse.csr_array(
+            (data, self.indices, self.indptr), shape=(self.n_rows, self.n_columns), copy=False
+        )
+        matrix.has_canonical_format = True
+        return matrix
+
+    @property
+    def row_numbers(self) -> IntArray:
+        """The row of every stored entry."""
+        return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "csr"}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rows):
+            return NotImplemented
+        if (self.weights is None) != (other.weights is None) or self.n_columns != other.n_columns:
+            return False
+        return bool(
+            np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.indices, other.indices)
+            and (self.weights is None or np.array_equal(self.weights, other.weights))  # type: ignore[arg-type]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
