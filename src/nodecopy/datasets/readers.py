@@ -1,0 +1,159 @@
+"""Readers of the datasets' file formats: verified bytes in, a graph or interactions out."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections import defaultdict
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.interactions import Interactions
+
+
+class _PickledMatrix:
+    """Stands for SciPy's old ``csr_matrix`` class; pickle fills in its attributes and nothing runs."""
+
+    data: NDArray[Any]
+    indices: NDArray[Any]
+    indptr: NDArray[Any]
+    _shape: tuple[int, int]
+
+    def csr(self) -> sparse.csr_array:
+        return sparse.csr_array((self.data, self.indices, self.indptr), shape=self._shape)
+
+
+def _dtype(code: str, align: Any, copy: Any) -> np.dtype[Any]:
+    """Python 2 wrote the two flags as integers, which NumPy now warns about."""
+    return np.dtype(code, align=bool(align), copy=bool(copy))
+
+
+class _PlanetoidUnpickler(pickle.Unpickler):
+    """A pickle may name any function there is; these files need six names, and no other is looked up."""
+
+    ADMITTED = {  # noqa: RUF012 - never changed
+        ("__builtin__", "list"): list,
+        ("collections", "defaultdict"): defaultdict,
+        ("numpy", "dtype"): _dtype,
+        ("numpy", "ndarray"): np.ndarray,
+        ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+        ("scipy.sparse.csr", "csr_matrix"): _PickledMatrix,
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self.ADMITTED:
+            admitted = ", ".join(".".join(names) for names in self.ADMITTED)
+            raise InputError(f"A Planetoid file may only use {admitted}; got {module}.{name}.")
+        return self.ADMITTED[module, name]
+
+
+def unpickle(content: bytes) -> Any:
+    """What a Planetoid file holds: an array, a sparse matrix or a dictionary of lists."""
+    try:
+        value = _PlanetoidUnpickler(io.BytesIO(content), encoding="latin1").load()
+        return value.csr() if isinstance(value, _PickledMatrix) else value
+    except InputError:
+        raise
+    except Exception as error:  # broken pickles raise nearly anything
+        raise InputError(
+            f"A Planetoid file must be a whole pickle; got {type(error).__name__}: {error}."
+        ) from error
+
+
+def planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test_index: bytes) -> Graph:
+    """Cora, Citeseer or Pubmed in Planetoid's node order.
+
+    Row k of ``tx`` and ``ty`` belongs to the k-th node listed in ``test.index``. Fifteen nodes of
+    Citeseer have edges but stand in no file except ``graph``: they get zero features and an unknown
+    label (-1), where other libraries let the argmax of an empty row make them class 0.
+    """
+    neighbours = unpickle(graph)
+    first, last = unpickle(allx), unpickle(tx)
+    n_nodes = len(neighbours)
+    nodes = np.concatenate([np.arange(first.shape[0]), np.array(test_index.split(), np.int64)])
+
+    stacked = sparse.vstack([first, last], format="coo")
+    entries = (stacked.data, (nodes[stacked.row], stacked.col))
+    features = sparse.csr_array(entries, shape=(n_nodes, stacked.shape[1]), dtype=np.float32)
+
+    one_hot = np.concatenate([unpickle(ally), unpickle(ty)])
+    labels = np.full(n_nodes, UNLABELLED)
+    labels[nodes] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNLABELLED)
+
+    source = np.repeat(list(neighbours), [len(others) for others in neighbours.values()])
+    target = np.fromiter(chain.from_iterable(neighbours.values()), np.int64)
+    return Graph.from_edges(source, target, node_ids=np.arange(n_nodes), features=features, labels=labels)
+
+
+def cora_text(content: bytes, cites: bytes) -> Graph:
+    """Cora as first published: papers in the order of ``cora.content``, their real ids and class names."""
+    papers, words, classes = [], [], []
+    for line in content.decode().splitlines():
+        paper, *counts, name = line.split("\t")
+        papers.append(int(paper))
+        words.append(sparse.csr_array(np.array([counts], np.float32)))
+        classes.append(name)
+    cited, citing = np.array(cites.split(), np.int64).reshape(-1, 2).T
+    return Graph.from_edges(
+        citing, cited, node_ids=papers, features=sparse.vstack(words, format="csr"), labels=classes
+    )
+
+
+def npz(content: bytes) -> Graph:
+    """CSR parts ``adj_*`` (some with counts, which are dropped), perhaps ``attr_*``; ``labels`` and names."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays = dict(archive)
+    labels = arrays["labels"]
+    if "class_names" in arrays:
+        labels = arrays["class_names"][labels]
+    features = _matrix(arrays, "attr") if "attr_data" in arrays else None
+    return Graph(_matrix(arrays, "adj").astype(bool), features=features, labels=labels)
+
+
+def elliptic(nodes: bytes, edges: bytes) -> Graph:
+    """Bitcoin transactions by their ids, made undirected; label 0 is licit, 1 illicit."""
+    ids, classes = np.loadtxt(io.BytesIO(nodes), np.int64, delimiter=",", skiprows=1, ndmin=2).T
+    source, target = np.loadtxt(io.BytesIO(edges), np.int64, delimiter=",", skiprows=1, ndmin=2).T
+    return Graph.from_edges(source, target, node_ids=ids, labels=classes)
+
+
+def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
+    """The bitcoin graph with the 166 features of ``elliptic_txs_features.csv``.
+
+    That file belongs to the full Elliptic set, which cannot be fetched without an account; it has no
+    header, and its first column is the transaction's id.
+    """
+    rows: dict[str, list[str]] = {str(node): [] for node in graph.node_ids}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            node, _, values = line.partition(",")
+            if node in rows:
+                rows[node] = values.split(",")
+    if absent := [node for node, values in rows.items() if not values]:
+        raise InputError(f"{path} must hold a line for every node; got none for {absent[0]}.")
+    return graph.replace(features=np.array(list(rows.values()), np.float32))
+
+
+def movielens(ratings: bytes) -> Interactions:
+    """Columns of user, item, rating and time, all of them integers."""
+    users, items, stars, times = np.loadtxt(io.BytesIO(ratings), np.int64, ndmin=2).T
+    return Interactions.from_table(users, items, stars, times)
+
+
+def item_lists(*contents: bytes) -> Interactions:
+    """A line per user, ``user item item ...``; several files are pooled."""
+    lines = [np.array(line.split(), np.int64) for content in contents for line in content.splitlines()]
+    users = np.repeat([line[0] for line in lines], [len(line) - 1 for line in lines])
+    return Interactions.from_table(users, np.concatenate([line[1:] for line in lines]))
+
+
+def _matrix(arrays: dict[str, NDArray[Any]], name: str) -> sparse.csr_array:
+    parts = (arrays[f"{name}_data"], arrays[f"{name}_indices"], arrays[f"{name}_indptr"])
+    return sparse.csr_array(parts, shape=tuple(arrays[f"{name}_shape"]))

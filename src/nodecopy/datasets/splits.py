@@ -1,0 +1,125 @@
+"""Random splits of nodes and of interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.interactions import Interactions
+from nodecopy.rng import Rng, generator
+from nodecopy.rows import Rows
+
+T = TypeVar("T")
+
+
+class Split(NamedTuple, Generic[T]):
+    """What to learn from, what to choose by, what to report on."""
+
+    train: T
+    validation: T
+    test: T
+
+
+def label_split(
+    labels: ArrayLike | None, per_class: int = 20, validation: int = 500, test: int = 1000, *, rng: Rng
+) -> Split[NDArray[np.int64]]:
+    """Draw ``per_class`` training nodes of every class, then validation and test nodes from the rest.
+
+    Parameters
+    ----------
+    labels
+        One integer per node, such as ``graph.labels``; nodes with -1 (unknown) are never drawn.
+    per_class, validation, test
+        Training nodes of each class; validation and test nodes over all classes.
+    rng
+        Seed or generator.
+
+    Returns
+    -------
+    Split
+        Three ascending arrays of node numbers, disjoint.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> club = datasets.load("karate")
+    >>> split = datasets.label_split(club.labels, 2, validation=5, test=20, rng=0)
+    >>> [len(part) for part in split]
+    [4, 5, 20]
+    """
+    if labels is None:
+        raise InputError("labels must hold one integer per node; got None (the graph has no labels).")
+    codes = checks.vector(labels, "labels")
+    if codes.dtype.kind not in "iu" or (codes < UNLABELLED).any():
+        raise InputError(f"labels must hold integers of at least -1 (unknown); got {codes.dtype} {codes!r}.")
+    checks.integer(per_class, "per_class", low=1)
+    checks.integer(validation, "validation", low=0)
+    checks.integer(test, "test", low=0)
+    classes, sizes = np.unique(codes[codes != UNLABELLED], return_counts=True)
+    if not len(classes):
+        raise InputError("labels must name a class for some nodes; got -1 (unknown) for all of them.")
+    if sizes.min() < per_class:
+        smallest = f"{sizes.min()}, the nodes of class {classes[sizes.argmin()]}"
+        raise InputError(f"per_class must be at most {smallest}; got {per_class}.")
+    n_rest = int(sizes.sum()) - per_class * len(classes)
+    if validation + test > n_rest:
+        raise InputError(
+            f"validation + test must be at most {n_rest}, the labelled nodes outside training; "
+            f"got {validation} + {test} = {validation + test}."
+        )
+    draws = generator(rng)
+    train = [draws.choice(np.flatnonzero(codes == code), per_class, replace=False) for code in classes]
+    outside = codes != UNLABELLED
+    outside[np.concatenate(train)] = False
+    rest = draws.permutation(np.flatnonzero(outside))
+    parts = np.concatenate(train), rest[:validation], rest[validation : validation + test]
+    return Split(*(np.sort(part).astype(np.int64) for part in parts))
+
+
+def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
+    """Remove every edge that touches a test node, so that its features alone must do (data-scarce)."""
+    hidden = np.zeros(graph.n_nodes, bool)
+    hidden[checks.indices(test, "test", size=graph.n_nodes)] = True
+    rows = graph.rows
+    return graph.with_rows(_kept(rows, ~(hidden[rows.row_numbers] | hidden[rows.indices])))
+
+
+def interaction_split(
+    interactions: Interactions, fractions: Sequence[float] = (0.7, 0.1, 0.2), *, rng: Rng
+) -> Split[Interactions]:
+    """Deal the interactions at random into three tables of the same users and items.
+
+    The cuts lie at the cumulated fractions of the number of interactions, rounded down: 52,857 of
+    them give 36,999, 5,286 and 10,572.
+    """
+    shares = checks.vector(fractions, "fractions", length=3, per="part")
+    if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
+        raise InputError(
+            f"fractions must be three numbers of at least 0 that add up to 1; got {fractions!r}."
+        )
+    n = interactions.n_interactions
+    # 0.7 + 0.1 is a little below 0.8 in binary, which must not cost an interaction: hence the rounding.
+    cuts = np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
+    parts = np.split(generator(rng).permutation(n), cuts)
+    return Split(*(interactions.with_rows(_chosen(interactions.rows, part)) for part in parts))
+
+
+def _chosen(rows: Rows, entries: NDArray[Any]) -> Rows:
+    mask = np.zeros(rows.n_entries, bool)
+    mask[entries] = True
+    return _kept(rows, mask)
+
+
+def _kept(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    """The rows with some of their entries, in canonical form: in order, and no weights that are all one."""
+    kept_before = np.append(0, np.cumsum(mask)).astype(rows.indptr.dtype)
+    weights = None if rows.weights is None else rows.weights[mask]
+    if weights is not None and (weights == 1).all():
+        weights = None
+    return Rows(kept_before[rows.indptr], rows.indices[mask], weights, rows.n_columns)

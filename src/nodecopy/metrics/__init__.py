@@ -1,0 +1,7 @@
+"""What graphs and predictions are measured by."""
+
+from nodecopy.metrics.comparison import Comparison as Comparison
+from nodecopy.metrics.comparison import compare as compare
+from nodecopy.metrics.structure import edge_overlap as edge_overlap
+from nodecopy.metrics.structure import mean_path_length as mean_path_length
+from nodecopy.metrics.structure import statistics as statistics

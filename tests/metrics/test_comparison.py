@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.metrics.comparison import Comparison, compare
+from nodecopy.metrics.structure import statistics
+
+PATH = Graph.from_edges([0, 1, 2], [1, 2, 3])
+CYCLE = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
+TAILED = Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3])
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    def samples() -> Iterator[Graph]:
+        yield from (PATH, CYCLE, TAILED)
+
+    return compare(PATH, samples())
+
+
+def test_means_and_deviations(comparison: Comparison) -> None:
+    each = [statistics(sample, observed=PATH) for sample in (PATH, CYCLE, TAILED)]
+    assert comparison.n_samples == 3
+    assert comparison.statistics == tuple(each[0])
+    for name, observed, mean, deviation in comparison:
+        values = [one[name] for one in each]
+        assert observed == pytest.approx(each[0][name], nan_ok=True)
+        assert mean == pytest.approx(np.mean(values), nan_ok=True)
+        assert deviation == pytest.approx(np.std(values, ddof=1), nan_ok=True)
+    assert comparison["edge_overlap"].observed == 1
+    assert comparison["edge_overlap"].mean == pytest.approx((1 + 1 + 2 / 3 + 1 / 3) / 3)
+
+
+def test_one_sample_has_no_deviation() -> None:
+    assert all(math.isnan(row.deviation) for row in compare(PATH, [CYCLE]))
+
+
+def test_forms(comparison: Comparison) -> None:
+    table = json.loads(json.dumps(comparison.to_dict()))
+    assert table["n_samples"] == 3
+    assert table["statistics"]["n_edges"]["observed"] == 3
+    assert list(table["statistics"]) == list(comparison.statistics)
+    frame = comparison.to_pandas()
+    assert list(frame.columns) == ["observed", "mean", "deviation"]
+    assert frame.loc["n_edges", "mean"] == pytest.approx(11 / 3)
+    lines = str(comparison).splitlines()
+    assert len(lines) == len(comparison.statistics) + 1
+    assert len({len(line) for line in lines}) == 1
+    assert lines[2].split() == ["n_edges", "3", "3.66667", "0.57735"]
+    with pytest.raises(KeyError):
+        comparison["modularity"]
+
+
+def test_errors() -> None:
+    with pytest.raises(InputError, match="at least one graph; got none"):
+        compare(PATH, [])
+    smaller = Graph.from_edges([0], [1])
+    with pytest.raises(InputError, match="as many nodes as the observed graph, 4; got 2 in sample 1"):
+        compare(PATH, [PATH, smaller])
