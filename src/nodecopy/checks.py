@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from nodecopy.errors import InputError
 
 def integer(value: Any, name: str, *, low: int, high: int | None = None, high_name: str = "") -> int:
     """An integer between ``low`` and ``high``; ``high_name`` explains where the upper limit comes from."""
-    allowed = isinstance(value, Integral) and not isinstance(value, bool) and value >= low
-    if allowed and (high is None or value <= high):
-        return int(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        value = int(value)  # so that the message shows 50, not np.int64(50)
+        if low <= value and (high is None or value <= high):
+            return int(value)
     if high is None:
         raise InputError(f"{name} must be an integer of at least {low}; got {value!r}.")
     limit = f"{high_name} = {high}" if high_name else str(high)
@@ -26,11 +26,12 @@ def integer(value: Any, name: str, *, low: int, high: int | None = None, high_na
 
 def real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
     """A finite number between ``low`` and ``high``."""
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-        if low <= value <= high:
-            return float(value)
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if number and math.isfinite(value) and low <= value <= high:
+        return float(value)
     limits = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
-    raise InputError(f"{name} must be a number {limits}; got {value!r}.")
+    allowed = "a finite number" if low == -math.inf and high == math.inf else f"a number {limits}"
+    raise InputError(f"{name} must be {allowed}; got {value!r}.")
 
 
 def choice(value: Any, name: str, allowed: Iterable[str]) -> str:
@@ -41,9 +42,17 @@ def choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
 
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """An array, or an error that names what could not become one (rows of different lengths, say)."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} must be an array without gaps; got rows of different lengths.") from error
+
+
 def vector(values: ArrayLike, name: str, *, length: int | None = None, per: str = "node") -> NDArray[Any]:
     """A one-dimensional array, of a given length where one is asked for."""
-    array = np.asarray(values)
+    array = as_array(values, name)
     if array.ndim != 1:
         raise InputError(f"{name} must have one dimension; got shape {array.shape}.")
     if length is not None and len(array) != length:
@@ -74,4 +83,4 @@ def unique(values: NDArray[Any], name: str) -> None:
     """No value twice."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) != len(values):
-        raise InputError(f"{name} must be unique; got {distinct[counts > 1][0]!r} more than once.")
+        raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")

@@ -19,6 +19,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     The temporary name keeps the suffix, since writers choose a format by it.
     """
     target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target} must be a file; there is a folder of that name.")
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
     os.close(handle)

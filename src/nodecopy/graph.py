@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.errors import InputError
-from nodecopy.rows import FloatArray, IntArray, Rows, frozen
+from nodecopy.rows import FloatArray, IntArray, Rows, frozen, frozen_sparse, frozen_state
 
 UNLABELLED = -1
 
@@ -84,6 +85,9 @@ class Graph:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Graph is frozen; use graph.replace({name}=...) to get another one.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(frozen_state(state))
 
     @classmethod
     def from_edges(
@@ -188,7 +192,6 @@ class Graph:
         """The graph induced on some node numbers, in the order given."""
         chosen = checks.indices(nodes, "nodes", size=self.n_nodes)
         checks.unique(chosen, "nodes")
-        names = self.label_names
         graph = Graph(
             self.adjacency[chosen][:, chosen],
             None if self.features is None else self.features[chosen],
@@ -196,7 +199,15 @@ class Graph:
             self.node_ids[chosen],
             self.directed,
         )
-        graph.__dict__["label_names"] = names
+        return graph if self.label_names is None else graph.with_label_names(self.label_names)
+
+    def with_label_names(self, names: Sequence[str]) -> Graph:
+        """The same graph with a name for every label code, also for codes that no node has."""
+        texts = identifiers(np.array(names, dtype=str), "names", len(names)).tolist()
+        if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
+            raise InputError(f"names must hold a name for every label; got {len(texts)}.")
+        graph = object.__new__(Graph)
+        graph.__dict__.update(self.__dict__, label_names=tuple(texts))
         return graph
 
     def largest_component(self) -> Graph:
@@ -245,6 +256,8 @@ def identifiers(values: ArrayLike, name: str, length: int | None = None) -> NDAr
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
         raise InputError(f"{name} must hold integers or strings; got {array.dtype}.")
+    if array.dtype.kind == "u":
+        array = array.astype(np.int64)  # so that signed and unsigned ids never meet as floats
     if length is not None:
         checks.unique(array, name)
     return frozen(array.copy())
@@ -261,7 +274,9 @@ def positions(values: NDArray[Any], ids: NDArray[Any], name: str) -> NDArray[np.
     if ids.size:
         missing |= ids[order[found]] != values
     if missing.any():
-        raise InputError(f"{name} must hold known ids; got {values[missing][0]!r}, which is not among them.")
+        raise InputError(
+            f"{name} must hold known ids; got {values[missing].tolist()[0]!r}, which is not among them."
+        )
     return order[found].astype(np.int64)
 
 
@@ -296,7 +311,7 @@ def _undirected(rows: Rows) -> Rows:
         matrix = matrix.copy()
         matrix.data = np.where(loops, 0, matrix.data)
         matrix.eliminate_zeros()
-    elif (matrix != matrix.T).nnz == 0:
+    elif _same(matrix, matrix.T):
         return rows
     return Rows.from_matrix(matrix.maximum(matrix.T), "adjacency")
 
@@ -304,20 +319,25 @@ def _undirected(rows: Rows) -> Rows:
 def _features(values: Any, n_nodes: int) -> FloatArray | sparse.csr_array | None:
     if values is None:
         return None
-    matrix: Any = sparse.csr_array(values) if sparse.issparse(values) else np.asarray(values)
+    is_sparse = sparse.issparse(values)
+    matrix: Any = sparse.csr_array(values) if is_sparse else checks.as_array(values, "features")
     if matrix.ndim != 2 or matrix.shape[0] != n_nodes:
-        raise InputError(f"features must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}.")
+        raise InputError(
+            f"features must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}."
+        )
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"features must hold numbers; got {matrix.dtype}.")
     matrix = matrix.astype(matrix.dtype if matrix.dtype.kind == "f" else np.float32)
-    checks.finite(matrix.data if sparse.issparse(matrix) else matrix, "features")
-    if sparse.issparse(matrix):
-        matrix.sum_duplicates()
-        return matrix
-    return frozen(matrix)
+    checks.finite(matrix.data if is_sparse else matrix, "features")
+    if not is_sparse:
+        return frozen(matrix)
+    matrix.sum_duplicates()
+    return frozen_sparse(matrix)
 
 
-def _labels(values: ArrayLike | None, n_nodes: int) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
+def _labels(
+    values: ArrayLike | None, n_nodes: int
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
     """Integer codes, -1 where unknown, and the names behind them where strings came."""
     if values is None:
         return None, None
@@ -342,6 +362,7 @@ def _labels(values: ArrayLike | None, n_nodes: int) -> tuple[NDArray[np.int64] |
 def _same(first: Any, second: Any) -> bool:
     if first is None or second is None:
         return first is second
-    if sparse.issparse(first) and sparse.issparse(second):
-        return first.shape == second.shape and (first != second).nnz == 0
-    return not (sparse.issparse(first) or sparse.issparse(second)) and np.array_equal(first, second)
+    both = [sparse.issparse(first), sparse.issparse(second)]
+    if all(both):
+        return bool(first.shape == second.shape and (first != second).nnz == 0)
+    return not any(both) and np.array_equal(first, second)

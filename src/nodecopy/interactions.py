@@ -11,7 +11,7 @@ from scipy import sparse
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.graph import edge_weights, identifiers, positions
-from nodecopy.rows import Rows
+from nodecopy.rows import Rows, frozen_state
 
 
 class Interactions:
@@ -54,6 +54,9 @@ class Interactions:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("Interactions are frozen; build others from their matrix and ids.")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(frozen_state(state))
+
     @classmethod
     def from_table(
         cls,
@@ -81,15 +84,15 @@ class Interactions:
             when = checks.vector(times, "times", length=len(users), per="row")
             if when.dtype.kind not in "iufM":
                 raise InputError(f"times must be numbers or dates; got {when.dtype}.")
+            if when.dtype.kind == "M" and np.isnat(when).any():
+                raise InputError("times must not have gaps; got NaT.")
             checks.finite(when, "times")
         order = np.lexsort((when, second, first))
         first, second, values = first[order], second[order], values[order]
         latest = np.ones(len(order), bool)
         latest[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
         entries = (values[latest], (first[latest], second[latest]))
-        return cls(
-            sparse.csr_array(entries, shape=(len(row_ids), len(column_ids))), row_ids, column_ids
-        )
+        return cls(sparse.csr_array(entries, shape=(len(row_ids), len(column_ids))), row_ids, column_ids)
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -129,7 +132,8 @@ class Interactions:
 
     def at_least(self, *, rating: float = 0.0, per_user: int = 1, per_item: int = 1) -> Interactions:
         """Keep interactions rated ``rating`` or more, then users with ``per_user`` of those, then items
-        with ``per_item`` of what is left: one pass in this order, as in the paper's data."""
+        with ``per_item`` of what is left: one pass in this order, as in the paper's data.
+        """
         matrix = self.matrix.copy()
         matrix.data = np.where(matrix.data >= rating, matrix.data, 0)
         matrix.eliminate_zeros()

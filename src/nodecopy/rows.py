@@ -33,6 +33,22 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def frozen_sparse(matrix: sparse.csr_array) -> sparse.csr_array:
+    """The same matrix, its arrays read-only."""
+    for part in ("data", "indices", "indptr"):
+        setattr(matrix, part, frozen(getattr(matrix, part)))
+    return matrix
+
+
+def frozen_state(state: dict[str, Any]) -> dict[str, Any]:
+    """What a pickle kept, its arrays read-only again: a pickle forgets that they were."""
+    arrays = {name: frozen(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+    matrices = {
+        name: frozen_sparse(value) for name, value in state.items() if isinstance(value, sparse.csr_array)
+    }
+    return state | arrays | matrices
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Sorted rows of column numbers with optional positive weights, in CSR layout.
@@ -64,7 +80,7 @@ class Rows:
         Duplicate entries of a sparse matrix add up, as everywhere in SciPy; zeros are not stored.
         """
         if not sparse.issparse(matrix):
-            matrix = np.asarray(matrix)
+            matrix = checks.as_array(matrix, name)
         if matrix.ndim != 2:
             raise InputError(f"{name} must be a matrix with two dimensions; got shape {matrix.shape}.")
         if matrix.dtype.kind not in "biuf":
@@ -97,7 +113,7 @@ class Rows:
     @cached_property
     def csr(self) -> sparse.csr_array:
         """The same as a canonical SciPy matrix (ones where there are no weights)."""
-        data = np.ones(self.n_entries, np.float32) if self.weights is None else self.weights
+        data = frozen(np.ones(self.n_entries, np.float32)) if self.weights is None else self.weights
         matrix = sparse.csr_array(
             (data, self.indices, self.indptr), shape=(self.n_rows, self.n_columns), copy=False
         )
@@ -109,8 +125,8 @@ class Rows:
         """The row of every stored entry."""
         return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "csr"}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.indptr, self.indices, self.weights, self.n_columns)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Rows):

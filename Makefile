@@ -1,0 +1,32 @@
+# `make demo` and `make test` do all set-up themselves; PYTHON chooses the interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test lint types bench clean
+
+demo: $(READY)
+	$(BIN)/nodecopy demo --out demo
+
+test: lint types
+	$(BIN)/pytest -n 2 --dist worksteal
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+types: $(READY)
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python -m tests.benchmarks.bench_sampling
+	$(BIN)/python -m tests.benchmarks.bench_statistics
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv demo

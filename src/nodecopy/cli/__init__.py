@@ -1,0 +1,54 @@
+"""The command line: one file a command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from nodecopy.cli import datasets, demo, sample, stats
+from nodecopy.cli.terminal import complain
+from nodecopy.errors import InputError, MissingExtraError
+
+app = typer.Typer(
+    name="nodecopy",
+    help="Sample graphs like the one you observed, by node copying, and learn from them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import nodecopy
+
+        typer.echo(f"nodecopy {nodecopy.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Options before the command."""
+
+
+app.command("sample")(sample.sample)
+app.command("stats")(stats.stats)
+app.add_typer(datasets.app, name="datasets")
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Run the command line; what a user got wrong is told in one line, with exit code 2."""
+    try:
+        app()
+    except (InputError, MissingExtraError) as error:
+        complain(str(error))
+        sys.exit(2)
+    except OSError as error:
+        complain(str(error))
+        sys.exit(1)

@@ -1,0 +1,166 @@
+"""``nodecopy sample``: draw graphs like the observed one."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import nodecopy
+from nodecopy import datasets
+from nodecopy.cli import sources
+from nodecopy.cli.terminal import as_json, progress, remark, shown, table
+from nodecopy.copying import Jaccard, NearestNeighbours, NodeCopying, SameLabel
+from nodecopy.errors import InputError
+from nodecopy.files import whole_folder
+from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
+from nodecopy.io import write_graph, write_interactions
+from nodecopy.metrics import edge_overlap
+
+
+class Law(StrEnum):
+    """The donor laws that need nothing but the data."""
+
+    AUTO = "auto"
+    SAME_LABEL = "same-label"
+    NEAREST_NEIGHBOURS = "nearest-neighbours"
+    JACCARD = "jaccard"
+
+
+class Rule(StrEnum):
+    """How undirected samples are made symmetric."""
+
+    MAXIMUM = "maximum"
+    ONE_ENDPOINT = "one-endpoint"
+
+
+class Format(StrEnum):
+    """What samples can be written as."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    PARQUET = "parquet"
+    NPZ = "npz"
+    GRAPHML = "graphml"
+
+
+def sample(
+    source: sources.Source,
+    labels: sources.Labels = None,
+    features: sources.Features = None,
+    directed: sources.Directed = False,
+    interactions: Annotated[
+        bool, typer.Option("--interactions", help="The file is a table of user, item[, rating, time].")
+    ] = False,
+    largest_component: sources.LargestComponent = False,
+    law: Annotated[
+        Law,
+        typer.Option(
+            help="Who may be whose donor; auto: by label, else by features, else by shared neighbours."
+        ),
+    ] = Law.AUTO,
+    k: Annotated[int, typer.Option(help="Number of nearest neighbours.")] = 10,
+    keep: Annotated[float, typer.Option(help="Probability that a node keeps its own neighbours.")] = 0.0,
+    symmetrise: Annotated[
+        Rule,
+        typer.Option(
+            help="Undirected samples: the paper's maximum, or one endpoint decides (keeps density)."
+        ),
+    ] = Rule.MAXIMUM,
+    n: Annotated[int, typer.Option("--n", "-n", help="Number of samples.")] = 1,
+    seed: Annotated[int, typer.Option(help="Sample s depends on the seed and s alone.")] = 0,
+    workers: Annotated[int, typer.Option(help="Threads over samples.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the samples, written whole or not at all.")
+    ] = None,
+    format: Annotated[
+        Format | None,
+        typer.Option(help="File format of the samples; that of the input file, or csv, by default."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the folder if it is there.")
+    ] = False,
+    json_: sources.AsJson = False,
+) -> None:
+    """Sample graphs (or interactions) by node copying.
+
+    With --out, every sample becomes a table of source, target and weight with the ids that came in,
+    beside samples.json, which says how they were made. Without, only a summary is shown.
+    """
+    if sources.is_dataset(source):
+        interactions |= datasets.describe(source).kind == "interactions"
+    data: Any
+    if interactions:
+        if labels or features or directed or largest_component:
+            raise InputError("--labels, --features, --directed and --largest-component go with graphs.")
+        data = sources.load_interactions(source)
+    else:
+        data = sources.load_graph(source, labels, features, directed, largest_component)
+    law = _default_law(data) if law is Law.AUTO else law
+    model: NodeCopying[Any] = NodeCopying(_donor_law(law, k), keep, symmetrise.value).fit(data)
+    samples = progress(model.sample_many(n, rng=seed, workers=workers), n, "sampling")
+    origin = {
+        "nodecopy": nodecopy.__version__,
+        "source": Path(source).name,
+        "law": law.value,
+        **({"k": k} if law is Law.NEAREST_NEIGHBOURS else {}),
+        "keep": keep,
+        "symmetrise": symmetrise.value,
+        "seed": seed,
+        "n": n,
+    }
+    if out is None:
+        found = [_summary(data, one) for one in samples]
+    else:
+        suffix = format.value if format else _format_of(source)
+        with whole_folder(out, overwrite=overwrite) as folder:
+            found = [
+                _written(one, folder / f"sample-{number:0{len(str(n - 1))}d}.{suffix}") | _summary(data, one)
+                for number, one in enumerate(samples)
+            ]
+            (folder / "samples.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
+    if json_:
+        as_json({**origin, "samples": found})
+        return
+    remark(f"{data!r}, law {law.value}, seed {seed}")
+    if found:
+        table(list(found[0]), [[shown(value) for value in one.values()] for one in found])
+    remark(f"written to {out}" if out else "nothing written: give --out FOLDER to keep samples")
+
+
+def _default_law(data: Graph | Interactions) -> Law:
+    if isinstance(data, Graph) and data.labels is not None:
+        return Law.SAME_LABEL
+    if isinstance(data, Graph) and data.features is not None:
+        return Law.NEAREST_NEIGHBOURS
+    return Law.JACCARD
+
+
+def _donor_law(law: Law, k: int) -> SameLabel | NearestNeighbours | Jaccard:
+    if law is Law.SAME_LABEL:
+        return SameLabel()
+    return NearestNeighbours(k) if law is Law.NEAREST_NEIGHBOURS else Jaccard()
+
+
+def _format_of(source: str) -> str:
+    """A sample looks like its input, where samples can."""
+    name = Path(source).name.removesuffix(".gz")
+    suffix = Path(name).suffix.removeprefix(".")
+    return suffix if suffix in list(Format) else Format.CSV.value
+
+
+def _written(one: Any, path: Path) -> dict[str, Any]:
+    write: Any = write_interactions if isinstance(one, Interactions) else write_graph
+    write(one, path)
+    return {"file": path.name}
+
+
+def _summary(data: Any, one: Any) -> dict[str, Any]:
+    if isinstance(one, Interactions):
+        shared = one.binary().matrix.multiply(data.binary().matrix).nnz
+        return {"interactions": one.n_interactions, "overlap": shared / max(1, data.n_interactions)}
+    return {"edges": one.n_edges, "overlap": edge_overlap(one, data)}

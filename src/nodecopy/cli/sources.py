@@ -1,0 +1,66 @@
+"""What commands take: the name of a dataset, or a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from nodecopy import datasets, registry
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
+from nodecopy.io import read_graph, read_interactions
+
+Source: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="A dataset (see 'nodecopy datasets list') or a file: .csv .tsv .txt .parquet .npz .graphml."
+    ),
+]
+Labels: TypeAlias = Annotated[
+    Path | None, typer.Option(help="Table of node id and label; its ids may include isolated nodes.")
+]
+Features: TypeAlias = Annotated[
+    Path | None, typer.Option(help="Table of node id and features, or .npz/.npy with rows in node order.")
+]
+Directed: TypeAlias = Annotated[bool, typer.Option("--directed", help="Edges of the file have a direction.")]
+LargestComponent: TypeAlias = Annotated[
+    bool, typer.Option("--largest-component", help="Use the largest connected component only.")
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def load_graph(
+    source: str, labels: Path | None, features: Path | None, directed: bool, largest_component: bool
+) -> Graph:
+    """The graph behind a dataset's name or a file."""
+    if is_dataset(source):
+        if labels is not None or features is not None or directed:
+            raise InputError(f"--labels, --features and --directed go with a file; {source!r} is a dataset.")
+        graph = datasets.load(source, largest_component=largest_component)
+        if not isinstance(graph, Graph):
+            raise InputError(f"{source} must be a graph for this command; it holds interactions.")
+        return graph
+    graph = read_graph(source, labels=labels, features=features, directed=directed)
+    return graph.largest_component() if largest_component else graph
+
+
+def load_interactions(source: str) -> Interactions:
+    """The interactions behind a dataset's name or a file."""
+    if not is_dataset(source):
+        return read_interactions(source)
+    loaded = datasets.load(source)
+    if not isinstance(loaded, Interactions):
+        raise InputError(f"{source} must hold interactions for this command; it is a graph.")
+    return loaded
+
+
+def is_dataset(source: str) -> bool:
+    """Whether a source names a dataset; what is neither that nor a file is an error with near names."""
+    if source in datasets.names():
+        return True
+    if not Path(source).exists() and not Path(source).suffix:
+        registry.known(source, datasets.names(), "a source that is not a file")
+    return False

@@ -1,0 +1,17 @@
+"""The node copying model (the paper's section 3): a sample is a gather of rows.
+
+Read :mod:`.model` first, then :mod:`.laws` (who may be whose donor), :mod:`.distributions` (drawing
+donors) and :mod:`.rowcopy` (giving rows); :mod:`.kernels` does the same fast.
+"""
+
+from nodecopy.copying.distributions import DonorDistribution as DonorDistribution
+from nodecopy.copying.distributions import DonorLists as DonorLists
+from nodecopy.copying.distributions import DonorRows as DonorRows
+from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
+from nodecopy.copying.laws import DonorLaw as DonorLaw
+from nodecopy.copying.laws import Jaccard as Jaccard
+from nodecopy.copying.laws import NearestNeighbours as NearestNeighbours
+from nodecopy.copying.laws import SameLabel as SameLabel
+from nodecopy.copying.laws import Weighted as Weighted
+from nodecopy.copying.model import NodeCopying as NodeCopying
+from nodecopy.copying.rowcopy import copy_rows as copy_rows

@@ -1,0 +1,133 @@
+"""The exact expectation of a sampled adjacency, without an N x N matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.copying.distributions import DonorDistribution
+from nodecopy.rows import IntArray, Rows
+
+BLOCK = 2**22
+"""About how many entries of the expectation are held at once while it is multiplied."""
+
+
+@dataclass(frozen=True, eq=False)
+class CopiedRows:
+    """p = keep A + (1 - keep) P A, the expectation of the copied rows, kept as class means."""
+
+    means: sparse.csr_array
+    row_of: IntArray
+    keep: float
+    observed: sparse.csr_array
+
+    @classmethod
+    def of(cls, distribution: DonorDistribution, rows: Rows, keep: float) -> CopiedRows:
+        means, row_of = distribution.mean_rows(rows.csr.astype(np.float64))
+        return cls(means, row_of, keep, rows.csr)
+
+    def rows(self, nodes: IntArray) -> sparse.csr_array:
+        """p[nodes]."""
+        return sparse.csr_array(
+            (1 - self.keep) * self.means[self.row_of[nodes]] + self.keep * self.observed[nodes]
+        )
+
+    def columns(self, nodes: IntArray) -> sparse.csr_array:
+        """The transpose of p[:, nodes]."""
+        n = len(self.row_of)
+        ones = np.ones(n)
+        member = sparse.csr_array((ones, (self.row_of, np.arange(n))), shape=(self.means.shape[0], n))
+        copied = sparse.csr_array(self.means[:, nodes].T) @ member
+        return sparse.csr_array((1 - self.keep) * copied + self.keep * self.observed[:, nodes].T)
+
+    def entries(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
+        copied = np.asarray(self.means[self.row_of[first], second])
+        return (1 - self.keep) * copied + self.keep * np.asarray(self.observed[first, second])
+
+    def matmul(self, other: Any) -> Any:
+        return (1 - self.keep) * (self.means @ other)[self.row_of] + self.keep * (self.observed @ other)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedAdjacency:
+    """E[A_G], asked for by rows, by entries, by products or whole.
+
+    Parameters
+    ----------
+    layers
+        Pairs of a height and the expectation of copied rows. One layer is enough where the expectation
+        is linear in A or A is binary. For a weighted maximum there is a layer per distinct weight:
+        a weight is the sum of the steps it stands above, and each step is a binary graph.
+    rule
+        ``None`` (directed and bipartite), ``"maximum"`` or ``"one-endpoint"``.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, NodeCopying, SameLabel
+    >>> star = Graph([[0, 1, 1], [0, 0, 0], [0, 0, 0]])
+    >>> expected = NodeCopying(SameLabel([0, 1, 1])).fit(star).expected_adjacency()
+    >>> expected.entries([0, 1], [1, 2]).tolist()
+    [1.0, 0.0]
+    """
+
+    layers: tuple[tuple[float, CopiedRows], ...]
+    rule: str | None
+    shape: tuple[int, int]
+
+    def rows(self, nodes: ArrayLike) -> sparse.csr_array:
+        """Some rows, as a sparse matrix."""
+        chosen = checks.indices(nodes, "nodes", size=self.shape[0])
+        total = sparse.csr_array((len(chosen), self.shape[1]))
+        for height, layer in self.layers:
+            p = layer.rows(chosen)
+            if self.rule is not None:
+                p = self._symmetric(p, layer.columns(chosen))
+            total = sparse.csr_array(total + height * p)
+        if self.rule is not None:
+            own = chosen[np.repeat(np.arange(len(chosen)), np.diff(total.indptr))]
+            total.data[own == total.indices] = 0.0
+        total.eliminate_zeros()
+        return total
+
+    def entries(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+        """The expectations of some entries."""
+        i = checks.indices(first, "first", size=self.shape[0])
+        j = checks.indices(second, "second", size=self.shape[1])
+        checks.vector(j, "second", length=len(i), per="entry")
+        total = np.zeros(len(i))
+        for height, layer in self.layers:
+            p = layer.entries(i, j)
+            total += height * (p if self.rule is None else self._symmetric(p, layer.entries(j, i)))
+        return total if self.rule is None else np.where(i == j, 0.0, total)
+
+    def tocsr(self) -> sparse.csr_array:
+        """The whole matrix; it can be far denser than the graph."""
+        return self.rows(np.arange(self.shape[0]))
+
+    def toarray(self) -> NDArray[np.float64]:
+        return np.asarray(self.tocsr().toarray())
+
+    def __matmul__(self, other: Any) -> Any:
+        """Product with a matrix or vector, without building the expectation."""
+        if self.rule is None:
+            ((_, layer),) = self.layers
+            return layer.matmul(other)
+        step = max(1, BLOCK // max(1, self.shape[1]))
+        blocks = [
+            self.rows(np.arange(start, min(start + step, self.shape[0]))) @ other
+            for start in range(0, self.shape[0], step)
+        ]
+        if blocks and sparse.issparse(blocks[0]):
+            return sparse.csr_array(sparse.vstack(blocks))
+        return np.concatenate(blocks) if blocks else np.zeros((0, *np.shape(other)[1:]))
+
+    def _symmetric(self, p: Any, q: Any) -> Any:
+        """Combine p_ij and q_ij = p_ji, which belong to independent donors."""
+        if self.rule == "one-endpoint":
+            return (p + q) / 2
+        return p + q - p * q  # elementwise: these are sparse arrays, not matrices

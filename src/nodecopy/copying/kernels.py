@@ -1,0 +1,359 @@
+"""Compiled kernels of node copying: uniforms, draws, the gather of rows and its symmetric closure.
+
+Every kernel takes CSR arrays and writes into arrays made outside; none holds state. The plain twins
+in :mod:`.rowcopy` and :mod:`nodecopy.rng` give the same bits and serve small graphs, so that those
+never wait for a compiler.
+
+The symmetric closure needs the transpose of the copied rows. A plain transposition jumps through
+memory for every entry. Here entries are first spread over *buckets* of neighbouring columns (each
+bucket a chain of small chunks that fill from front to back), then each bucket, small enough for the
+cache, is sorted by row, and its rows are merged at once with the donors' rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, uint32
+
+from nodecopy.copying.intrinsics import (
+    HAS_VECTOR_MERGE,
+    LANES,
+    finish_run,
+    merge_run,
+    prefetch,
+    start_run,
+)
+from nodecopy.rng import PARITY, ROTATIONS
+
+CHUNK_BITS = 10
+CHUNK = 1 << CHUNK_BITS
+R0, R1, R2, R3, R4, R5, R6, R7 = ROTATIONS
+POINTERS_AHEAD, ROWS_AHEAD = 40, 12  # how far ahead of use donors' row pointers and rows are fetched
+
+compiled = njit(cache=True, nogil=True)
+inlined = njit(cache=True, nogil=True, inline="always")
+
+
+@inlined
+def _round(x, y, rotation):
+    x = uint32(x + y)
+    return x, uint32(uint32((y << uint32(rotation)) | (y >> uint32(32 - rotation))) ^ x)
+
+
+@inlined
+def _four_rounds(x, y, r0, r1, r2, r3):
+    x, y = _round(x, y, r0)
+    x, y = _round(x, y, r1)
+    x, y = _round(x, y, r2)
+    return _round(x, y, r3)
+
+
+@inlined
+def _threefry(k0, k1, k2, first, second):
+    """Threefry-2x32-20 of one counter, unrolled so that loops over counters become vector code."""
+    x, y = uint32(first + k0), uint32(second + k1)
+    x, y = _four_rounds(x, y, R0, R1, R2, R3)
+    x, y = _four_rounds(uint32(x + k1), uint32(y + k2 + uint32(1)), R4, R5, R6, R7)
+    x, y = _four_rounds(uint32(x + k2), uint32(y + k0 + uint32(2)), R0, R1, R2, R3)
+    x, y = _four_rounds(uint32(x + k0), uint32(y + k1 + uint32(3)), R4, R5, R6, R7)
+    x, y = _four_rounds(uint32(x + k1), uint32(y + k2 + uint32(4)), R0, R1, R2, R3)
+    return uint32(x + k2), uint32(y + k0 + uint32(5))
+
+
+@compiled
+def node_uniforms(key, out):
+    """The same numbers as :func:`nodecopy.rng.node_uniforms`."""
+    k0, k1 = uint32(key[0]), uint32(key[1])
+    k2 = uint32(k0 ^ k1 ^ uint32(PARITY))
+    for i in range(len(out)):
+        x, y = _threefry(k0, k1, k2, uint32(i), uint32(i))
+        out[i] = (np.float64(x >> uint32(5)) * 2.0**26 + np.float64(y >> uint32(6))) * 2.0**-53
+
+
+@compiled
+def draw_from_lists(uniforms, keep, list_of, offsets, members, donors):
+    """A donor for each node, uniformly from its list; itself with probability ``keep``."""
+    for i in range(len(uniforms)):
+        u = uniforms[i]
+        if u < keep:
+            donors[i] = i
+        else:
+            start = offsets[list_of[i]]
+            size = offsets[list_of[i] + 1] - start
+            donors[i] = members[start + min(int((u - keep) / (1.0 - keep) * size), size - 1)]
+
+
+@compiled
+def draw_from_rows(uniforms, keep, indptr, indices, cumulative, donors):
+    """A donor for each node from its row's cumulative probabilities, by binary search."""
+    for i in range(len(uniforms)):
+        u = uniforms[i]
+        if u < keep:
+            donors[i] = i
+            continue
+        u = (u - keep) / (1.0 - keep)
+        low, high = indptr[i], indptr[i + 1] - 1
+        while low < high:
+            middle = (low + high) >> 1
+            if cumulative[middle] > u:
+                high = middle
+            else:
+                low = middle + 1
+        donors[i] = indices[low]
+
+
+@compiled
+def copied_indptr(indptr, donors, out):
+    """Row pointers of the copied rows; returns how many entries they have in all."""
+    total = 0
+    for i in range(len(donors)):
+        out[i] = total
+        total += np.int64(indptr[donors[i] + 1] - indptr[donors[i]])
+    out[len(donors)] = total
+    return total
+
+
+@compiled
+def _fetch_ahead(indptr, indices, donors, i):
+    """Bring the rows of later donors near. No branches: numba counts references across those."""
+    last = len(donors) - 1
+    prefetch(indptr, np.intp(donors[min(i + POINTERS_AHEAD, last)]))
+    start = np.intp(indptr[donors[min(i + ROWS_AHEAD, last)]])
+    prefetch(indices, start)
+    prefetch(indices, start + LANES)
+
+
+@compiled
+def gather(indptr, indices, weights, donors, out_indptr, out, out_weights):
+    """Row ``i`` of the output is row ``donors[i]`` of the input."""
+    for i in range(len(donors)):
+        _fetch_ahead(indptr, indices, donors, i)
+        source, target = indptr[donors[i]], out_indptr[i]
+        length = out_indptr[i + 1] - target
+        for k in range(length):
+            out[target + k] = indices[source + k]
+        if weights is not None:
+            for k in range(length):
+                out_weights[target + k] = weights[source + k]
+
+
+@compiled
+def decided_by_row(key, indptr, indices, weights, donors, out_indptr, out, out_weights):
+    """The copied entries (i, j) for which the coin of the pair {i, j} falls to i; loops are dropped."""
+    k0, k1 = uint32(key[0]), uint32(key[1])
+    k2 = uint32(k0 ^ k1 ^ uint32(PARITY))
+    words = np.empty(256, np.uint32)
+    position = 0
+    for i in range(len(donors)):
+        _fetch_ahead(indptr, indices, donors, i)
+        out_indptr[i] = position
+        start, length = indptr[donors[i]], indptr[donors[i] + 1] - indptr[donors[i]]
+        if length > len(words):
+            words = np.empty(2 * length, np.uint32)
+        for k in range(length):
+            j = indices[start + k]
+            words[k] = _threefry(k0, k1, k2, uint32(min(i, j)), uint32(max(i, j)))[0]
+        for k in range(length):
+            j = indices[start + k]
+            out[position] = j
+            if weights is not None:
+                out_weights[position] = weights[start + k]
+            falls_to_larger = words[k] >> uint32(31)
+            position += (j != i) & (falls_to_larger == (i > j))
+    out_indptr[len(donors)] = position
+    return position
+
+
+@compiled
+def spread(indptr, indices, weights, donors, shift, pool, pool_weights, cursors, next_chunk):
+    """Write every copied entry (i, j) to the bucket of column j, in ascending order of i.
+
+    Bucket ``b`` starts with chunk ``b``; ``cursors[b]`` is where its next entry goes. An entry packs i
+    and the low bits of j into one integer.
+    """
+    low_bits, one = np.uint64((1 << shift) - 1), np.uint64(1)
+    shift_, chunk_bits = np.uint64(shift), np.uint64(CHUNK_BITS)
+    free = np.uint64(len(cursors))
+    for bucket in range(len(cursors)):
+        cursors[bucket] = bucket << CHUNK_BITS
+    for i in range(len(donors)):
+        _fetch_ahead(indptr, indices, donors, i)
+        row = np.uint64(i) << shift_
+        for k in range(indptr[donors[i]], indptr[donors[i] + 1]):
+            column = np.uint64(indices[k])
+            bucket = column >> shift_
+            position = np.uint64(cursors[bucket])
+            pool[position] = row | (column & low_bits)
+            if weights is not None:
+                pool_weights[position] = weights[k]
+            position += one
+            if position & np.uint64(CHUNK - 1) == np.uint64(0):
+                next_chunk[(position >> chunk_bits) - one] = free
+                position = free << chunk_bits
+                free += one
+            cursors[bucket] = position
+
+
+@compiled
+def _chunk_bounds(chunk, cursor):
+    """Where a chunk's entries begin and end, and whether it is its bucket's last."""
+    start, is_last = chunk << CHUNK_BITS, chunk == cursor >> CHUNK_BITS
+    return start, cursor if is_last else start + CHUNK, is_last
+
+
+@compiled
+def largest_bucket(cursors, next_chunk):
+    """Number of entries in the fullest bucket."""
+    largest = 0
+    for bucket in range(len(cursors)):
+        size, chunk, is_last = 0, bucket, False
+        while not is_last:
+            start, end, is_last = _chunk_bounds(chunk, cursors[bucket])
+            size += end - start
+            chunk = next_chunk[chunk]
+        largest = max(largest, size)
+    return largest
+
+
+@compiled
+def _sort_bucket(bucket, shift, pool, pool_weights, cursor, next_chunk, ends, columns, column_weights):
+    """Counting sort of one bucket; afterwards row r of the transpose ends at ``ends[r]``."""
+    low_bits, one, shift_ = np.uint64((1 << shift) - 1), np.uint64(1), np.uint64(shift)
+    ends[:] = 0
+    chunk, is_last = bucket, False
+    while not is_last:
+        start, end, is_last = _chunk_bounds(chunk, cursor)
+        for k in range(start, end):
+            ends[(np.uint64(pool[k]) & low_bits) + one] += 1
+        chunk = next_chunk[chunk]
+    for r in range(len(ends) - 1):
+        ends[r + 1] += ends[r]
+    chunk, is_last = bucket, False
+    while not is_last:
+        start, end, is_last = _chunk_bounds(chunk, cursor)
+        for k in range(start, end):
+            entry = np.uint64(pool[k])
+            r = entry & low_bits
+            position = ends[r]
+            columns[np.uint64(position)] = entry >> shift_
+            if pool_weights is not None:
+                column_weights[position] = pool_weights[k]
+            ends[r] = position + 1
+        chunk = next_chunk[chunk]
+
+
+@compiled
+def _merge_vectors(first, last, indptr, indices, donors, ends, columns, run, out_indptr, out, position):
+    """Append, for each row of a bucket, the union of its two sorted halves, 16 numbers at a time."""
+    y = 0
+    for row in range(first, last):
+        _fetch_ahead(indptr, indices, donors, row)
+        out_indptr[row] = position
+        x, x_end = np.intp(indptr[donors[row]]), np.intp(indptr[donors[row] + 1])
+        y_end = np.intp(ends[row - first])
+        skip = indices.dtype.type(row)
+        run[LANES] = -1
+        start_run(run, indices, x, x_end - x)
+        position = merge_run(run, columns, y, y_end - y, out, position, skip)
+        x, y = x + LANES, y + LANES
+        while x < x_end or y < y_end:
+            if y >= y_end or (x < x_end and indices[np.uintp(x)] <= columns[np.uintp(y)]):
+                position = merge_run(run, indices, x, x_end - x, out, position, skip)
+                x += LANES
+            else:
+                position = merge_run(run, columns, y, y_end - y, out, position, skip)
+                y += LANES
+        position = finish_run(run, out, position, skip)
+        y = y_end
+    return position
+
+
+@compiled
+def _merge_plainly(
+    first,
+    last,
+    indptr,
+    indices,
+    weights,
+    donors,
+    ends,
+    columns,
+    column_weights,
+    out_indptr,
+    out,
+    out_weights,
+    position,
+):
+    """The same one by one, with the larger weight where both halves have a column."""
+    y = 0
+    for row in range(first, last):
+        _fetch_ahead(indptr, indices, donors, row)
+        out_indptr[row] = position
+        x, x_end, y_end = indptr[donors[row]], indptr[donors[row] + 1], ends[row - first]
+        while x < x_end or y < y_end:
+            from_x = y >= y_end or (x < x_end and indices[x] <= columns[y])
+            from_y = x >= x_end or (y < y_end and columns[y] <= indices[x])
+            column = indices[x] if from_x else columns[y]
+            if column != row:
+                out[position] = column
+                if weights is not None:
+                    weight = weights[x] if from_x else column_weights[y]
+                    out_weights[position] = max(weight, column_weights[y]) if from_y else weight
+                position += 1
+            x += from_x
+            y += from_y
+    return position
+
+
+@compiled
+def assemble(
+    indptr,
+    indices,
+    weights,
+    donors,
+    shift,
+    pool,
+    pool_weights,
+    cursors,
+    next_chunk,
+    columns,
+    column_weights,
+    out_indptr,
+    out,
+    out_weights,
+):
+    """Union of the copied rows with their transpose, loops dropped; returns the number of entries.
+
+    ``columns`` and ``column_weights`` are scratch for the fullest bucket.
+    """
+    ends = np.zeros((1 << shift) + 1, np.int64)
+    run = np.empty(LANES + 1, indices.dtype)
+    position = 0
+    for bucket in range(len(cursors)):
+        _sort_bucket(
+            bucket, shift, pool, pool_weights, cursors[bucket], next_chunk, ends, columns, column_weights
+        )
+        first = bucket << shift
+        last = min(first + (1 << shift), len(donors))
+        if HAS_VECTOR_MERGE and weights is None:
+            position = _merge_vectors(
+                first, last, indptr, indices, donors, ends, columns, run, out_indptr, out, position
+            )
+        else:
+            position = _merge_plainly(
+                first,
+                last,
+                indptr,
+                indices,
+                weights,
+                donors,
+                ends,
+                columns,
+                column_weights,
+                out_indptr,
+                out,
+                out_weights,
+                position,
+            )
+    out_indptr[len(donors)] = position
+    return position

@@ -1,0 +1,20 @@
+"""Graphs and interactions in and out of files and other libraries; the suffix chooses the format.
+
+=========================  ==========================================================================
+``.csv``, ``.tsv``         edge lists and logs: one row an edge, commas or tabs, perhaps a header
+``.txt``                   the same between any white space; lines that start with # or % are comments
+``.csv.gz`` and the like   the same, compressed
+``.parquet``               the same as a Parquet table (extra ``tables``)
+``.npz``                   everything a graph holds; also reads SciPy's and the gnn-benchmark's files
+``.graphml``               ids, labels and weights, no features (extra ``data``)
+=========================  ==========================================================================
+"""
+
+from nodecopy.io.graphs import read_graph as read_graph
+from nodecopy.io.graphs import write_graph as write_graph
+from nodecopy.io.logs import read_interactions as read_interactions
+from nodecopy.io.logs import write_interactions as write_interactions
+from nodecopy.io.networks import from_networkx as from_networkx
+from nodecopy.io.networks import to_networkx as to_networkx
+from nodecopy.io.pyg import from_pyg as from_pyg
+from nodecopy.io.pyg import to_pyg as to_pyg

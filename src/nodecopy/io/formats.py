@@ -1,0 +1,52 @@
+"""Which format a file is in, and errors that name the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from nodecopy.errors import InputError, MissingExtraError
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+TEXT = (".csv", ".tsv", ".txt")
+TABLES = (*TEXT, ".parquet")
+
+
+def format_of(path: PathLike, known: Iterable[str]) -> str:
+    """The suffix that decides how ``path`` is read, without the ``.gz`` of compressed text."""
+    name = Path(path).name.lower()
+    plain = name.removesuffix(".gz")
+    suffix = Path(plain).suffix
+    if suffix in known and (plain == name or suffix in TEXT):
+        return suffix
+    raise InputError(
+        f"{path} must end in one of {', '.join(known)} (text also in .gz); got {Path(name).suffix!r}."
+    )
+
+
+@contextmanager
+def reading(path: PathLike) -> Iterator[Path]:
+    """Turn whatever goes wrong with a file into an :class:`InputError` that names it.
+
+    The decoders behind a suffix answer broken bytes with errors of a dozen kinds, so all are caught.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise InputError(f"{path} does not exist.")
+    if file.is_dir():
+        raise InputError(f"{path} must be a file; it is a folder.")
+    try:
+        if not file.stat().st_size:
+            raise InputError("the file is empty.")
+        yield file
+    except MissingExtraError:
+        raise
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except Exception as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InputError(f"{path}: cannot be read, it is damaged or of another format ({reason}).") from error

@@ -1,0 +1,164 @@
+"""Exact nearest neighbours among a few thousand to a few hundred thousand rows, and the graph they make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.rows import IntArray
+
+BLOCK = 2**21  # numbers held at once: 16 MB for each of a handful of arrays
+
+
+def nearest(
+    embeddings: Any, k: int, *, include_self: bool = True, ties: str = "first", owner: str = "nearest"
+) -> tuple[IntArray, IntArray]:
+    """The ``k`` nearest rows of every row by Euclidean distance, exact and the same on every machine.
+
+    Parameters
+    ----------
+    embeddings
+        One row per node, dense or SciPy sparse, finite.
+    k
+        How many; between 1 and the number of nodes, less one where a node does not count itself.
+    include_self
+        Whether a node counts as its own first neighbour; it then stands before its duplicates.
+    ties
+        ``"first"``: exactly ``k`` per node, and of nodes equally far the lower number wins.
+        ``"all"``: every node that is no farther than the k-th nearest, perhaps more than ``k``.
+    owner
+        Who asks; error messages name it.
+
+    Returns
+    -------
+    indptr, indices
+        The neighbours of node ``i`` are ``indices[indptr[i]:indptr[i + 1]]``, nearest first, nodes
+        equally far in ascending order.
+
+    Notes
+    -----
+    One matrix product gives all distances up to rounding. Whatever could be among the nearest, given a
+    bound on that rounding, is measured again by differences, so the answer depends neither on the
+    linear algebra library nor on its threads. Two distances tie where those measurements are equal.
+
+    Examples
+    --------
+    >>> indptr, indices = nearest([[0.0], [1.0], [3.0]], 2)
+    >>> indices.reshape(3, 2).tolist()
+    [[0, 1], [1, 0], [2, 1]]
+    >>> indptr, indices = nearest([[0.0], [1.0], [2.0]], 1, include_self=False, ties="all")
+    >>> indices[indptr[1]:indptr[2]].tolist()
+    [0, 2]
+    """
+    matrix = _matrix(embeddings)
+    n = matrix.shape[0]
+    limit, limit_name = (n, "n_nodes") if include_self else (n - 1, "n_nodes - 1")
+    k = checks.integer(k, f"k of {owner}", low=1, high=limit, high_name=limit_name)
+    checks.choice(ties, "ties", ["first", "all"])
+    search = _Search(matrix)
+    counts, found = [np.zeros(1, np.int64)], []
+    step = max(1, BLOCK // n)
+    for start in range(0, n, step):
+        rows = np.arange(start, min(start + step, n))
+        row, node, distance = search.candidates(rows, k, include_self)
+        order = np.lexsort((node, node != row, distance, row))
+        row, node, distance = row[order] - start, node[order], distance[order]
+        first = np.searchsorted(row, np.arange(len(rows)))
+        if ties == "first":
+            keep = np.arange(len(row)) - first[row] < k
+        else:
+            keep = distance <= distance[first + k - 1][row]
+        counts.append(np.bincount(row[keep], minlength=len(rows)))
+        found.append(node[keep])
+    return np.cumsum(np.concatenate(counts)), np.concatenate(found)
+
+
+def knn_graph(
+    features: Any, k: int, *, labels: ArrayLike | None = None, node_ids: ArrayLike | None = None
+) -> Graph:
+    """The graph that joins every node with the ``k`` others nearest to it in the features.
+
+    Node copying needs an observed graph; where there are only features, this is the paper's (Remark 1).
+    Edges are binary and undirected: two nodes are joined if either is among the other's nearest. Of
+    nodes equally far the lower number wins. The features stay with the graph.
+
+    >>> knn_graph([[0.0], [1.0], [3.0], [4.0]], 1)
+    Graph(4 nodes, 2 undirected edges, binary, 1 features)
+    """
+    indptr, indices = nearest(features, k, include_self=False, owner="knn_graph")
+    n = len(indptr) - 1
+    adjacency = sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n))
+    return Graph(adjacency, features, labels, node_ids)
+
+
+class _Search:
+    """What is computed once for all blocks: the rows, a centred copy and its squared norms."""
+
+    def __init__(self, matrix: Any) -> None:
+        is_sparse = sparse.issparse(matrix)
+        values = _stored(matrix)
+        top = float(np.abs(values).max(initial=0.0))
+        # With small whole numbers every product and sum is exact, so nothing is measured twice.
+        self.exact = top**2 * matrix.shape[1] < 2**50 if top < 2**25 else False
+        self.exact = self.exact and bool((values == np.floor(values)).all())
+        # A power of two scales without rounding and keeps squares from overflowing.
+        self.matrix = matrix * 2.0 ** -np.clip(float(np.frexp(top)[1]), -1000, 1000)
+        self.centred = self.matrix
+        if not (self.exact or is_sparse):
+            self.centred = self.matrix - self.matrix.mean(axis=0)
+        self.norms: NDArray[np.float64] = np.asarray((self.centred * self.centred).sum(axis=1))
+        self.rounding = 0.0 if self.exact else 16 * (matrix.shape[1] + 8) * np.finfo(float).eps
+
+    def candidates(
+        self, rows: IntArray, k: int, include_self: bool
+    ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+        """All that may be among the ``k`` nearest of some rows: row, node and squared distance."""
+        distance = _dense(self.centred[rows] @ self.centred.T)
+        distance *= -2.0
+        distance += self.norms
+        distance += self.norms[rows, None]
+        np.maximum(distance, 0.0, out=distance)
+        distance[np.arange(len(rows)), rows] = 0.0 if include_self else np.inf
+        threshold = np.partition(distance, k - 1, axis=1)[:, k - 1]
+        threshold += self.rounding * (self.norms[rows] + self.norms.max())
+        near, node = np.nonzero(distance <= threshold[:, None])
+        return rows[near], node, distance[near, node] if self.exact else self.measure(rows[near], node)
+
+    def measure(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
+        """Squared distances by differences, always summed in the same order."""
+        squared = np.empty(len(first))
+        step = max(1, BLOCK // max(1, self.matrix.shape[1]))
+        for start in range(0, len(first), step):
+            part = slice(start, start + step)
+            difference = _dense(self.matrix[first[part]] - self.matrix[second[part]])
+            squared[part] = np.square(difference).sum(axis=1)
+        return squared
+
+
+def _matrix(embeddings: Any) -> Any:
+    """Doubles, dense or CSR, finite."""
+    is_sparse = sparse.issparse(embeddings)
+    matrix = embeddings if is_sparse else checks.as_array(embeddings, "embeddings")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise InputError(
+            f"embeddings must be a matrix of numbers, one row per node; "
+            f"got shape {matrix.shape} of {matrix.dtype}."
+        )
+    matrix = sparse.csr_array(matrix, dtype=np.float64) if is_sparse else matrix.astype(np.float64)
+    checks.finite(_stored(matrix), "embeddings")
+    return matrix
+
+
+def _stored(matrix: Any) -> NDArray[np.float64]:
+    """The numbers a matrix holds."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
+
+
+def _dense(matrix: Any) -> NDArray[np.float64]:
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())

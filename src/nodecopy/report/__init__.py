@@ -1,0 +1,1 @@
+"""Things to look at: pictures of graphs and of what was found."""

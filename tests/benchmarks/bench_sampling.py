@@ -1,0 +1,135 @@
+"""One undirected same-label sample beside what people use today, and its distance to the floor.
+
+Run from the repository: ``python -m tests.benchmarks.bench_sampling [n_entries ...]``. The floor of a
+step is the time to read its input and write its output once at the copy bandwidth of the same run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import igraph
+import networkit
+import networkx
+import numpy as np
+from scipy import sparse
+
+from nodecopy import Graph, NodeCopying, SameLabel
+from nodecopy.copying import rowcopy
+from nodecopy.rows import IntArray, Rows
+from tests.benchmarks.graphs import power_law_graph
+from tests.benchmarks.measuring import Measured, copy_bandwidth, interleaved
+
+SLOW_FROM = 5_000_000
+N_SAMPLES = 8
+
+
+def main(*sizes: int) -> None:
+    per_entry = {}
+    for n_entries in sizes or (1_000_000, 10_000_000):
+        graph = power_law_graph(n_entries, rng=0)
+        print(f"\n{graph}, {graph.rows.n_entries:,} stored entries, largest degree {graph.degrees.max():,}")
+        per_entry[n_entries] = beside_others(graph)
+        distance_to_floor(graph)
+        threads_over_samples(graph)
+    if len(per_entry) > 1:
+        first, *_, last = per_entry.values()
+        print(f"\ncost per stored entry, largest graph / smallest graph: {last / first:.2f}")
+
+
+def beside_others(graph: Graph) -> float:
+    """Whole samples, as a user asks for them; returns nanoseconds per observed entry."""
+    model = NodeCopying(SameLabel()).fit(graph)
+    matrix = graph.adjacency
+    donors = model.draw_donors(rng=0)
+    tasks: dict[str, Callable[[], Any]] = {
+        "nodecopy": lambda: model.sample(rng=0),
+        "nodecopy, one endpoint": lambda: _one_endpoint(graph).sample(rng=0),
+        "SciPy maximum, donors given": lambda: _scipy_maximum(matrix, donors),
+        "igraph SBM": _igraph_sbm(graph),
+        "igraph configuration": lambda: igraph.Graph.Degree_Sequence(
+            graph.degrees.tolist(), method="configuration"
+        ),
+        "networkit ChungLu": lambda: networkit.generators.ChungLuGenerator(graph.degrees.tolist()).generate(),
+        "networkx configuration": lambda: networkx.configuration_model(graph.degrees.tolist(), seed=0),
+    }
+    if graph.rows.n_entries > SLOW_FROM:
+        del tasks["networkx configuration"]  # minutes, and tens of gigabytes
+    assert model.sample(rng=0).rows == _as_rows(_scipy_maximum(matrix, donors))
+    found = interleaved(tasks, rounds=3)
+    ours = found["nodecopy"]
+    print(f"{'one sample':<34}{'ms':>10}{'/ ours':>9}{'peak MB':>10}{'/ ours':>9}")
+    for name, one in found.items():
+        print(f"{name:<34}{one.ms:>10.1f}{one.ms / ours.ms:>9.1f}{one.mb:>10.0f}{one.mb / ours.mb:>9.2f}")
+    scipy = found["SciPy maximum, donors given"]
+    print(f"peak memory, ours / SciPy: {ours.mb / scipy.mb:.2f}")
+    nanoseconds = 1e6 * ours.ms / graph.rows.n_entries
+    print(f"nodecopy: {nanoseconds:.1f} ns per stored entry")
+    return nanoseconds
+
+
+def distance_to_floor(graph: Graph) -> None:
+    """The two steps alone, for given donors."""
+    donors = NodeCopying(SameLabel()).fit(graph).draw_donors(rng=0)
+    bandwidth = copy_bandwidth()
+    tasks: dict[str, Callable[[], Rows]] = {
+        "directed gather": lambda: rowcopy.copy_rows(graph.rows, donors),
+        "union by maximum": lambda: rowcopy.symmetric_union(graph.rows, donors),
+    }
+    outputs = {name: _bytes(task()) for name, task in tasks.items()}
+    found: dict[str, Measured] = interleaved(tasks, rounds=7)
+    print(f"copy bandwidth {bandwidth / 1e9:.1f} GB/s, one thread")
+    for name, one in found.items():
+        floor = 1e3 * (_bytes(graph.rows) + donors.nbytes + outputs[name]) / bandwidth
+        print(f"{name:<20}{one.ms:>8.1f} ms, floor {floor:>6.2f} ms, {one.ms / floor:>6.1f} times the floor")
+
+
+def threads_over_samples(graph: Graph) -> None:
+    """The same samples by one thread and by two."""
+    model = NodeCopying(SameLabel()).fit(graph)
+    tasks = {str(workers): _run_through(model, workers) for workers in (1, 2)}
+    found = interleaved(tasks, rounds=3)
+    print(f"{N_SAMPLES} samples: two threads {found['1'].ms / found['2'].ms:.2f} times as fast as one")
+
+
+def _run_through(model: NodeCopying[Graph], workers: int) -> Callable[[], int]:
+    return lambda: sum(sample.n_edges for sample in model.sample_many(N_SAMPLES, rng=0, workers=workers))
+
+
+def _one_endpoint(graph: Graph) -> NodeCopying[Graph]:
+    return NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(graph)
+
+
+def _scipy_maximum(matrix: sparse.csr_array, donors: IntArray) -> sparse.csr_array:
+    """The best SciPy can do: rows by fancy indexing, loops masked before the maximum."""
+    copied = sparse.csr_array(matrix[donors])
+    row = np.repeat(np.arange(copied.shape[0], dtype=np.int32), np.diff(copied.indptr))
+    copied.data[row == copied.indices] = 0
+    copied.eliminate_zeros()
+    return sparse.csr_array(copied.maximum(copied.T.tocsr()))
+
+
+def _igraph_sbm(graph: Graph) -> Callable[[], Any]:
+    """A stochastic block model with the observed blocks and block densities."""
+    labels = graph.labels
+    assert labels is not None
+    sizes = np.bincount(labels)
+    member = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    between = (member @ graph.adjacency @ member.T).toarray()
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    return lambda: igraph.Graph.SBM((between / pairs).tolist(), sizes.tolist())
+
+
+def _as_rows(matrix: sparse.csr_array) -> Rows:
+    matrix.sort_indices()
+    return Rows(matrix.indptr, matrix.indices, None, matrix.shape[1])
+
+
+def _bytes(rows: Rows) -> int:
+    return int(rows.indptr.nbytes + rows.indices.nbytes)
+
+
+if __name__ == "__main__":
+    main(*(int(float(argument)) for argument in sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""Runs commands as a user does: in a new process' manner, with everything they print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nodecopy import cli
+from nodecopy.cli import terminal
+
+
+@dataclass
+class Ran:
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Call ``run("stats", "karate")`` inside an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(terminal.out, "_file", None)
+
+    def command(*arguments: str | Path) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["nodecopy", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return Ran(code, *capsys.readouterr())
+
+    return command

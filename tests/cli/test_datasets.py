@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nodecopy import datasets
+from tests.cli.conftest import Run
+
+
+def test_list_shows_every_dataset(run: Run) -> None:
+    shown = [line.split()[0] for line in run("datasets", "list").out.splitlines()[1:]]
+    assert shown == list(datasets.names())
+
+
+def test_list_as_json(run: Run) -> None:
+    found = {one["name"]: one for one in json.loads(run("datasets", "list", "--json").out)}
+    assert found["karate"]["present"] is True
+    assert (found["karate"]["nodes"], found["karate"]["edges"]) == (34, 78)
+
+
+def test_embedded_ones_need_no_files(run: Run) -> None:
+    for command in ("fetch", "verify"):
+        assert run("datasets", command, "karate").out == "karate: embedded, no files needed\n"
+
+
+def test_a_damaged_file_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "npz").mkdir()
+    (tmp_path / "npz/polblogs.npz").write_bytes(b"not what it was")
+    monkeypatch.setenv("NODECOPY_DATA", str(tmp_path))
+    ran = run("datasets", "verify", "polblogs")
+    assert ran.code == 2
+    assert "polblogs.npz" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_an_unknown_name_offers_near_ones(run: Run) -> None:
+    ran = run("datasets", "fetch", "coral")
+    assert ran.code == 2
+    assert "cora" in ran.err

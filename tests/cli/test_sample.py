@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, NodeCopying, SameLabel, datasets, read_graph, read_interactions, write_graph
+from tests.cli.conftest import Run
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    path = tmp_path / "edges.parquet"
+    write_graph(Graph.from_edges(["ann", "bob", "cleo", "dan"], ["bob", "cleo", "dan", "ann"]), path)
+    return path
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    path = tmp_path / "labels.csv"
+    path.write_text("id,label\nann,x\nbob,y\ncleo,x\ndan,y\n")
+    return path
+
+
+def test_tables_come_back_with_the_ids_that_went_in(run: Run, edges: Path, labels: Path) -> None:
+    arguments = ("--labels", labels, "--law", "same-label", "--n", "5", "--seed", "4", "--out", "out")
+    assert run("sample", edges, *arguments).code == 0
+    names = sorted(path.name for path in Path("out").iterdir())
+    assert names == [*(f"sample-{s}.parquet" for s in range(5)), "samples.json"]
+    model = NodeCopying(SameLabel()).fit(read_graph(edges, labels=labels))
+    for s, expected in enumerate(model.sample_many(5, rng=4)):
+        written = read_graph(f"out/sample-{s}.parquet", node_ids=expected.node_ids)
+        assert written.rows == expected.rows
+    made = json.loads(Path("out/samples.json").read_text())
+    assert (made["seed"], made["n"], made["law"]) == (4, 5, "same-label")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "npz", "graphml"])
+def test_any_format_out(run: Run, edges: Path, suffix: str) -> None:
+    assert run("sample", edges, "--format", suffix, "--out", "out").code == 0
+    assert read_graph(f"out/sample-0.{suffix}").n_edges > 0
+
+
+def test_the_number_of_samples_and_workers_do_not_change_a_sample(run: Run) -> None:
+    assert run("sample", "karate", "--out", "one").code == 0
+    assert run("sample", "karate", "-n", "12", "--workers", "2", "--out", "many").code == 0
+    assert Path("one/sample-0.csv").read_text() == Path("many/sample-00.csv").read_text()
+
+
+def test_without_a_folder_only_a_summary_is_shown(run: Run) -> None:
+    ran = run("sample", "karate", "-n", "2")
+    assert ran.code == 0
+    assert ran.out.split()[:2] == ["edges", "overlap"]
+    assert "nothing written" in ran.err
+    assert list(Path().iterdir()) == []
+
+
+def test_json_is_for_programs(run: Run) -> None:
+    found = json.loads(run("sample", "karate", "-n", "3", "--seed", "9", "--json").out)
+    sizes = [one["edges"] for one in found["samples"]]
+    model = NodeCopying(SameLabel()).fit(datasets.load("karate"))
+    assert sizes == [sample.n_edges for sample in model.sample_many(3, rng=9)]
+
+
+def test_the_law_follows_the_data(run: Run, edges: Path, labels: Path) -> None:
+    features = Path("features.csv")
+    features.write_text("id,f\nann,1\nbob,2\ncleo,3\ndan,4\n")
+    assert json.loads(run("sample", edges, "--json").out)["law"] == "jaccard"
+    assert json.loads(run("sample", edges, "--labels", labels, "--json").out)["law"] == "same-label"
+    found = json.loads(run("sample", edges, "--features", features, "--k", "2", "--json").out)
+    assert (found["law"], found["k"]) == ("nearest-neighbours", 2)
+
+
+def test_interactions(run: Run) -> None:
+    log = Path("log.csv")
+    log.write_text("user,item\nann,tea\nann,jam\nbob,tea\nbob,jam\ncleo,oil\n")
+    assert run("sample", log, "--interactions", "--out", "out").code == 0
+    sample = read_interactions("out/sample-0.csv")
+    assert sample.user_ids.tolist() == ["ann", "bob", "cleo"]
+    assert np.array_equal(sample.matrix[[0]].toarray(), sample.matrix[[1]].toarray())
+
+
+def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
+    Path("out").mkdir()
+    Path("out/precious.txt").write_text("mine")
+    ran = run("sample", "karate", "--out", "out")
+    assert ran.code == 2
+    assert "out must be empty or new" in ran.err
+    assert Path("out/precious.txt").read_text() == "mine"
+    assert run("sample", "karate", "--out", "out", "--overwrite").code == 0
+    assert not Path("out/precious.txt").exists()
+
+
+def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:
+    ran = run("sample", "karate", "--keep", "1.4", "--out", "out")
+    assert ran.code == 2
+    assert "keep of NodeCopying must be a number between 0 and 1; got 1.4." in ran.err.replace("\n", " ")
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["karat"], "Did you mean karate?"),
+        (["nowhere.csv"], "nowhere.csv does not exist"),
+        (["karate", "--n", "-1"], "n of sample_many must be an integer of at least 0; got -1."),
+        (["karate", "--seed", "-1"], "rng must be a non-negative integer"),
+        (["karate", "--directed"], "go with a file"),
+        (["karate", "--law", "nearest-neighbours"], "embeddings of NearestNeighbours must be given"),
+        (["karate", "--interactions"], "it is a graph"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(run: Run, arguments: list[str], message: str) -> None:
+    ran = run("sample", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy import rng
+from nodecopy.copying import kernels as typed_kernels
+from nodecopy.rows import Rows
+from tests.copying import oracles
+from tests.copying.oracles import dense, random_rows
+
+kernels: Any = typed_kernels
+KEYS = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+ALMOST_ONE = np.nextafter(1.0, 0.0)
+
+
+def test_threefry_gives_the_published_numbers() -> None:
+    """Known answers of the Random123 distribution (kat_vectors, threefry2x32 with 20 rounds)."""
+    ones = 2**32 - 1
+    known = {
+        ((0, 0), 0, 0): (0x6B200159, 0x99BA4EFE),
+        ((ones, ones), ones, ones): (0x1CB996FC, 0xBB002BE7),
+        ((0x13198A2E, 0x03707344), 0x243F6A88, 0x85A308D3): (0xC4923A9C, 0x483DF7A0),
+    }
+    for (key, first, second), words in known.items():
+        assert oracles.threefry(key, first, second) == words
+        x, y = rng.threefry(key, np.array([first]), np.array([second]))
+        assert (int(x[0]), int(y[0])) == words
+
+
+@settings(deadline=None)
+@given(KEYS, st.integers(0, 50))
+def test_uniforms_are_the_same_in_every_way(key: tuple[int, int], n: int) -> None:
+    compiled = np.empty(n)
+    kernels.node_uniforms(key, compiled)
+    words = [oracles.threefry(key, i, i) for i in range(n)]
+    assert compiled.tolist() == [((x >> 5) * 2**26 + (y >> 6)) / 2**53 for x, y in words]
+    assert np.array_equal(compiled, rng.node_uniforms(key, n))
+    assert ((compiled >= 0) & (compiled < 1)).all()
+
+
+@settings(deadline=None)
+@given(KEYS, st.integers(0, 1000), st.integers(0, 1000))
+def test_coins_know_no_order(key: tuple[int, int], i: int, j: int) -> None:
+    coins = rng.pair_coins(key, np.array([i, j]), np.array([j, i]))
+    assert coins.tolist() == [bool(oracles.threefry(key, min(i, j), max(i, j))[0] >> 31)] * 2
+
+
+UNIFORMS = np.array([0.0, 0.2, 0.25, 0.3, 0.5, 0.7, 0.999, ALMOST_ONE])
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.25, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_draws_from_lists(keep: float, dtype: Any) -> None:
+    list_of, offsets, members = (np.array(a, dtype) for a in ([0, 1] * 4, [0, 3, 5], [0, 2, 4, 1, 3]))
+    for draw in (kernels.draw_from_lists, kernels.draw_from_lists.py_func):
+        donors = np.full(8, -1, dtype)
+        draw(UNIFORMS, keep, list_of, offsets, members, donors)
+        for i, u in enumerate(UNIFORMS):
+            if u < keep:
+                assert donors[i] == i
+            else:
+                mine = [0, 2, 4] if i % 2 == 0 else [1, 3]
+                place = min(int((u - keep) / (1 - keep) * len(mine)), len(mine) - 1)
+                assert donors[i] == mine[place]
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.25, 0.3, 0.9, 1.0])
+def test_draws_from_rows(keep: float) -> None:
+    """The donor is the first whose cumulative probability exceeds the uniform."""
+    indptr, indices = np.arange(0, 27, 3), np.tile([1, 4, 6], 8)
+    cumulative = np.tile([0.25, 0.5, 1.0], 8)
+    for draw in (kernels.draw_from_rows, kernels.draw_from_rows.py_func):
+        donors = np.full(8, -1)
+        draw(UNIFORMS, keep, indptr, indices, cumulative, donors)
+        for i, u in enumerate(UNIFORMS):
+            v = (u - keep) / (1 - keep) if u >= keep else 0.0
+            assert donors[i] == (i if u < keep else 1 if v < 0.25 else 4 if v < 0.5 else 6)
+
+
+@pytest.mark.parametrize("weight", [None, np.float32])
+def test_gather_and_coins_against_python(weight: Any) -> None:
+    rows, key = random_rows(30, 4, 5, weights=weight), (17, 2**31)
+    donors = np.random.default_rng(2).integers(30, size=30).astype(np.int32)
+    copied = dense(rows)[donors]
+    indptr = np.empty(31, np.int32)
+    n_copied = kernels.copied_indptr(rows.indptr, donors, indptr)
+    assert n_copied == np.count_nonzero(copied)
+    out, out_weights = np.empty(n_copied, np.int32), None if weight is None else np.empty(n_copied, weight)
+    kernels.gather(rows.indptr, rows.indices, rows.weights, donors, indptr, out, out_weights)
+    assert np.array_equal(dense(Rows(indptr, out, out_weights, 30)), copied)
+
+    falls_to_larger = [
+        [oracles.threefry(key, min(i, j), max(i, j))[0] >> 31 for j in range(30)] for i in range(30)
+    ]
+    above = np.arange(30)[:, None] > np.arange(30)
+    decides = (np.array(falls_to_larger) == above) & ~np.eye(30, dtype=bool)
+    out = np.empty(n_copied + 1, np.int32)
+    out_weights = None if weight is None else np.empty(n_copied + 1, weight)
+    n = kernels.decided_by_row(key, rows.indptr, rows.indices, rows.weights, donors, indptr, out, out_weights)
+    result = Rows(indptr, out[:n], None if out_weights is None else out_weights[:n], 30)
+    assert np.array_equal(dense(result), np.where(decides, copied, 0))
+
+
+def merge_inputs(rows: Rows, donors: NDArray[Any]) -> tuple[Any, Any, Any, int]:
+    """Ends of the transpose's rows, its columns, its weights, and room enough for the union."""
+    copied = sparse.csr_array(dense(rows)[donors])
+    transpose = copied.T.tocsr()
+    transpose.sort_indices()
+    columns = transpose.indices.astype(rows.indices.dtype)
+    weights = None if rows.weights is None else transpose.data.astype(rows.weights.dtype)
+    return transpose.indptr[1:].astype(np.int64), columns, weights, 2 * copied.nnz
+
+
+@pytest.mark.parametrize("degree", [0, 1, 5, 20, 60])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_both_merges_give_the_union(degree: int, dtype: Any) -> None:
+    """One bucket, merged by vectors and one by one, whatever this processor would choose."""
+    n = 200
+    rows = random_rows(n, degree, degree, dtype)
+    donors = np.random.default_rng(1).integers(n, size=n).astype(dtype)
+    ends, columns, _, room = merge_inputs(rows, donors)
+    run = np.empty(kernels.LANES + 1, dtype)
+    wanted = sparse.csr_array(oracles.maximum(dense(rows), donors))
+    plain = (None, donors, ends, columns, None)
+    ways: list[tuple[Any, Any, Any]] = [
+        (kernels._merge_vectors, (donors, ends, columns, run), ()),
+        (kernels._merge_plainly, plain, (None,)),
+        (kernels._merge_plainly.py_func, plain, (None,)),
+    ]
+    for merge, before, after in ways:
+        indptr, out = np.empty(n + 1, dtype), np.full(room, -1, dtype)
+        indptr[n] = merge(0, n, rows.indptr, rows.indices, *before, indptr, out, *after, 0)
+        assert np.array_equal(indptr, wanted.indptr)
+        assert np.array_equal(out[: indptr[n]], wanted.indices)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_plain_merge_takes_the_larger_weight(compiled: bool) -> None:
+    rows = random_rows(150, 12, 3, weights=np.float64)
+    donors = np.random.default_rng(4).integers(150, size=150).astype(np.int32)
+    ends, columns, weights, room = merge_inputs(rows, donors)
+    indptr, out, out_weights = np.empty(151, np.int32), np.empty(room, np.int32), np.empty(room)
+    merge = kernels._merge_plainly if compiled else kernels._merge_plainly.py_func
+    n = merge(
+        0, 150, rows.indptr, rows.indices, rows.weights, donors, ends, columns, weights,
+        indptr, out, out_weights, 0,
+    )  # fmt: skip
+    indptr[150] = n
+    result = dense(Rows(indptr, out[:n], out_weights[:n], 150))
+    assert np.array_equal(result, oracles.maximum(dense(rows), donors))
+
+
+@pytest.mark.parametrize(("n", "degree", "shift"), [(40, 3, 3), (300, 30, 5), (1100, 8, 9)])
+@pytest.mark.parametrize("word", [np.uint32, np.uint64])
+def test_buckets_hold_every_entry_once_and_in_order(n: int, degree: int, shift: int, word: Any) -> None:
+    """Spread, walk the chains of chunks in Python, sort: the transpose of the copied rows."""
+    rows = random_rows(n, degree, 7, weights=np.float32)
+    donors = np.random.default_rng(6).integers(n, size=n).astype(np.int32)
+    copied = sparse.csr_array(dense(rows)[donors])
+    n_buckets = (n >> shift) + 1
+    n_chunks = copied.nnz // kernels.CHUNK + 2 * n_buckets
+    pool, pool_weights = (
+        np.zeros(n_chunks * kernels.CHUNK, word),
+        np.zeros(n_chunks * kernels.CHUNK, np.float32),
+    )
+    cursors, next_chunk = np.empty(n_buckets, np.int64), np.zeros(n_chunks, np.int64)
+    kernels.spread(
+        rows.indptr, rows.indices, rows.weights, donors, shift, pool, pool_weights, cursors, next_chunk
+    )
+    first, second = copied.nonzero()
+    sizes = []
+    for bucket in range(n_buckets):
+        chunk, entries = bucket, []
+        while True:
+            last = chunk == cursors[bucket] >> kernels.CHUNK_BITS
+            start = chunk * kernels.CHUNK
+            entries += pool[start : int(cursors[bucket]) if last else start + kernels.CHUNK].tolist()
+            if last:
+                break
+            chunk = int(next_chunk[chunk])
+        mine = second >> shift == bucket
+        low = second[mine] - (bucket << shift)
+        assert entries == ((first[mine].astype(np.int64) << shift) | low).tolist()
+        sizes.append(len(entries))
+        ends = np.zeros((1 << shift) + 1, np.int64)
+        columns, weights = np.empty(len(entries), np.int32), np.empty(len(entries), np.float32)
+        sort = (bucket, shift, pool, pool_weights, cursors[bucket], next_chunk, ends, columns, weights)
+        kernels._sort_bucket(*sort)
+        order = np.argsort(low, kind="stable")
+        assert np.array_equal(columns, first[mine][order])
+        assert np.array_equal(weights, copied.toarray()[first[mine][order], second[mine][order]])
+        assert np.array_equal(ends[:-1], np.cumsum(np.bincount(low, minlength=1 << shift)))
+    assert kernels.largest_bucket(cursors, next_chunk) == max(sizes)

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy.copying import laws
+from nodecopy.errors import InputError
+from tests.copying.oracles import Matrix
+from tests.strategies import interactions
+
+EMPTY = Graph(np.zeros((4, 4)))
+
+
+def P(law: Any, data: Graph | Interactions = EMPTY) -> Matrix:
+    return np.asarray(law.fit(data).probabilities().toarray())
+
+
+def test_same_label_by_hand() -> None:
+    half = 1 / 2
+    wanted = [[half, 0, half, 0], [0, half, 0, half], [half, 0, half, 0], [0, half, 0, half]]
+    assert P(SameLabel([0, 1, 0, 1])).tolist() == wanted
+    assert P(SameLabel([7, -1 + 3, 7, 2])).tolist() == wanted
+    assert P(SameLabel(), EMPTY.replace(labels=["x", "y", "x", "y"])).tolist() == wanted
+
+
+def test_given_labels_replace_the_graphs() -> None:
+    graph = EMPTY.replace(labels=[0, 0, 0, 0])
+    assert P(SameLabel(np.array([0, 1, 2, 3], np.uint8)), graph).tolist() == np.eye(4).tolist()
+    assert P(SameLabel(), graph).tolist() == np.full((4, 4), 0.25).tolist()
+
+
+def test_nodes_without_label_keep_their_own() -> None:
+    wanted = [[1, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
+    assert P(SameLabel([-1, 0, 0, -1])).tolist() == wanted
+    assert P(SameLabel(), EMPTY.replace(labels=["", "a", "a", ""])).tolist() == wanted
+    assert P(SameLabel([-1] * 4)).tolist() == np.eye(4).tolist()
+
+
+def test_labels_stay_as_they_were() -> None:
+    labels = np.array([-1, 0, -1, 2])
+    SameLabel(labels).fit(EMPTY)
+    assert labels.tolist() == [-1, 0, -1, 2]
+
+
+POINTS = np.array([[0.0], [1.0], [2.0], [5.0]])
+
+
+@pytest.mark.parametrize(
+    ("include_self", "ties", "wanted"),
+    [
+        (True, "first", [[0, 1], [1, 0], [2, 1], [3, 2]]),
+        (True, "all", [[0, 1], [0, 1, 2], [1, 2], [2, 3]]),
+        (False, "first", [[1, 2], [0, 2], [0, 1], [1, 2]]),
+        (False, "all", [[1, 2], [0, 2], [0, 1], [1, 2]]),
+    ],
+)
+def test_two_nearest_by_hand(include_self: bool, ties: str, wanted: list[list[int]]) -> None:
+    law = NearestNeighbours(2, POINTS, include_self, ties)
+    by_hand = np.zeros((4, 4))
+    for i, donors in enumerate(wanted):
+        by_hand[i, donors] = 1 / len(donors)
+    np.testing.assert_allclose(P(law), by_hand, rtol=1e-15)
+
+
+def test_one_nearest_without_self_and_with_ties() -> None:
+    law = NearestNeighbours(1, POINTS, include_self=False, ties="all")
+    assert P(law)[1].tolist() == [0.5, 0, 0.5, 0]
+    law = NearestNeighbours(1, POINTS, include_self=False)
+    assert P(law)[1].tolist() == [1, 0, 0, 0]
+
+
+@settings(deadline=None)
+@given(st.data(), st.booleans(), st.sampled_from(["first", "all"]))
+def test_nearest_neighbours_against_sorting(data: st.DataObject, include_self: bool, ties: str) -> None:
+    """Points on a small lattice, so that distances often tie."""
+    n = data.draw(st.integers(2, 8))
+    points = np.array(data.draw(st.lists(st.tuples(*[st.integers(0, 3)] * 2), min_size=n, max_size=n)))
+    k = data.draw(st.integers(1, n if include_self else n - 1))
+    result = P(NearestNeighbours(k, points, include_self, ties), Graph(np.zeros((n, n))))
+    for i in range(n):
+        others = [m for m in range(n) if include_self or m != i]
+        distance = {m: int(((points[i] - points[m]) ** 2).sum()) for m in others}
+        ranked = sorted(others, key=lambda m, d=distance, i=i: (d[m], m != i, m))  # type: ignore[misc]
+        chosen = ranked[:k]
+        if ties == "all":
+            chosen = [m for m in others if distance[m] <= distance[ranked[k - 1]]]
+        wanted = [1 / len(chosen) if m in chosen else 0 for m in range(n)]
+        np.testing.assert_allclose(result[i], wanted, rtol=1e-15)
+
+
+def test_features_are_the_default_embeddings() -> None:
+    for features in (POINTS, sparse.csr_array(POINTS)):
+        graph = EMPTY.replace(features=features)
+        assert np.array_equal(P(NearestNeighbours(2), graph), P(NearestNeighbours(2, POINTS)))
+
+
+def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int | None) -> Matrix:
+    n = len(sets)
+    S = np.zeros((n, n))
+    for i in range(n):
+        for m in range(n):
+            shared = len(sets[i] & sets[m])
+            if shared and (include_self or i != m):
+                S[i, m] = (shared / len(sets[i] | sets[m])) ** exponent
+        if top is not None:
+            S[i, sorted(range(n), key=lambda m, i=i: (-S[i, m], m))[top:]] = 0  # type: ignore[misc]
+        if not S[i].any():
+            S[i, i] = 1
+    return np.asarray(S / S.sum(axis=1, keepdims=True))
+
+
+@settings(deadline=None)
+@given(
+    interactions(),
+    st.booleans(),
+    st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    st.none() | st.integers(1, 4),
+    st.sampled_from([1, 20, laws.BLOCK]),
+)
+def test_jaccard_against_sets(
+    log: Interactions, include_self: bool, exponent: float, top: int | None, block: int
+) -> None:
+    """Also with blocks of one user and of a few."""
+    sets = [set(np.flatnonzero(row).tolist()) for row in log.matrix.toarray()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(laws, "BLOCK", block)
+        result = P(Jaccard(include_self, exponent, top), log)
+    np.testing.assert_allclose(
+        result, jaccard(sets, include_self, exponent, top).reshape(result.shape), rtol=1e-12
+    )
+
+
+def test_jaccard_by_hand() -> None:
+    log = Interactions([[1, 1, 0, 0], [0, 5, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0]])
+    first = np.array([1, 1 / 2, 1 / 4, 0])
+    np.testing.assert_allclose(P(Jaccard(), log)[0], first / first.sum())
+    np.testing.assert_allclose(P(Jaccard(include_self=False), log)[0], [0, 2 / 3, 1 / 3, 0])
+    np.testing.assert_allclose(P(Jaccard(include_self=False, exponent=2), log)[0], [0, 4 / 5, 1 / 5, 0])
+    np.testing.assert_allclose(P(Jaccard(include_self=False, top=1), log)[0], [0, 1, 0, 0])
+    assert P(Jaccard(), log)[3].tolist() == [0, 0, 0, 1]  # who took nothing keeps nothing
+
+
+def test_jaccard_takes_the_first_of_equals() -> None:
+    log = Interactions([[1, 1], [1, 0], [0, 1], [1, 0]])
+    assert P(Jaccard(include_self=False, top=2), log)[0].tolist() == [0, 0.5, 0.5, 0]
+
+
+def test_weighted_by_hand() -> None:
+    similarity = np.array([[1.0, 3, 0, 0], [0, 0, 0, 0], [0, 2, 0, 0], [1, 1, 1, 1]])
+    wanted = [[0.25, 0.75, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0.25, 0.25, 0.25, 0.25]]
+    for given_as in (
+        similarity,
+        sparse.csr_array(similarity),
+        sparse.coo_array(similarity.astype(np.float32)),
+    ):
+        assert P(Weighted(given_as)).tolist() == wanted
+    assert P(Weighted(np.ones((4, 4), bool))).tolist() == np.full((4, 4), 0.25).tolist()
+    assert P(Weighted(np.zeros((4, 4)))).tolist() == np.eye(4).tolist()
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e300, 1.7e308])
+def test_weights_may_be_tiny_or_huge(scale: float) -> None:
+    similarity = np.zeros((4, 4))
+    similarity[:, :2] = scale
+    similarity[3] = [1e-300, 0, 0, 1e300]
+    result = P(Weighted(similarity))
+    assert result[:3].tolist() == [[0.5, 0.5, 0, 0]] * 3
+    assert result[3].tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("law", [SameLabel(np.zeros(0, int)), Jaccard(), Weighted(np.zeros((0, 0)))])
+def test_no_nodes(law: Any) -> None:
+    assert P(law, Graph(np.zeros((0, 0)))).shape == (0, 0)
+
+
+def nan_matrix() -> Matrix:
+    matrix = np.ones((4, 4))
+    matrix[2, 3] = np.nan
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("law", "message"),
+    [
+        (SameLabel(), "labels of SameLabel must be given, since the graph has none."),
+        (SameLabel([0, 1]), "labels of SameLabel must hold one entry per node, 4 in all; got 2."),
+        (SameLabel([0.5, 1, 2, 3]), "labels of SameLabel must be integers; got float64."),
+        (SameLabel(["a", "b", "c", "d"]), "labels of SameLabel must be integers; got <U1."),
+        (SameLabel([[0, 1, 2, 3]]), r"labels of SameLabel must have one dimension; got shape \(1, 4\)."),
+        (NearestNeighbours(2), "embeddings of NearestNeighbours must be given"),
+        (
+            NearestNeighbours(5, POINTS),
+            "k of NearestNeighbours must be an integer between 1 and n_nodes = 4; got 5.",
+        ),
+        (
+            NearestNeighbours(4, POINTS, include_self=False),
+            "k of NearestNeighbours must be an integer between 1 and n_nodes - 1 = 3; got 4.",
+        ),
+        (NearestNeighbours(0, POINTS), "k of NearestNeighbours must be an integer between 1 and .* got 0."),
+        (NearestNeighbours(2, POINTS, ties="some"), "ties must be one of 'first', 'all'; got 'some'."),
+        (
+            NearestNeighbours(2, POINTS[:3]),
+            r"embeddings of NearestNeighbours must be a matrix with 4 rows, one per node; got shape \(3, 1\).",
+        ),
+        (NearestNeighbours(2, POINTS[:, 0]), r"embeddings of NearestNeighbours .* got shape \(4,\)."),
+        (NearestNeighbours(2, nan_matrix()), "embeddings must hold finite numbers; got nan."),
+        (Jaccard(exponent=-1), "exponent of Jaccard must be a number of at least 0; got -1."),
+        (Jaccard(exponent=float("nan")), "exponent of Jaccard must be a number of at least 0; got nan."),
+        (Jaccard(top=0), "top of Jaccard must be an integer of at least 1; got 0."),
+        (Weighted(-np.eye(4)), "similarity of Weighted must not hold negative weights; got -1.0."),
+        (Weighted(nan_matrix()), "similarity of Weighted must hold finite numbers; got nan."),
+        (Weighted(np.ones((4, 3))), r"similarity of Weighted must have shape \(4, 4\); got \(4, 3\)."),
+        (
+            Weighted(np.ones(4)),
+            r"similarity of Weighted must be a matrix with two dimensions; got shape \(4,\).",
+        ),
+    ],
+)
+def test_errors_say_what_is_allowed_and_what_came(law: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        law.fit(EMPTY)

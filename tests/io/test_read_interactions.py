@@ -1,0 +1,108 @@
+"""The rules of read_interactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+
+from nodecopy import Interactions
+from nodecopy.errors import InputError
+from nodecopy.io import read_interactions
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def to_file(text: str) -> Path:
+        path = tmp_path / "log.csv"
+        path.write_text(text)
+        return path
+
+    return to_file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user,item,rating\nann,tea,5\nbob,jam,2\n",
+        "userId,movieId,rating,timestamp\nann,tea,5,1\nbob,jam,2,2\n",
+        "item,user,rating\ntea,ann,5\njam,bob,2\n",
+        "ann,tea,5\nbob,jam,2\n",
+        "ann,tea,5,100\nbob,jam,2,90\n",
+    ],
+)
+def test_headers_and_columns(text: str, write: Write) -> None:
+    assert read_interactions(write(text)) == Interactions.from_table(["ann", "bob"], ["tea", "jam"], [5, 2])
+
+
+def test_ids_of_users_and_items_have_their_own_types(write: Write) -> None:
+    log = read_interactions(write("7,a\n10,b\n"))
+    assert log.user_ids.tolist() == [7, 10]
+    assert log.item_ids.tolist() == ["a", "b"]
+    assert not log.is_weighted
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a,x,1\na,x,2\n", 2),
+        ("user,item,rating,time\na,x,1,20\na,x,2,10\n", 1),
+        ("user,item,rating,time\na,x,1,2020-02-01\na,x,2,2020-01-31T23:00:00\n", 1),
+        ("user,item,rating,time\na,x,1,2020-01-01T00:30:00+01:00\na,x,2,2020-01-01T00:00:00Z\n", 2),
+    ],
+)
+def test_the_latest_row_counts(text: str, kept: int, write: Write) -> None:
+    assert read_interactions(write(text)).matrix.toarray().tolist() == [[kept]]
+
+
+def test_the_caller_names_columns(write: Write) -> None:
+    path = write("when,who,what,stars\n5,ann,tea,4\n6,ann,tea,3\n")
+    log = read_interactions(path, user="who", item="what", rating="stars", time="when")
+    assert log == Interactions.from_table(["ann"], ["tea"], [3])
+    with pytest.raises(InputError, match="no column 'nobody'"):
+        read_interactions(path, user="nobody", item="what")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,x,1\na,y,good\n", "line 2 has rating 'good'"),
+        ("a,x,1\na,y,-1\n", "line 2 has rating -1"),
+        (
+            "user,item,time\na,x,2020-01-01\na,y,soon\n",
+            "line 3 has time 'soon'; it must be a number or a date",
+        ),
+        ("user,item,time\na,x,1\na,y,inf\n", "line 3 has time inf"),
+        ("a,x\n,y\n", "line 2 has no user"),
+        ("a,x\nb\n", "line 2 has 1 columns"),
+        ("a\n", "must have a column for user and item"),
+    ],
+)
+def test_bad_text(text: str, message: str, write: Write) -> None:
+    with pytest.raises(InputError, match=f"log.csv: .*{message}"):
+        read_interactions(write(text))
+
+
+def test_parquet_with_dates(tmp_path: Path) -> None:
+    times = pa.array(np.array(["2021-01-02", "2021-01-01"], "datetime64[us]"))
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"user": [1, 1], "item": [3, 3], "rating": [1, 2], "time": times}), path)
+    assert read_interactions(path).matrix.toarray().tolist() == [[1]]
+
+
+def test_scipy_files(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "log.npz", sparse.csr_array([[0, 2, 0]]))
+    assert read_interactions(tmp_path / "log.npz") == Interactions([[0, 2, 0]])
+    with pytest.raises(InputError, match="no columns to name"):
+        read_interactions(tmp_path / "log.npz", user="u")
+
+
+def test_a_header_alone_is_an_empty_log(write: Write) -> None:
+    assert read_interactions(write("user,item\n")).n_users == 0

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from nodecopy import Graph, datasets
+from nodecopy.errors import InputError
+from nodecopy.report.pictures import KEPT, NEW, side_by_side
+
+pytest.importorskip("matplotlib")
+
+
+def test_each_graph_has_axes_with_its_edges() -> None:
+    karate = datasets.load("karate")
+    other = karate.with_rows(Graph.from_edges([1, 1], [2, 10], node_ids=karate.node_ids).rows)
+    first, second = side_by_side({"observed": karate, "other": other}).axes
+    known, new = first.collections[:2]
+    assert (len(known.get_segments()), len(new.get_segments())) == (156, 0)
+    known, new = second.collections[:2]  # 1-2 is an edge of the club, 1-10 is not
+    assert (len(known.get_segments()), len(new.get_segments())) == (2, 2)
+    assert KEPT != NEW
+    assert second.get_title() == "other\n2 edges"
+
+
+def test_graphs_must_share_their_nodes() -> None:
+    with pytest.raises(InputError, match="same nodes"):
+        side_by_side({"a": Graph([[0]]), "b": Graph([[0, 1], [1, 0]])})
+
+
+def test_a_larger_graph_takes_the_cheaper_layout() -> None:
+    ring = Graph.from_edges(range(301), [*range(1, 301), 0])
+    assert len(side_by_side({"ring": ring}).axes) == 1

@@ -1,0 +1,56 @@
+"""Output that is there whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodecopy.errors import InputError
+from nodecopy.files import whole_file, whole_folder
+
+
+def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "out.csv"
+    with whole_file(target) as temporary:
+        temporary.write_text("done")
+        assert temporary.suffix == ".csv"
+        assert not target.exists()
+    assert target.read_text() == "done"
+    assert list(target.parent.iterdir()) == [target]
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert target.stat().st_mode == plain.stat().st_mode
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    with pytest.raises(TypeError), whole_file(target) as temporary:
+        temporary.write_text(None)  # type: ignore[arg-type]
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_in_the_way(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be a file"), whole_file(tmp_path):
+        pass
+
+
+def test_folders(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with whole_folder(target) as temporary:
+        (temporary / "a").touch()
+        assert not target.exists()
+    assert [file.name for file in target.iterdir()] == ["a"]
+    with pytest.raises(InputError, match="must be empty or new"), whole_folder(target):
+        pass
+    with whole_folder(target, overwrite=True) as temporary:
+        (temporary / "b").touch()
+    assert [file.name for file in target.iterdir()] == ["b"]
+    with pytest.raises(RuntimeError), whole_folder(target, overwrite=True):
+        raise RuntimeError
+    assert [file.name for file in target.iterdir()] == ["b"]
+    with pytest.raises(InputError, match="must be a folder"), whole_folder(target / "b"):
+        pass
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]

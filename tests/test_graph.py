@@ -1,0 +1,252 @@
+"""Graph: every rule of its docstring, and every input it refuses."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import sparse
+
+from nodecopy import Graph
+from nodecopy.errors import InputError
+from tests.strategies import graphs
+
+quick = settings(max_examples=60, deadline=None)
+
+
+def dense(graph: Graph) -> list[list[float]]:
+    rows: list[list[float]] = graph.adjacency.toarray().tolist()
+    return rows
+
+
+def test_self_loops() -> None:
+    assert dense(Graph([[1, 1], [1, 0]])) == [[0, 1], [1, 0]]
+    assert dense(Graph([[1, 1], [0, 0]], directed=True)) == [[1, 1], [0, 0]]
+
+
+def test_asymmetric_pairs_take_the_larger_weight() -> None:
+    assert dense(Graph([[0, 2], [5, 0]])) == [[0, 5], [5, 0]]
+    assert dense(Graph([[0, 2], [0, 0]])) == [[0, 2], [2, 0]]
+
+
+def test_duplicates_add_up_in_a_matrix_and_take_the_largest_in_a_list() -> None:
+    twice = sparse.coo_array(([2.0, 3.0], ([0, 0], [1, 1])), shape=(2, 2))
+    assert dense(Graph(twice, directed=True)) == [[0, 5], [0, 0]]
+    assert dense(Graph.from_edges([0, 0, 1], [1, 1, 0], [2, 3, 4])) == [[0, 4], [4, 0]]
+
+
+def test_zeros_are_no_edges_and_ones_are_not_stored() -> None:
+    explicit = sparse.csr_array((np.array([0.0, 1.0]), ([0, 1], [1, 0])), shape=(2, 2))
+    graph = Graph(explicit, directed=True)
+    assert graph.n_edges == 1
+    assert not graph.is_weighted
+    assert graph.rows.weights is None
+    assert Graph.from_edges([0], [1], [0.0]).n_edges == 0
+
+
+@quick
+@given(graphs())
+def test_invariants(graph: Graph) -> None:
+    matrix = graph.adjacency
+    assert matrix.has_canonical_format
+    assert (matrix.data > 0).all()
+    assert graph.degrees.tolist() == (matrix.toarray() > 0).sum(axis=1).tolist()
+    if not graph.directed:
+        assert dense(graph) == matrix.T.toarray().tolist()
+        assert not matrix.diagonal().any()
+    source, target, weights = graph.edges()
+    assert len(source) == len(target) == graph.n_edges
+    again = Graph.from_edges(source, target, weights, node_ids=graph.node_ids, directed=graph.directed)
+    assert again == graph.replace(features=None, labels=None)
+
+
+@quick
+@given(graphs())
+def test_copies_and_pickles_are_equal_and_frozen(graph: Graph) -> None:
+    _ = graph.adjacency
+    for twin in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph), graph.replace(), graph):
+        assert twin == graph
+        arrays = [twin.rows.indptr, twin.rows.indices, twin.rows.weights, twin.labels]
+        arrays += [twin.adjacency.data, twin.adjacency.indices, twin.__dict__["_node_ids"]]
+        features = twin.features
+        arrays.append(features.data if isinstance(features, sparse.csr_array) else features)
+        assert not any(array.flags.writeable for array in arrays if array is not None)
+
+
+def test_attributes_are_frozen() -> None:
+    graph = Graph([[0, 1], [1, 0]])
+    with pytest.raises(AttributeError, match=r"frozen; use graph.replace\(labels=...\)"):
+        graph.labels = None
+    with pytest.raises(AttributeError):
+        graph.rows.n_columns = 3  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        hash(graph)
+
+
+def test_input_is_untouched_and_not_shared() -> None:
+    adjacency, features = np.array([[1.0, 2], [0, 0]]), np.ones((2, 1))
+    labels, ids = np.array([0, 1]), np.array([5, 6])
+    table = sparse.csr_array(adjacency)
+    graph, other = Graph(adjacency, features, labels, ids), Graph(table, sparse.csr_array(features))
+    assert adjacency.tolist() == table.toarray().tolist() == [[1, 2], [0, 0]]
+    for array in (adjacency, features, labels, ids, table.data):
+        array[:] = 7
+    assert graph == Graph([[0, 2], [2, 0]], np.ones((2, 1)), [0, 1], [5, 6])
+    assert dense(other) == [[0, 2], [2, 0]]
+
+
+def test_equality() -> None:
+    graph = Graph([[0, 1], [1, 0]], [[1.0], [2.0]], ["a", "b"], ["x", "y"])
+    changes: list[dict[str, Any]] = [
+        {"adjacency": [[0, 2], [2, 0]]},
+        {"features": None},
+        {"features": sparse.csr_array([[1.0], [2.0]])},
+        {"labels": ["a", "a"]},
+        {"labels": [0, 1]},
+        {"node_ids": ["x", "z"]},
+        {"node_ids": [0, 1]},
+        {"directed": True},
+    ]
+    for change in changes:
+        assert graph.replace(**change) != graph
+    assert graph.replace(labels=["a", "b"]) == graph
+    assert graph != "graph"
+
+
+def test_labels() -> None:
+    named = Graph(np.zeros((4, 4)), labels=["dog", "", "cat", "dog"])
+    assert named.labels is not None
+    assert named.labels.tolist() == [1, -1, 0, 1]
+    assert named.label_names == ("cat", "dog")
+    codes = Graph(np.zeros((3, 3)), labels=[2.0, np.nan, 0.0])
+    assert codes.labels is not None
+    assert codes.labels.tolist() == [2, -1, 0]
+    one_class = Graph(np.zeros((2, 2)), labels=["x", "x"])
+    assert repr(one_class) == "Graph(2 nodes, 0 undirected edges, binary, 1 classes)"
+    gaps = Graph(np.zeros((3, 3)), labels=np.array(["a", None, float("nan")], object))
+    assert gaps.named_labels().tolist() == ["a", "", ""]  # type: ignore[union-attr]
+
+
+def test_label_names() -> None:
+    graph = Graph(np.zeros((2, 2)), labels=[1, -1]).with_label_names(["a", "b"])
+    assert graph.named_labels().tolist() == ["b", ""]  # type: ignore[union-attr]
+    for names in (["a"], ["a", "a"], ["a", ""]):
+        with pytest.raises(InputError, match="names must"):
+            graph.with_label_names(names)
+    with pytest.raises(InputError, match="names must hold a name for every label"):
+        graph.replace(labels=None).with_label_names(["a"])
+
+
+def test_empty_and_isolated() -> None:
+    empty = Graph(np.zeros((0, 0)))
+    assert (empty.n_nodes, empty.n_edges) == (0, 0)
+    assert empty.largest_component() == empty
+    assert Graph.from_edges([], []) == empty
+    assert Graph.from_edges([], [], node_ids=["a"]).n_nodes == 1
+    assert Graph.from_edges([1], [2], node_ids=[2, 9, 1]).degrees.tolist() == [1, 0, 1]
+
+
+def test_subgraph_and_component() -> None:
+    graph = Graph.from_edges(["a", "b", "d"], ["b", "c", "e"], [1, 2, 3], labels=["x", "y", "x", "z", "z"])
+    part = graph.subgraph([2, 1])
+    assert part.node_ids.tolist() == ["c", "b"]
+    assert dense(part) == [[0, 2], [2, 0]]
+    assert part.label_names == ("x", "y", "z")
+    assert part.labels is not None
+    assert part.labels.tolist() == [0, 1]
+    assert graph.largest_component().node_ids.tolist() == ["a", "b", "c"]
+    for nodes, message in (([0, 0], "unique"), ([9], "between 0 and 4; got 9"), ([True], "integers")):
+        with pytest.raises(InputError, match=message):
+            graph.subgraph(nodes)
+
+
+def test_directions() -> None:
+    arrow = Graph([[1, 1], [0, 0]], directed=True)
+    assert arrow.n_edges == 2
+    assert arrow.undirected() == Graph([[0, 1], [1, 0]])
+    plain = Graph([[0, 1], [1, 0]])
+    assert plain.undirected() is plain
+
+
+def test_ids() -> None:
+    mixed = Graph.from_edges(np.array([1], np.uint64), np.array([2], np.int32))
+    assert mixed.node_ids.tolist() == [1, 2]
+    assert Graph.from_edges(["b"], ["a"]).node_ids.tolist() == ["a", "b"]
+    objects = Graph(np.zeros((2, 2)), node_ids=np.array(["x", "y"], object))
+    assert objects.node_ids.dtype.kind == "U"
+    assert Graph(np.zeros((2, 2))).node_ids.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "message"),
+    [
+        ([[0, np.nan], [0, 0]], "adjacency must hold finite numbers; got nan"),
+        ([[0, np.inf], [0, 0]], "adjacency must hold finite numbers; got inf"),
+        ([[0, -1], [0, 0]], "must not hold negative weights; got -1"),
+        ([[0, 1, 0], [0, 0, 0]], r"must be square.*got shape \(2, 3\)"),
+        ([0, 1], "two dimensions"),
+        ([[0, 1], [1]], "rows of different lengths"),
+        ([["a", "b"], ["c", "d"]], "must hold numbers"),
+        ([[0, 1j], [0, 0]], "must hold numbers"),
+        (None, "adjacency must"),
+        (np.zeros((2, 2, 2)), "two dimensions"),
+    ],
+)
+def test_bad_adjacency(adjacency: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Graph(adjacency)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": [[1.0]]}, r"features must be a matrix with 2 rows, one per node; got shape \(1, 1\)"),
+        ({"features": [1.0, 2.0]}, "features must be a matrix"),
+        ({"features": [[np.nan], [1]]}, "features must hold finite numbers; got nan"),
+        ({"features": sparse.csr_array([[np.inf], [1.0]])}, "finite"),
+        ({"features": [["a"], ["b"]]}, "features must hold numbers"),
+        ({"features": [[1], [1, 2]]}, "features must be an array"),
+        ({"labels": [1]}, "labels must hold one entry per node, 2 in all; got 1"),
+        ({"labels": [-2, 0]}, "labels must be -1"),
+        ({"labels": [0.5, 1]}, "whole numbers or strings"),
+        ({"labels": [np.inf, 1]}, "whole numbers or strings"),
+        ({"labels": [1j, 1]}, "whole numbers or strings"),
+        ({"labels": [[1], [2]]}, "one dimension"),
+        ({"node_ids": ["a", "a"]}, "node_ids must be unique; got 'a' more than once"),
+        ({"node_ids": [1, 1]}, "node_ids must be unique; got 1 more than once"),
+        ({"node_ids": ["a"]}, "2 in all; got 1"),
+        ({"node_ids": [0.5, 1.0]}, "integers or strings; got float64"),
+        ({"node_ids": [True, False]}, "integers or strings; got bool"),
+        ({"node_ids": np.array(["a", None])}, "without gaps"),
+        ({"colour": 1}, "replace knows no colour"),
+    ],
+)
+def test_bad_attributes(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Graph([[0, 1], [1, 0]]).replace(**change)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "more", "message"),
+    [
+        ([0, 1], [1], {}, "target must hold one entry per edge, 2 in all; got 1"),
+        ([0], ["a"], {}, "both hold integers or both hold strings"),
+        ([0.5], [1.0], {}, "source must hold integers or strings"),
+        ([0], [1], {"node_ids": [0]}, "target must hold known ids; got 1, which is not among them"),
+        (["a"], ["b"], {"node_ids": []}, "source must hold known ids; got 'a'"),
+        ([0], [1], {"node_ids": ["0", "1"]}, "source must hold known ids; got 0"),
+        ([0], [1], {"node_ids": [0, 1, 1]}, "node_ids must be unique"),
+        ([0], [1], {"weight": [np.nan]}, "weight must hold finite numbers; got nan"),
+        ([0], [1], {"weight": [np.inf]}, "weight must hold finite numbers"),
+        ([0], [1], {"weight": [-2.0]}, "weight must not be negative; got -2"),
+        ([0], [1], {"weight": ["x"]}, "weight must hold numbers"),
+        ([0], [1], {"weight": [1, 2]}, "weight must hold one entry per edge"),
+    ],
+)
+def test_bad_edges(source: Any, target: Any, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Graph.from_edges(source, target, **more)

@@ -1,0 +1,51 @@
+"""What is optional stays optional, and every public name can be had."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import nodecopy
+from nodecopy.errors import MissingExtraError
+from nodecopy.extras import EXTRA_OF, optional
+
+HEAVY = ("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric")
+
+
+def test_every_public_name_imports() -> None:
+    for name in nodecopy.__all__:
+        assert getattr(nodecopy, name) is not None
+    assert set(nodecopy.__all__) <= set(dir(nodecopy))
+    with pytest.raises(AttributeError, match="no attribute 'NodeCopy'"):
+        nodecopy.NodeCopy  # noqa: B018
+
+
+def test_nothing_below_nn_needs_an_extra() -> None:
+    """With every optional package out of reach, graphs are built, sampled, compared and read."""
+    code = f"""
+import sys
+for name in {HEAVY}:
+    sys.modules[name] = None  # any import of it fails
+import nodecopy
+import nodecopy.copying.kernels, nodecopy.metrics.kernels
+from nodecopy import NodeCopying, SameLabel, compare, datasets, io, neighbours, rng
+graph = datasets.load("karate")
+print(compare(graph, NodeCopying(SameLabel()).fit(graph).sample_many(2, rng=0)))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "edge_overlap" in ran.stdout
+
+
+def test_import_is_light() -> None:
+    code = "import sys, nodecopy; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package, extra in EXTRA_OF.items():
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(MissingExtraError, match=rf"reading needs {package}.*nodecopy\[{extra}\]"):
+            optional(package, "reading")

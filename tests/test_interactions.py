@@ -1,0 +1,111 @@
+"""Interactions: rules, refusals, frozen-ness."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from nodecopy import Interactions
+from nodecopy.errors import InputError
+from tests.strategies import interactions
+
+
+@settings(max_examples=60, deadline=None)
+@given(interactions())
+def test_copies_and_pickles_are_equal_and_frozen(log: Interactions) -> None:
+    _ = log.matrix
+    for twin in (pickle.loads(pickle.dumps(log)), copy.deepcopy(log), log):
+        assert twin == log
+        arrays = [twin.rows.indices, twin.rows.weights, twin.matrix.data, twin.user_ids, twin.item_ids]
+        assert not any(array.flags.writeable for array in arrays if array is not None)
+    users, items, ratings = log.table()
+    again = Interactions.from_table(users, items, ratings, user_ids=log.user_ids, item_ids=log.item_ids)
+    assert again == log
+    assert log.binary() == again.binary()
+    assert not log.binary().is_weighted
+
+
+def test_the_latest_row_counts() -> None:
+    users, items, ratings = [0, 0, 0], [1, 1, 1], [1, 2, 3]
+    assert Interactions.from_table(users, items, ratings).matrix.toarray().tolist() == [[3]]
+    assert Interactions.from_table(users, items, ratings, [5, 9, 9]).matrix.toarray().tolist() == [[3]]
+    assert Interactions.from_table(users, items, ratings, [5, 9, 1]).matrix.toarray().tolist() == [[2]]
+    dates = np.array(["2020-01-03", "2020-01-01", "2020-01-02"], "datetime64[D]")
+    assert Interactions.from_table(users, items, ratings, dates).matrix.toarray().tolist() == [[1]]
+
+
+def test_given_ids_keep_their_order() -> None:
+    log = Interactions.from_table(["b"], [3], user_ids=["b", "a"], item_ids=[7, 3])
+    assert log.matrix.toarray().tolist() == [[0, 1], [0, 0]]
+
+
+def test_at_least() -> None:
+    log = Interactions([[5, 1, 5], [5, 0, 0], [0, 5, 5]], ["a", "b", "c"], ["x", "y", "z"])
+    kept = log.at_least(rating=4, per_user=2, per_item=2)
+    assert kept.user_ids.tolist() == ["a", "c"]
+    assert kept.item_ids.tolist() == ["z"]
+    assert kept.matrix.toarray().tolist() == [[5], [5]]
+    assert log.at_least() == log
+
+
+def test_empty() -> None:
+    empty = Interactions.from_table([], [])
+    assert repr(empty) == "Interactions(0 users, 0 items, 0 interactions, binary)"
+    assert empty.at_least(per_user=3) == empty
+
+
+def test_frozen_and_unhashable() -> None:
+    log = Interactions([[1, 0]])
+    with pytest.raises(AttributeError, match="frozen"):
+        log.rows = None  # type: ignore[assignment]
+    with pytest.raises(TypeError):
+        hash(log)
+    assert log != "log"
+    assert log != Interactions([[1, 0]], item_ids=[1, 0])
+
+
+def test_input_is_untouched_and_not_shared() -> None:
+    matrix, ids = np.array([[0.0, 2.0]]), np.array([4])
+    log = Interactions(matrix, ids)
+    matrix[:], ids[:] = 9, 9
+    assert log == Interactions([[0, 2]], [4])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"matrix": [[np.nan]]}, "matrix must hold finite numbers"),
+        ({"matrix": [[-1]]}, "negative"),
+        ({"matrix": [1, 2]}, "two dimensions"),
+        ({"matrix": [[1]], "user_ids": [1, 2]}, "user_ids must hold one entry"),
+        ({"matrix": [[1, 1]], "item_ids": ["a", "a"]}, "item_ids must be unique; got 'a'"),
+    ],
+)
+def test_bad_matrices(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Interactions(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"users": [1, 2], "items": [1]}, "items must hold one entry per row, 2 in all; got 1"),
+        ({"users": [0.5], "items": [1]}, "users must hold integers or strings"),
+        ({"users": [1], "items": [1], "ratings": [-1]}, "must not be negative"),
+        ({"users": [1], "items": [1], "ratings": [np.inf]}, "finite"),
+        ({"users": [1], "items": [1], "times": ["today"]}, "times must be numbers or dates"),
+        ({"users": [1], "items": [1], "times": [np.nan]}, "times must hold finite numbers"),
+        ({"users": [1], "items": [1], "times": np.array(["NaT"], "datetime64[s]")}, "NaT"),
+        ({"users": [1], "items": [1], "user_ids": [2]}, "users must hold known ids; got 1"),
+        ({"users": [1], "items": [1], "item_ids": ["1"]}, "items must hold known ids; got 1"),
+        ({"users": [1], "items": [1], "item_ids": [1, 1]}, "item_ids must be unique"),
+    ],
+)
+def test_bad_tables(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Interactions.from_table(**arguments)

@@ -1,0 +1,123 @@
+"""Nearest neighbours against a plain oracle."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy import neighbours
+from nodecopy.errors import InputError
+from nodecopy.neighbours import knn_graph, nearest
+
+
+def oracle(rows: NDArray[Any], k: int, include_self: bool, ties: str) -> list[list[int]]:
+    """Measure everything, sort it, cut it."""
+    answer = []
+    for i in range(len(rows)):
+        measured = sorted(
+            (float(np.square(rows[i] - rows[j]).sum()), j != i, j)
+            for j in range(len(rows))
+            if include_self or j != i
+        )
+        limit = measured[k - 1][0]
+        kept = measured[:k] if ties == "first" else [entry for entry in measured if entry[0] <= limit]
+        answer.append([j for _, _, j in kept])
+    return answer
+
+
+def ragged(result: tuple[Any, Any]) -> list[list[int]]:
+    indptr, indices = result
+    return [indices[a:b].tolist() for a, b in pairwise(indptr)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_against_the_oracle(data: st.DataObject) -> None:
+    n, width = data.draw(st.integers(1, 12)), data.draw(st.integers(0, 3))
+    # few values make ties and duplicates; a factor makes them inexact, an offset makes norms large
+    cells = data.draw(st.lists(st.integers(0, 2), min_size=n * width, max_size=n * width))
+    factor, offset = data.draw(st.sampled_from([(1.0, 0.0), (0.1, 0.0), (0.1, 1e7), (1e-9, 1.0)]))
+    rows = np.array(cells, float).reshape(n, width) * factor + offset
+    include_self = data.draw(st.booleans()) or n == 1
+    k, ties = data.draw(st.integers(1, n - (not include_self))), data.draw(st.sampled_from(["first", "all"]))
+    expected = oracle(rows, k, include_self, ties)
+    for matrix in (rows, sparse.csr_array(rows)):
+        assert ragged(nearest(matrix, k, include_self=include_self, ties=ties)) == expected
+
+
+def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(5).normal(size=(60, 7))
+    expected = ragged(nearest(rows, 5))
+    assert expected == oracle(rows, 5, True, "first")
+    monkeypatch.setattr(neighbours, "BLOCK", 130)
+    assert ragged(nearest(rows, 5)) == expected
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e307])
+def test_scale_does_not_matter(scale: float) -> None:
+    rows = np.array([[1.0], [2.0], [4.0], [8.0]]) * scale
+    assert ragged(nearest(rows, 2)) == [[0, 1], [1, 0], [2, 1], [3, 2]]
+
+
+def test_a_node_comes_before_its_duplicates() -> None:
+    same = np.full((4, 2), 0.3)
+    assert ragged(nearest(same, 1)) == [[0], [1], [2], [3]]
+    assert ragged(nearest(same, 2)) == [[0, 1], [1, 0], [2, 0], [3, 0]]
+    assert ragged(nearest(same, 1, ties="all")) == [[0, 1, 2, 3], [1, 0, 2, 3], [2, 0, 1, 3], [3, 0, 1, 2]]
+    assert ragged(nearest(same, 1, include_self=False)) == [[1], [0], [0], [0]]
+
+
+def test_input_stays_as_it_was() -> None:
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+    table = sparse.coo_array(rows)
+    nearest(rows, 1)
+    nearest(table, 1)
+    assert rows.tolist() == table.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+@pytest.mark.parametrize("k", [0, 3, -1, 1.5, True, None])
+def test_k(k: Any) -> None:
+    message = r"k of Law must be an integer between 1 and n_nodes - 1 = 2; got"
+    with pytest.raises(InputError, match=message):
+        nearest(np.eye(3), k, include_self=False, owner="Law")
+    assert len(nearest(np.eye(3), 3)[1]) == 9
+
+
+@pytest.mark.parametrize(
+    "rows", [[[np.nan]], [[np.inf]], sparse.csr_array([[np.nan]]), [1.0], [["a"]], [[1], [1, 2]], [[1j]]]
+)
+def test_bad_embeddings(rows: Any) -> None:
+    with pytest.raises(InputError, match="embeddings must"):
+        nearest(rows, 1)
+
+
+def test_bad_ties() -> None:
+    with pytest.raises(InputError, match="ties must be one of 'first', 'all'"):
+        nearest(np.eye(2), 1, ties="last")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=9), st.data())
+def test_knn_graph(cells: list[int], data: st.DataObject) -> None:
+    rows = np.array(cells, float)[:, None]
+    k = data.draw(st.integers(1, len(cells) - 1))
+    graph = knn_graph(rows, k, labels=cells, node_ids=[f"n{i}" for i in range(len(cells))])
+    expected = np.zeros((len(cells), len(cells)))
+    for i, near in enumerate(oracle(rows, k, False, "first")):
+        expected[i, near] = expected[near, i] = 1
+    assert graph.adjacency.toarray().tolist() == expected.tolist()
+    assert not graph.is_weighted
+    np.testing.assert_array_equal(graph.features, rows)
+    assert graph.node_ids[0] == "n0"
+
+
+def test_knn_graph_limits() -> None:
+    with pytest.raises(InputError, match="k of knn_graph must be an integer between 1 and n_nodes - 1 = 1"):
+        knn_graph([[1.0], [2.0]], 2)

@@ -1,0 +1,64 @@
+"""Rows: canonical form, equality, read-only arrays."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import sparse
+
+from nodecopy.errors import InputError
+from nodecopy.rows import Rows, index_dtype
+from tests.strategies import matrices
+
+
+@settings(max_examples=60, deadline=None)
+@given(matrices((5, 4)))
+def test_there_and_back(matrix: sparse.csr_array) -> None:
+    rows = Rows.from_matrix(matrix, "m")
+    assert rows.csr.toarray().tolist() == matrix.toarray().tolist()
+    assert (rows.n_rows, rows.n_columns, rows.n_entries) == (5, 4, matrix.nnz)
+    assert rows.row_numbers.tolist() == rows.csr.nonzero()[0].tolist()
+    assert rows == Rows.from_matrix(matrix.toarray(), "m")
+    assert (rows.weights is None) == bool((matrix.data == 1).all())
+    for i in range(5):
+        columns = rows.indices[rows.indptr[i] : rows.indptr[i + 1]]
+        assert (np.diff(columns) > 0).all()
+
+
+def test_equality_and_pickles() -> None:
+    rows = Rows.from_matrix([[0, 2], [1, 0]], "m")
+    _ = rows.csr
+    twin = pickle.loads(pickle.dumps(rows))
+    assert twin == rows
+    assert "csr" not in twin.__dict__
+    assert not twin.indices.flags.writeable
+    assert rows != Rows.from_matrix([[0, 1], [1, 0]], "m")
+    assert rows != Rows.from_matrix([[0, 2, 0], [1, 0, 0]], "m")
+    assert rows != "rows"
+
+
+def test_arrays_are_read_only_and_the_originals_are_not() -> None:
+    indices = np.array([1, 0])
+    rows = Rows(np.array([0, 1, 2]), indices, None, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        rows.indices[0] = 0
+    indices[0] = 1
+
+
+def test_dtypes() -> None:
+    assert index_dtype() is np.int32
+    assert index_dtype(2**31 - 1) is np.int32
+    assert index_dtype(2**31) is np.int64
+    single, integer = Rows.from_matrix(np.array([[2]], np.float32), "m"), Rows.from_matrix([[2]], "m")
+    assert single.weights is not None
+    assert single.weights.dtype == np.float32
+    assert integer.weights is not None
+    assert integer.weights.dtype == np.float64
+
+
+def test_errors_carry_the_name() -> None:
+    with pytest.raises(InputError, match="table must hold finite numbers"):
+        Rows.from_matrix([[np.nan]], "table")
