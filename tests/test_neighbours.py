@@ -94,12 +94,12 @@ def test_k(k: Any) -> None:
     "rows", [[[np.nan]], [[np.inf]], sparse.csr_array([[np.nan]]), [1.0], [["a"]], [[1], [1, 2]], [[1j]]]
 )
 def test_bad_embeddings(rows: Any) -> None:
-    with pytest.raises(InputError, match="embeddings must"):
+    with pytest.raises(InputError, match="embeddings of nearest must"):
         nearest(rows, 1)
 
 
 def test_bad_ties() -> None:
-    with pytest.raises(InputError, match="ties must be one of 'first', 'all'"):
+    with pytest.raises(InputError, match="ties of nearest must be one of 'first', 'all'"):
         nearest(np.eye(2), 1, ties="last")
 
 

@@ -56,11 +56,11 @@ def nearest(
     >>> indices[indptr[1]:indptr[2]].tolist()
     [0, 2]
     """
-    matrix = _matrix(embeddings)
+    matrix = _matrix(embeddings, f"embeddings of {owner}")
     n = matrix.shape[0]
     limit, limit_name = (n, "n_nodes") if include_self else (n - 1, "n_nodes - 1")
     k = checks.integer(k, f"k of {owner}", low=1, high=limit, high_name=limit_name)
-    checks.choice(ties, "ties", ["first", "all"])
+    checks.choice(ties, f"ties of {owner}", ["first", "all"])
     search = _Search(matrix)
     counts, found = [np.zeros(1, np.int64)], []
     step = max(1, BLOCK // n)
@@ -141,17 +141,17 @@ class _Search:
         return squared
 
 
-def _matrix(embeddings: Any) -> Any:
+def _matrix(embeddings: Any, name: str) -> Any:
     """Doubles, dense or CSR, finite."""
     is_sparse = sparse.issparse(embeddings)
-    matrix = embeddings if is_sparse else checks.as_array(embeddings, "embeddings")
+    matrix = embeddings if is_sparse else checks.as_array(embeddings, name)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise InputError(
-            f"embeddings must be a matrix of numbers, one row per node; "
+            f"{name} must be a matrix of numbers, one row per node; "
             f"got shape {matrix.shape} of {matrix.dtype}."
         )
     matrix = sparse.csr_array(matrix, dtype=np.float64) if is_sparse else matrix.astype(np.float64)
-    checks.finite(_stored(matrix), "embeddings")
+    checks.finite(_stored(matrix), name)
     return matrix
 
 

@@ -42,16 +42,16 @@ def lists() -> DonorLists:
 
 def table() -> DonorRows:
     similarity = [[0.0, 1.0, 3.0], [0.0, 0.0, 0.0], [0.2, 0.2, 0.2]]
-    return DonorRows.from_similarity(sparse.csr_array(similarity))
+    return DonorRows.from_similarity(sparse.csr_array(np.array(similarity)))
 
 
 def test_probabilities_by_hand() -> None:
     third = 1 / 3
     shared = [third, 0, third, 0, third]
     wanted = [shared, [0, 1, 0, 0, 0], shared, [0, 0, 0, 1, 0], shared]
-    np.testing.assert_allclose(lists().probabilities().toarray(), wanted, rtol=1e-15)
+    np.testing.assert_allclose(lists().probabilities().toarray(), np.array(wanted), rtol=1e-15)
     wanted = [[0, 0.25, 0.75], [0, 1, 0], [third, third, third]]
-    np.testing.assert_allclose(table().probabilities().toarray(), wanted, rtol=1e-15)
+    np.testing.assert_allclose(table().probabilities().toarray(), np.array(wanted), rtol=1e-15)
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 1.0])

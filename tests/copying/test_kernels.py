@@ -177,14 +177,13 @@ def test_buckets_hold_every_entry_once_and_in_order(n: int, degree: int, shift: 
     first, second = copied.nonzero()
     sizes = []
     for bucket in range(n_buckets):
-        chunk, entries = bucket, []
-        while True:
-            last = chunk == cursors[bucket] >> kernels.CHUNK_BITS
-            start = chunk * kernels.CHUNK
-            entries += pool[start : int(cursors[bucket]) if last else start + kernels.CHUNK].tolist()
-            if last:
-                break
-            chunk = int(next_chunk[chunk])
+        chunks, last = [bucket], int(cursors[bucket]) >> kernels.CHUNK_BITS
+        while chunks[-1] != last:
+            assert len(chunks) < n_chunks
+            chunks.append(int(next_chunk[chunks[-1]]))
+        starts = [chunk * kernels.CHUNK for chunk in chunks]
+        ends_at = [start + kernels.CHUNK for start in starts[:-1]] + [int(cursors[bucket])]
+        entries = [k for start, end in zip(starts, ends_at, strict=True) for k in pool[start:end].tolist()]
         mine = second >> shift == bucket
         low = second[mine] - (bucket << shift)
         assert entries == ((first[mine].astype(np.int64) << shift) | low).tolist()

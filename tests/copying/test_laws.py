@@ -25,7 +25,7 @@ def test_same_label_by_hand() -> None:
     half = 1 / 2
     wanted = [[half, 0, half, 0], [0, half, 0, half], [half, 0, half, 0], [0, half, 0, half]]
     assert P(SameLabel([0, 1, 0, 1])).tolist() == wanted
-    assert P(SameLabel([7, -1 + 3, 7, 2])).tolist() == wanted
+    assert P(SameLabel([7, 2, 7, 2])).tolist() == wanted
     assert P(SameLabel(), EMPTY.replace(labels=["x", "y", "x", "y"])).tolist() == wanted
 
 
@@ -203,13 +203,19 @@ def nan_matrix() -> Matrix:
             "k of NearestNeighbours must be an integer between 1 and n_nodes - 1 = 3; got 4.",
         ),
         (NearestNeighbours(0, POINTS), "k of NearestNeighbours must be an integer between 1 and .* got 0."),
-        (NearestNeighbours(2, POINTS, ties="some"), "ties must be one of 'first', 'all'; got 'some'."),
+        (
+            NearestNeighbours(2, POINTS, ties="some"),
+            "ties of NearestNeighbours must be one of 'first', 'all'; got 'some'.",
+        ),
         (
             NearestNeighbours(2, POINTS[:3]),
-            r"embeddings of NearestNeighbours must be a matrix with 4 rows, one per node; got shape \(3, 1\).",
+            r"embeddings of NearestNeighbours must be a matrix with 4 rows, one per node; got shape \(3, 1\)",
         ),
         (NearestNeighbours(2, POINTS[:, 0]), r"embeddings of NearestNeighbours .* got shape \(4,\)."),
-        (NearestNeighbours(2, nan_matrix()), "embeddings must hold finite numbers; got nan."),
+        (
+            NearestNeighbours(2, nan_matrix()),
+            "embeddings of NearestNeighbours must hold finite numbers; got nan.",
+        ),
         (Jaccard(exponent=-1), "exponent of Jaccard must be a number of at least 0; got -1."),
         (Jaccard(exponent=float("nan")), "exponent of Jaccard must be a number of at least 0; got nan."),
         (Jaccard(top=0), "top of Jaccard must be an integer of at least 1; got 0."),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.copying import rowcopy
@@ -151,6 +152,17 @@ def test_many_buckets_share_the_chunks() -> None:
     """Chunks of several buckets fill in turn, so that their links cross."""
     rows = random_rows(2500, 9, 1)
     donors = np.random.default_rng(0).integers(2500, size=2500).astype(np.int32)
+    for compiled, plain in compiled_and_plain(rows, donors):
+        assert_same_rows(compiled, plain)
+
+
+def test_two_million_nodes_need_wide_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 2**21 nodes on, a row and the low bits of a column no longer fit 32 bits."""
+    n, draw = 2**21 + 5, np.random.default_rng(0)
+    cells = np.unique(draw.integers(n * n, size=100_000))
+    rows = rows_of(sparse.csr_array((np.ones(len(cells)), (cells // n, cells % n)), shape=(n, n)))
+    donors = draw.integers(n, size=n).astype(np.int32)
+    monkeypatch.setattr(rowcopy, "COMPILED_FROM", 2**40)
     for compiled, plain in compiled_and_plain(rows, donors):
         assert_same_rows(compiled, plain)
 

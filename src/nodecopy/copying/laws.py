@@ -171,9 +171,12 @@ class Jaccard:
         shared.sort_indices()
         user = np.repeat(users, np.diff(shared.indptr))
         index = shared.data / (degrees[user] + degrees[shared.indices] - shared.data)
-        index = index.astype(np.float64) ** self.exponent
         if not self.include_self:
             index[user == shared.indices] = 0.0
+        # Relative to the user's best, or a large exponent would take every index to zero.
+        best = np.zeros(pattern.shape[0])
+        np.maximum.at(best, user, index)
+        index = (index / np.maximum(best[user], np.finfo(float).tiny)) ** self.exponent * (index > 0)
         if self.top is not None:
             best_first = np.lexsort((shared.indices, -index, user))
             place = np.arange(len(index)) - np.repeat(shared.indptr[:-1], np.diff(shared.indptr))

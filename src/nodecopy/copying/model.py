@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from nodecopy.rng import Key, Rng, node_uniforms, sample_key, seed_sequence
 from nodecopy.rows import IntArray, Rows
 
 Data = TypeVar("Data", Graph, Interactions)
+Fitted = TypeVar("Fitted", Graph, Interactions)
 Item = TypeVar("Item")
 
 MOST_LAYERS = 64
@@ -43,7 +44,7 @@ class NodeCopying(Generic[Data]):
         How an undirected sample comes from the copied rows. ``"maximum"``, the paper's: an edge is
         there if either row has it, with the larger weight; this adds edges, up to twice as many.
         ``"one-endpoint"``: for each pair a fair coin picks the endpoint whose row decides, which keeps
-        the expected number of edges. Directed graphs and interactions are not symmetrised.
+        the density of the copied rows. Directed graphs and interactions are not symmetrised.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class NodeCopying(Generic[Data]):
         self.keep = keep
         self.symmetrise = symmetrise
 
-    def fit(self, data: Data, *, rng: Rng = None) -> NodeCopying[Data]:
+    def fit(self: NodeCopying[Any], data: Fitted, *, rng: Rng = None) -> NodeCopying[Fitted]:
         """Fit the donor law. ``rng`` is part of every graph model's contract; this one draws nothing."""
         if not isinstance(data, (Graph, Interactions)):
             raise InputError(

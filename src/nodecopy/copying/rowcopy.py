@@ -91,7 +91,7 @@ def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
 
     indptr, n_copied = _copied_indptr(rows, donors, at_most=2)
     node_bits = int(rows.n_rows).bit_length()
-    shift = max(9, node_bits - 11)  # at most 2,048 buckets, each of them small enough for the cache
+    shift = max(9, node_bits - 10)  # at most 1,024 buckets, each of them small enough for the cache
     n_buckets = (rows.n_rows >> shift) + 1
     n_chunks = n_copied // kernels.CHUNK + 2 * n_buckets
     pool = np.empty(n_chunks << kernels.CHUNK_BITS, np.uint32 if node_bits + shift <= 32 else np.uint64)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
+from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
+
+LAWS: list[Any] = [
+    SameLabel(),
+    NearestNeighbours(4),
+    Jaccard(include_self=False),
+    Weighted(1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))),
+]
+
+
+def name(model: NodeCopying[Graph]) -> str:
+    return f"{type(model.law).__name__}-{model.keep}-{model.symmetrise}"
+
+
+class Undirected(GraphModelContract):
+    @pytest.fixture(
+        scope="class",
+        params=[NodeCopying(law, symmetrise=rule) for law in LAWS for rule in ("maximum", "one-endpoint")]
+        + [NodeCopying(SameLabel(), keep=0.4)],
+        ids=name,
+    )
+    @classmethod
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
+        model: GraphModel = request.param
+        return model
+
+
+class TestBinary(Undirected):
+    pass
+
+
+class TestWeighted(Undirected):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def observed(cls) -> Graph:
+        return community_graph(weighted=True)
+
+
+class TestDirected(GraphModelContract):
+    @pytest.fixture(scope="class", params=[NodeCopying(law) for law in LAWS], ids=name)
+    @classmethod
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
+        model: GraphModel = request.param
+        return model
+
+    @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
+    @classmethod
+    def observed(cls, request: pytest.FixtureRequest) -> Graph:
+        return community_graph(directed=True, weighted=request.param)
