@@ -39,18 +39,36 @@ def test_a_folder_in_the_way(tmp_path: Path) -> None:
 
 def test_folders(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    with whole_folder(target) as temporary:
-        (temporary / "a").touch()
+    with whole_folder(target, mark="made") as temporary:
+        (temporary / "made").touch()
         assert not target.exists()
-    assert [file.name for file in target.iterdir()] == ["a"]
-    with pytest.raises(InputError, match="must be empty or new"), whole_folder(target):
+    assert [file.name for file in target.iterdir()] == ["made"]
+    with pytest.raises(InputError, match="must be empty or new"), whole_folder(target, mark="made"):
         pass
-    with whole_folder(target, overwrite=True) as temporary:
-        (temporary / "b").touch()
-    assert [file.name for file in target.iterdir()] == ["b"]
-    with pytest.raises(RuntimeError), whole_folder(target, overwrite=True):
+    with whole_folder(target, mark="made", overwrite=True) as temporary:
+        (temporary / "made").write_text("again")
+    assert (target / "made").read_text() == "again"
+    with pytest.raises(RuntimeError), whole_folder(target, mark="made", overwrite=True):
         raise RuntimeError
-    assert [file.name for file in target.iterdir()] == ["b"]
-    with pytest.raises(InputError, match="must be a folder"), whole_folder(target / "b"):
+    assert (target / "made").read_text() == "again"
+    with pytest.raises(InputError, match="must be a folder"), whole_folder(target / "made", mark="made"):
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
+
+
+def test_somebody_elses_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    monkeypatch.chdir(tmp_path)
+    for target in (tmp_path, Path()):
+        replaced = whole_folder(target, mark="made", overwrite=True)
+        with pytest.raises(InputError, match="that an earlier run wrote"), replaced:
+            pass
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_link_to_an_empty_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with whole_folder(tmp_path / "link", mark="made") as temporary:
+        (temporary / "made").touch()
+    assert (tmp_path / "real" / "made").exists()

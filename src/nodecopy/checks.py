@@ -37,7 +37,7 @@ def real(value: Any, name: str, *, low: float = -math.inf, high: float = math.in
 def choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     """One of a few words."""
     allowed = list(allowed)
-    if value in allowed:
+    if isinstance(value, str) and value in allowed:
         return str(value)
     raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
@@ -48,6 +48,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         return np.asarray(values)
     except ValueError as error:
         raise InputError(f"{name} must be an array without gaps; got rows of different lengths.") from error
+    except (TypeError, RuntimeError) as error:  # tensors that need gradients or live elsewhere, say
+        raise InputError(f"{name} must be an array; got {type(values).__name__}: {error}") from error
 
 
 def vector(values: ArrayLike, name: str, *, length: int | None = None, per: str = "node") -> NDArray[Any]:

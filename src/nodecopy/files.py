@@ -36,25 +36,35 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+def whole_folder(path: str | os.PathLike[str], *, mark: str, overwrite: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside ``path``; it becomes ``path`` only when the block ends well.
 
-    A folder that is there and not empty is an error, unless ``overwrite``.
+    A folder that is there and not empty is an error. With ``overwrite`` it is replaced if it holds a file
+    named ``mark``, the sign that an earlier run wrote it: somebody's own files are never deleted.
     """
-    target = Path(path)
+    target = Path(path).resolve()
     if target.exists() and not target.is_dir():
-        raise InputError(f"{target} must be a folder; there is a file of that name.")
-    if target.is_dir() and any(target.iterdir()) and not overwrite:
-        raise InputError(f"{target} must be empty or new; it holds files already (--overwrite replaces it).")
+        raise InputError(f"{path} must be a folder; there is a file of that name.")
+    if target.is_dir() and any(target.iterdir()):
+        if not overwrite:
+            raise InputError(
+                f"{path} must be empty or new; it holds files already (--overwrite replaces it)."
+            )
+        if not (target / mark).is_file():
+            raise InputError(
+                f"{path} must be a folder that an earlier run wrote, with a {mark}, to be replaced."
+            )
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    old = temporary.with_name(f"{temporary.name}-old")
     try:
         yield temporary
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o777 & ~mask)
         if target.exists():
-            shutil.rmtree(target)
+            target.replace(old)
         temporary.replace(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)

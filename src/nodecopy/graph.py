@@ -86,6 +86,9 @@ class Graph:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Graph is frozen; use graph.replace({name}=...) to get another one.")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a Graph is frozen; its parts cannot be deleted.")
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(frozen_state(state))
 
@@ -173,14 +176,27 @@ class Graph:
         unknown = set(changes) - {"adjacency", "features", "labels", "node_ids", "directed"}
         if unknown:
             raise InputError(f"replace knows no {', '.join(sorted(unknown))}.")
-        now = {
-            "adjacency": self.adjacency,
-            "features": self.features,
-            "labels": self.named_labels(),
-            "node_ids": self.__dict__["_node_ids"],
-            "directed": self.directed,
-        }
-        return Graph(**(now | changes))
+        state = dict(self.__dict__)
+        if changes.keys() & {"adjacency", "directed"}:
+            directed = bool(changes.get("directed", self.directed))
+            other = Graph(changes.get("adjacency", self.adjacency), directed=directed)
+            state |= {"rows": other.rows, "directed": directed}
+        n_nodes = state["rows"].n_rows
+        if "features" in changes:
+            state["features"] = _features(changes["features"], n_nodes)
+        if "labels" in changes:
+            state["labels"], state["label_names"] = _labels(changes["labels"], n_nodes)
+        if "node_ids" in changes:
+            ids = changes["node_ids"]
+            state["_node_ids"] = None if ids is None else identifiers(ids, "node_ids", n_nodes)
+        kept = {"features", "labels", "node_ids"} - changes.keys()
+        if n_nodes != self.n_nodes and any(
+            state["_node_ids" if k == "node_ids" else k] is not None for k in kept
+        ):
+            raise InputError(f"adjacency must have {self.n_nodes} rows, one per node; got {n_nodes}.")
+        graph = object.__new__(Graph)
+        graph.__dict__.update(state)
+        return graph
 
     def named_labels(self) -> NDArray[Any] | None:
         """Labels as they came in: names where there are names, codes otherwise."""
@@ -257,6 +273,8 @@ def identifiers(values: ArrayLike, name: str, length: int | None = None) -> NDAr
     if array.dtype.kind not in "iuU":
         raise InputError(f"{name} must hold integers or strings; got {array.dtype}.")
     if array.dtype.kind == "u":
+        if array.size and array.max() > np.iinfo(np.int64).max:
+            raise InputError(f"{name} must fit into 64 bits with a sign; got {array.max()}.")
         array = array.astype(np.int64)  # so that signed and unsigned ids never meet as floats
     if length is not None:
         checks.unique(array, name)
@@ -348,12 +366,13 @@ def _labels(
             raise InputError("labels must be whole numbers or strings; got fractions or infinities.")
         array = whole.astype(np.int64)
     if array.dtype.kind in "biu":
-        if array.size and array.min() < UNLABELLED:
-            raise InputError(f"labels must be -1 (unknown) or larger; got {array.min()}.")
+        if array.size and (array.min() < UNLABELLED or array.max() > np.iinfo(np.int64).max):
+            wrong = array.min() if array.min() < UNLABELLED else array.max()
+            raise InputError(f"labels must be -1 (unknown) or larger and fit into 64 bits; got {wrong}.")
         return frozen(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
         raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
-    text = np.array(["" if value is None or value != value else str(value) for value in array], dtype=str)
+    text = np.array(["" if _is_missing(value) else str(value) for value in array], dtype=str)
     names = sorted(set(text.tolist()) - {""})
     code_of = {"": UNLABELLED} | {name: code for code, name in enumerate(names)}
     return frozen(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
@@ -366,3 +385,8 @@ def _same(first: Any, second: Any) -> bool:
     if all(both):
         return bool(first.shape == second.shape and (first != second).nnz == 0)
     return not any(both) and np.array_equal(first, second)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or what pandas puts where nothing is."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -54,6 +54,9 @@ class Interactions:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("Interactions are frozen; build others from their matrix and ids.")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("Interactions are frozen; their parts cannot be deleted.")
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(frozen_state(state))
 

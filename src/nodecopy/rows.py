@@ -85,17 +85,26 @@ class Rows:
             raise InputError(f"{name} must be a matrix with two dimensions; got shape {matrix.shape}.")
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"{name} must hold numbers; got {matrix.dtype}.")
+        if matrix.dtype == np.float16:  # which SciPy does not know
+            matrix = matrix.astype(np.float32)
         csr = sparse.csr_array(matrix, copy=True)
         csr.sum_duplicates()
         checks.finite(csr.data, name)
         if csr.nnz and csr.data.min() < 0:
             raise InputError(f"{name} must not hold negative weights; got {csr.data.min()}.")
         csr.eliminate_zeros()
-        dtype = index_dtype(csr.nnz, *csr.shape)
-        weights = None
-        if not (csr.data == 1).all():
-            weights = csr.data.astype(csr.dtype if csr.dtype == np.float32 else np.float64, copy=False)
-        return cls(csr.indptr.astype(dtype), csr.indices.astype(dtype), weights, csr.shape[1])
+        weights = csr.data.astype(csr.dtype if csr.dtype == np.float32 else np.float64, copy=False)
+        return cls.canonical(csr.indptr, csr.indices, weights, csr.shape[1])
+
+    @classmethod
+    def canonical(
+        cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None, n_columns: int
+    ) -> Rows:
+        """Rows with the one index type that fits; weights that are all one are no weights."""
+        dtype = index_dtype(len(indices), len(indptr), n_columns)
+        if weights is not None and (weights == 1).all():
+            weights = None
+        return cls(indptr.astype(dtype, copy=False), indices.astype(dtype, copy=False), weights, n_columns)
 
     @property
     def n_rows(self) -> int:
@@ -111,9 +120,13 @@ class Rows:
         return np.diff(self.indptr)
 
     @cached_property
+    def _ones(self) -> FloatArray:
+        return frozen(np.ones(self.n_entries, np.float32))
+
+    @property
     def csr(self) -> sparse.csr_array:
-        """The same as a canonical SciPy matrix (ones where there are no weights)."""
-        data = frozen(np.ones(self.n_entries, np.float32)) if self.weights is None else self.weights
+        """The same as a canonical SciPy matrix (ones where there are no weights), read-only."""
+        data = self._ones if self.weights is None else self.weights
         matrix = sparse.csr_array(
             (data, self.indices, self.indptr), shape=(self.n_rows, self.n_columns), copy=False
         )

@@ -91,8 +91,17 @@ def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
     assert ran.code == 2
     assert "out must be empty or new" in ran.err
     assert Path("out/precious.txt").read_text() == "mine"
-    assert run("sample", "karate", "--out", "out", "--overwrite").code == 0
-    assert not Path("out/precious.txt").exists()
+    assert run("sample", "karate", "--out", "out", "--overwrite").code == 2
+    assert Path("out/precious.txt").read_text() == "mine"
+    assert run("sample", "karate", "--out", "mine").code == 0
+    assert run("sample", "karate", "--n", "2", "--out", "mine", "--overwrite").code == 0
+    assert Path("mine/sample-1.csv").exists()
+
+
+def test_a_directed_file_stays_directed(run: Run) -> None:
+    write_graph(Graph.from_edges([0, 1, 2], [1, 2, 0], directed=True), "d.npz")
+    found = json.loads(run("sample", "d.npz", "--json").out)
+    assert found["samples"][0]["edges"] == 3
 
 
 def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:

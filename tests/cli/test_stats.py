@@ -35,6 +35,15 @@ def test_observed_against_samples(run: Run) -> None:
     assert one["n_samples"] == 1
 
 
+@pytest.mark.parametrize("suffix", ["npz", "graphml", "parquet"])
+def test_samples_in_any_format(run: Run, suffix: str) -> None:
+    assert run("sample", "karate", "-n", "2", "--format", suffix, "--out", "samples").code == 0
+    plain = run("sample", "karate", "-n", "2", "--out", "plain")
+    assert plain.code == 0
+    found = [run("stats", "karate", "--samples", folder, "--json").out for folder in ("samples", "plain")]
+    assert found[0] == found[1]
+
+
 def test_samples_of_another_graph_are_an_error(run: Run) -> None:
     Path("other.csv").write_text("source,target\n1,99\n")
     ran = run("stats", "karate", "--samples", "other.csv")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy import Graph
+from nodecopy import rows as rows_module
 from nodecopy.copying import rowcopy
 from nodecopy.copying.rowcopy import copy_rows, one_endpoint, symmetric_union
 from nodecopy.rows import Rows
@@ -205,7 +206,8 @@ def test_pointers_widen_where_entries_exceed_32_bits(monkeypatch: pytest.MonkeyP
     donors = np.zeros(40, np.int32)
     wanted = symmetric_union(rows, donors)
     with monkeypatch.context() as patch:
-        patch.setattr(rowcopy, "index_dtype", lambda *sizes: np.int32 if max(sizes) < 100 else np.int64)
+        for module in (rowcopy, rows_module):
+            patch.setattr(module, "index_dtype", lambda *sizes: np.int32 if max(sizes) < 100 else np.int64)
         compiled = rowcopy._symmetric_union_compiled(rows, donors)
     assert compiled.indptr.dtype == np.int64
     assert compiled == wanted

@@ -62,5 +62,10 @@ def test_errors() -> None:
     with pytest.raises(InputError, match="at least one graph; got none"):
         compare(PATH, [])
     smaller = Graph.from_edges([0], [1])
-    with pytest.raises(InputError, match="as many nodes as the observed graph, 4; got 2 in sample 1"):
+    with pytest.raises(InputError, match=r"graphs on 4 nodes; got Graph\(2 nodes.* as number 1"):
         compare(PATH, [PATH, smaller])
+    with pytest.raises(InputError, match="several graphs"):
+        compare(PATH, PATH)  # type: ignore[arg-type]
+    for other in (PATH.replace(node_ids=[5, 6, 7, 8]), PATH.replace(directed=True)):
+        with pytest.raises(InputError, match="node ids and directedness; number 0 has not"):
+            compare(PATH, [other])

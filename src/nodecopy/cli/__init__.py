@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from nodecopy.cli import datasets, demo, sample, stats
+from nodecopy.cli import datasets, demo, reproduce, sample, stats
 from nodecopy.cli.terminal import complain
 from nodecopy.errors import InputError, MissingExtraError
 
@@ -39,6 +39,7 @@ def options(
 app.command("sample")(sample.sample)
 app.command("stats")(stats.stats)
 app.add_typer(datasets.app, name="datasets")
+app.command("reproduce")(reproduce.reproduce)
 app.command("demo")(demo.demo)
 
 

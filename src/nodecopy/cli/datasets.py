@@ -9,7 +9,8 @@ import typer
 
 from nodecopy import datasets
 from nodecopy.cli import sources
-from nodecopy.cli.terminal import as_json, out, progress, shown, table
+from nodecopy.cli.terminal import as_json, complain, out, progress, shown, table
+from nodecopy.errors import InputError
 
 app = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True)
 Names = Annotated[list[str] | None, typer.Argument(help="Datasets; all by default.")]
@@ -44,8 +45,15 @@ def list_(json_: sources.AsJson = False) -> None:
 def fetch(names: Names = None) -> None:
     """Make sure the files of datasets are at hand, fetching and verifying what is missing."""
     chosen = names or list(datasets.names())
+    missed = []
     for name in progress(chosen, len(chosen), "fetching"):
-        _tell(name, len(datasets.fetch(name)))
+        try:
+            _tell(name, len(datasets.fetch(name)))
+        except InputError as error:
+            missed.append(name)
+            complain(f"{name}: {error}")
+    if missed:
+        raise InputError(f"not all datasets could be had; missing: {', '.join(missed)}.")
 
 
 @app.command("verify")

@@ -45,7 +45,7 @@ def demo(
             }
         )
     except MissingExtraError as error:
-        out.print(f"\nNo picture: {error}")
+        out.print(f"\nNo picture: {error}", markup=False)
         return
     with whole_file(picture) as temporary:
         figure.savefig(temporary, dpi=150)

@@ -67,9 +67,7 @@ def sample(
     keep: Annotated[float, typer.Option(help="Probability that a node keeps its own neighbours.")] = 0.0,
     symmetrise: Annotated[
         Rule,
-        typer.Option(
-            help="Undirected samples: the paper's maximum, or one endpoint decides (keeps density)."
-        ),
+        typer.Option(help="Undirected samples: the paper's maximum (adds edges), or one endpoint decides."),
     ] = Rule.MAXIMUM,
     n: Annotated[int, typer.Option("--n", "-n", help="Number of samples.")] = 1,
     seed: Annotated[int, typer.Option(help="Sample s depends on the seed and s alone.")] = 0,
@@ -82,7 +80,7 @@ def sample(
         typer.Option(help="File format of the samples; that of the input file, or csv, by default."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the folder if it is there.")
+        bool, typer.Option("--overwrite", help="Replace a folder of earlier samples.")
     ] = False,
     json_: sources.AsJson = False,
 ) -> None:
@@ -117,7 +115,9 @@ def sample(
         found = [_summary(data, one) for one in samples]
     else:
         suffix = format.value if format else _format_of(source)
-        with whole_folder(out, overwrite=overwrite) as folder:
+        if interactions and suffix == Format.GRAPHML:
+            raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
+        with whole_folder(out, mark="samples.json", overwrite=overwrite) as folder:
             found = [
                 _written(one, folder / f"sample-{number:0{len(str(n - 1))}d}.{suffix}") | _summary(data, one)
                 for number, one in enumerate(samples)

@@ -43,7 +43,7 @@ def load_graph(
         if not isinstance(graph, Graph):
             raise InputError(f"{source} must be a graph for this command; it holds interactions.")
         return graph
-    graph = read_graph(source, labels=labels, features=features, directed=directed)
+    graph = read_graph(source, labels=labels, features=features, directed=True if directed else None)
     return graph.largest_component() if largest_component else graph
 
 

@@ -11,8 +11,8 @@ import typer
 from nodecopy.cli import sources
 from nodecopy.cli.terminal import as_json, progress, shown, table
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
-from nodecopy.io import read_graph
+from nodecopy.graph import Graph, positions
+from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
 
 
@@ -67,5 +67,13 @@ def _sample_files(path: Path) -> list[Path]:
 def _read(files: list[Path], observed: Graph) -> Iterator[Graph]:
     """Samples on the observed nodes; tables of edges know neither isolated nodes nor labels."""
     for file in files:
-        sample = read_graph(file, node_ids=observed.node_ids, directed=observed.directed)
-        yield sample.replace(labels=observed.named_labels())
+        if not file.exists():
+            raise InputError(f"--samples must name graphs or folders of them; {file} does not exist.")
+        if is_table(file):
+            sample = read_graph(file, node_ids=observed.node_ids, directed=observed.directed)
+        else:
+            sample = read_graph(file)
+            sample = sample.subgraph(
+                positions(observed.node_ids, sample.node_ids, f"{file}: the observed graph")
+            )
+        yield observed.replace(adjacency=sample.adjacency, directed=sample.directed)

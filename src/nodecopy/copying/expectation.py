@@ -29,7 +29,7 @@ class CopiedRows:
     @classmethod
     def of(cls, distribution: DonorDistribution, rows: Rows, keep: float) -> CopiedRows:
         means, row_of = distribution.mean_rows(rows.csr.astype(np.float64))
-        return cls(means, row_of, keep, rows.csr)
+        return cls(means, row_of, keep, rows.csr.astype(np.float64))
 
     def rows(self, nodes: IntArray) -> sparse.csr_array:
         """p[nodes]."""

@@ -107,7 +107,7 @@ class NearestNeighbours:
                     "embeddings of NearestNeighbours must be given, since the graph has no features."
                 )
         if not sparse.issparse(embeddings):
-            embeddings = np.asarray(embeddings)
+            embeddings = checks.as_array(embeddings, "embeddings of NearestNeighbours")
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
             raise InputError(
                 f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "

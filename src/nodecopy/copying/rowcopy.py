@@ -55,7 +55,7 @@ def _copy_rows_plainly(rows: Rows, donors: IntArray) -> Rows:
     np.cumsum(lengths, out=indptr[1:])
     entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[donors] - indptr[:-1], lengths)
     weights = None if rows.weights is None else rows.weights[entries]
-    return _rows(indptr, rows.indices[entries], weights, rows.n_columns)
+    return Rows.canonical(indptr, rows.indices[entries], weights, rows.n_columns)
 
 
 def _closure(copied: Rows, chosen: NDArray[np.bool_]) -> Rows:
@@ -66,15 +66,7 @@ def _closure(copied: Rows, chosen: NDArray[np.bool_]) -> Rows:
     matrix = matrix.maximum(matrix.T.tocsr())
     matrix.sort_indices()
     weights = None if copied.weights is None else matrix.data
-    return _rows(matrix.indptr, matrix.indices, weights, copied.n_columns)
-
-
-def _rows(indptr: IntArray, indices: IntArray, weights: Any, n_columns: int) -> Rows:
-    """Rows with one index type; weights that are all one are no weights."""
-    dtype = index_dtype(len(indices), len(indptr), n_columns)
-    if weights is not None and (weights == 1).all():
-        weights = None
-    return Rows(indptr.astype(dtype, copy=False), indices.astype(dtype, copy=False), weights, n_columns)
+    return Rows.canonical(matrix.indptr, matrix.indices, weights, copied.n_columns)
 
 
 def _copy_rows_compiled(rows: Rows, donors: IntArray) -> Rows:
@@ -83,7 +75,7 @@ def _copy_rows_compiled(rows: Rows, donors: IntArray) -> Rows:
     indptr, n_copied = _copied_indptr(rows, donors)
     indices, weights = _empty_entries(rows, n_copied)
     kernels.gather(rows.indptr, rows.indices, rows.weights, donors, indptr, indices, weights)
-    return _rows(indptr, indices, weights, rows.n_columns)
+    return Rows.canonical(indptr, indices, weights, rows.n_columns)
 
 
 def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
@@ -102,7 +94,7 @@ def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
     scratch = _empty_entries(rows, kernels.largest_bucket(cursors, next_chunk))
     indices, weights = _empty_entries(rows, 2 * n_copied)
     n_entries = kernels.assemble(*source, *scratch, indptr, indices, weights)
-    return _rows(indptr, *_shortened(indices, weights, n_entries), rows.n_columns)
+    return Rows.canonical(indptr, *_shortened(indices, weights, n_entries), rows.n_columns)
 
 
 def _decided_by_row_compiled(rows: Rows, donors: IntArray, key: Key) -> Rows:

@@ -117,9 +117,7 @@ def _chosen(rows: Rows, entries: NDArray[Any]) -> Rows:
 
 
 def _kept(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
-    """The rows with some of their entries, in canonical form: in order, and no weights that are all one."""
+    """The rows with some of their entries."""
     kept_before = np.append(0, np.cumsum(mask)).astype(rows.indptr.dtype)
     weights = None if rows.weights is None else rows.weights[mask]
-    if weights is not None and (weights == 1).all():
-        weights = None
-    return Rows(kept_before[rows.indptr], rows.indices[mask], weights, rows.n_columns)
+    return Rows.canonical(kept_before[rows.indptr], rows.indices[mask], weights, rows.n_columns)

@@ -28,6 +28,11 @@ def format_of(path: PathLike, known: Iterable[str]) -> str:
     )
 
 
+def is_table(path: PathLike) -> bool:
+    """Whether a file is a table, which knows edges but neither isolated nodes nor labels."""
+    return Path(Path(path).name.lower().removesuffix(".gz")).suffix in TABLES
+
+
 @contextmanager
 def reading(path: PathLike) -> Iterator[Path]:
     """Turn whatever goes wrong with a file into an :class:`InputError` that names it.

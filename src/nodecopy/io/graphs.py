@@ -60,7 +60,7 @@ def read_graph(
     -----
     Ids are integers if every one is written like an integer (7, but not 007), else strings. An edge
     listed twice takes the largest weight. The first row is a header if it holds known names, if a name
-    was given, or if only it lacks numbers in its first two cells.
+    was given, or if some column holds numbers everywhere but there.
 
     Examples
     --------
@@ -113,6 +113,8 @@ def write_graph(graph: Graph, path: PathLike) -> None:
     edges once), so neither isolated nodes nor labels nor features. ``.graphml`` holds all but features,
     ``.npz`` everything.
     """
+    if not isinstance(graph, Graph):
+        raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
     suffix = format_of(path, FORMATS)
     if suffix == ".npz":
         npz.write_graph(graph, path)

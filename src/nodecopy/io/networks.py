@@ -29,7 +29,7 @@ def from_networkx(network: Any) -> Graph:
     """
     nodes = list(network.nodes)
     for node in nodes:
-        if not isinstance(node, (int, str)) or isinstance(node, bool):
+        if not isinstance(node, (int, np.integer, str)) or isinstance(node, bool):
             raise InputError(f"nodes of a NetworkX graph must be integers or strings; got {node!r}.")
     place = {node: number for number, node in enumerate(nodes)}
     first, second, weights = [], [], []

@@ -101,8 +101,9 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _save(path: PathLike, arrays: Mapping[str, NDArray[Any]]) -> None:
-    with whole_file(path) as temporary:
-        np.savez_compressed(temporary, allow_pickle=False, **arrays)
+    # An open file, since NumPy would add .npz to a name that ends in .NPZ.
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def _row_arrays(rows: Any) -> dict[str, NDArray[Any]]:

@@ -239,16 +239,18 @@ def _open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iter
 def _has_header(
     first: list[str], below: list[list[str]], roles: Roles, given: Mapping[str, str | None]
 ) -> bool:
-    """Whether the caller named a column, the first two roles stand there by name, or only the first
-    row lacks numbers.
+    """Whether the caller named a column, the first two roles stand there by name, or some column holds
+    numbers everywhere but in the first row.
     """
     lower = [name.strip().lower() for name in first]
     needed = list(roles.values())[:N_NEEDED]
     if any(given.values()) or all(any(name in lower for name in names) for names in needed):
         return True
-    if not below[0] or any(map(is_number, first[:N_NEEDED])):
+    if not below[0]:
         return False
-    return all(is_number(cell) for column in below[:N_NEEDED] for cell in column)
+    return any(
+        not is_number(name) and all(map(is_number, column)) for name, column in zip(first, below, strict=True)
+    )
 
 
 def _named(table: Table, given: str | None, names: Sequence[str]) -> int | None:

@@ -84,13 +84,18 @@ def compare(
     >>> compare(path, [path, triangle])["triangles"]
     Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476)
     """
+    if isinstance(samples, Graph):
+        raise InputError("samples must be several graphs, such as a list; got one Graph.")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
     found: list[Statistics] = []
     for number, sample in enumerate(samples):
-        if sample.n_nodes != observed.n_nodes:
+        if not isinstance(sample, Graph) or sample.n_nodes != observed.n_nodes:
             raise InputError(
-                f"samples must have as many nodes as the observed graph, {observed.n_nodes}; "
-                f"got {sample.n_nodes} in sample {number}."
+                f"samples must be graphs on {observed.n_nodes} nodes; got {sample!r} as number {number}."
+            )
+        if sample.directed != observed.directed or not np.array_equal(sample.node_ids, observed.node_ids):
+            raise InputError(
+                f"samples must have the observed graph's node ids and directedness; number {number} has not."
             )
         found.append(measure(sample))
     if not found:

@@ -63,6 +63,8 @@ def statistics(
     >>> found["triangles"], found["transitivity"], found["max_degree"]
     (1, 0.6, 3)
     """
+    if not isinstance(graph, Graph):
+        raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
     wanted = graph.n_nodes <= EXACT_NODES if path_length is None else path_length
     simple = _simple_rows(graph)
     found: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}

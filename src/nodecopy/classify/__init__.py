@@ -1,0 +1,9 @@
+"""Node classification (the paper's section 5): MLP, GCN, APPNP and the Bayesian GCN."""
+
+from nodecopy.classify.base import Classifier as Classifier
+from nodecopy.classify.base import Prediction as Prediction
+from nodecopy.classify.base import Trial as Trial
+from nodecopy.classify.bayesian_gcn import BayesianGCN as BayesianGCN
+from nodecopy.classify.networks import APPNP as APPNP
+from nodecopy.classify.networks import GCN as GCN
+from nodecopy.classify.networks import MLP as MLP

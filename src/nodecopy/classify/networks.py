@@ -1,0 +1,73 @@
+"""MLP, GCN and APPNP: single networks on the observed graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
+from nodecopy.nn.networks import APPNP_RECIPE, GNN_BENCHMARK, KIPF, MLP_RECIPE, Recipe
+from nodecopy.registry import known
+
+PRESETS = {
+    "mlp": {"kipf": MLP_RECIPE, "gnn-benchmark": replace(GNN_BENCHMARK, spread="none")},
+    "gcn": {"kipf": KIPF, "gnn-benchmark": GNN_BENCHMARK},
+    "appnp": {
+        "kipf": APPNP_RECIPE,
+        "gnn-benchmark": replace(APPNP_RECIPE, features="binary", patience=50, epochs=2000),
+    },
+}
+
+
+def recipe_for(network: str, preset: str, settings: dict[str, Any]) -> Recipe:
+    """A preset of a network with some settings changed."""
+    presets = PRESETS[known(network, PRESETS, "base")]
+    recipe = presets[known(preset, presets, "preset")]
+    unknown = set(settings) - {entry.name for entry in fields(Recipe)}
+    if unknown:
+        known(min(unknown), [entry.name for entry in fields(Recipe)], "a setting")
+    return replace(recipe, **settings)
+
+
+class _Network(Classifier):
+    """One network on the observed graph.
+
+    Parameters
+    ----------
+    preset
+        ``"kipf"``: the settings of Kipf and Welling (2017), 200 epochs. ``"gnn-benchmark"``: those of
+        Shchur et al. (2018), which stop by the validation loss.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    settings
+        Any field of :class:`~nodecopy.nn.networks.Recipe`, such as ``hidden=32``.
+    """
+
+    network: str
+
+    def __init__(self, *, preset: str = "kipf", device: str = "cpu", **settings: Any) -> None:
+        self.preset, self.device, self.settings = preset, device, settings
+
+    def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
+        problems = Problems(trials, recipe_for(self.network, self.preset, self.settings), self.device)
+        networks = problems.trained(problems.observed, seeds_of(trials, 0))
+        return problems.predictions(networks, 0)
+
+
+class MLP(_Network):
+    """A two-layer perceptron on the features alone."""
+
+    network = "mlp"
+
+
+class GCN(_Network):
+    """The graph convolutional network of Kipf and Welling (2017)."""
+
+    network = "gcn"
+
+
+class APPNP(_Network):
+    """Predictions of an MLP spread by personalised PageRank (Gasteiger et al., 2019)."""
+
+    network = "appnp"

@@ -1,0 +1,134 @@
+"""``nodecopy reproduce``: run an experiment of the paper and set its numbers beside the published ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from nodecopy.cli import sources
+from nodecopy.cli.terminal import as_json, err, out, remark, table
+from nodecopy.errors import InputError
+from nodecopy.experiments import config, formats, runner
+from nodecopy.experiments.config import Experiment
+from nodecopy.experiments.runner import Finished
+from nodecopy.experiments.store import Store
+from nodecopy.experiments.tables import Results, summarise
+from nodecopy.files import whole_file
+
+
+def reproduce(
+    experiment: Annotated[
+        str,
+        typer.Argument(help="table2, table3, or a .toml file like theirs."),
+    ],
+    dataset: Annotated[
+        str | None, typer.Option(help="Some of its datasets, with commas between; all by default.")
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Some of its numbers of labels per class, such as 5,10.")
+    ] = None,
+    methods: Annotated[str | None, typer.Option(help="Some of its methods, such as gcn,bgcn-copy.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Number of trials; by default as many as the paper's.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Trial t depends on seed, dataset, labels and t alone.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    batch: Annotated[
+        int | None, typer.Option(help="Trials trained together and kept together; by default all of a cell.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    store: Annotated[Path, typer.Option(help="Folder that keeps every finished trial.")] = Path(
+        "results/store"
+    ),
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--fresh",
+            help="Compute only what the store lacks, or all that is asked for anew.",
+        ),
+    ] = True,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the table as .md, .csv and .tex.")
+    ] = None,
+    json_: sources.AsJson = False,
+) -> None:
+    """Reproduce a table of the paper, or the part of it that the options choose.
+
+    Every finished trial is kept in the store at once, so a run that was stopped, however it was stopped,
+    goes on where it was; results of other settings, seeds or splits are never mixed in.
+    """
+    chosen = config.load(experiment).narrowed(
+        datasets=_parts(dataset),
+        labels=_numbers(labels),
+        methods=_parts(methods),
+        trials=trials,
+    )
+    kept = Store(store)
+    if not resume:
+        for cell in chosen.cells(seed):
+            kept.forget(cell, range(chosen.protocol.trials))
+    _run(chosen, kept, seed, device, batch, jobs)
+    results = summarise(chosen, kept, seed=seed)
+    written = _write(results, out_folder) if out_folder else []
+    if json_:
+        as_json(results.to_dict())
+    else:
+        _show(results)
+    for path in written:
+        remark(f"written to {path}")
+
+
+def _run(chosen: Experiment, store: Store, seed: int, device: str, batch: int | None, jobs: int) -> None:
+    """Run what is missing under a progress bar that only a person sees."""
+    trials = range(chosen.protocol.trials)
+    total = sum(len(store.missing(cell, trials)) for cell in chosen.cells(seed))
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("trials", total=total)
+
+        def tell(finished: Finished) -> None:
+            bar.advance(task, len(finished.batch.trials) - len(finished.elsewhere))
+            if finished.n_computed:
+                remark(f"{finished.batch.cell}: {finished.n_computed} trials in {finished.seconds:.1f} s")
+
+        runner.run(chosen, store, seed=seed, device=device, batch=batch, jobs=jobs, report=tell)
+
+
+def _write(results: Results, folder: Path) -> list[Path]:
+    """Write the three forms; all are made before the first is written."""
+    texts = {
+        ".md": formats.markdown(results),
+        ".csv": formats.comma_separated(results),
+        ".tex": formats.latex(results),
+    }
+    paths = [folder / f"{results.experiment.name}{suffix}" for suffix in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        with whole_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return paths
+
+
+def _show(results: Results) -> None:
+    for dataset in results.experiment.protocol.datasets:
+        out.print(f"\n[bold]{dataset}[/]")
+        table(*formats.grid(results, dataset, formats.TERMINAL))
+        heads, rows = formats.gain_grid(results, dataset, formats.TERMINAL)
+        if rows:
+            out.print()
+            table(heads, rows)
+    out.print()
+    for line in formats.footer(results):
+        remark(line)
+
+
+def _parts(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    parts = _parts(text)
+    if parts is not None and not all(part.isdigit() for part in parts):
+        raise InputError(f"--labels must be whole numbers with commas between, such as 5,10; got {text!r}.")
+    return None if parts is None else [int(part) for part in parts]

@@ -1,0 +1,178 @@
+"""Tables as text: Markdown to read, CSV to compute with, LaTeX to print; and plain rows for a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from nodecopy.experiments.tables import Gain, Results, Summary
+
+NOTES = (
+    "Accuracy in percent: mean and standard deviation over trials. The paper calls its deviations standard "
+    "errors; by their size they are standard deviations too.",
+    "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %.",
+    "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
+    "plus 0.05 (the paper's rounding); otherwise ahead or behind by the difference.",
+)
+
+
+class Style(NamedTuple):
+    """How a format writes a best result, a deviation and text that might hold its special characters."""
+
+    best: Callable[[str, bool], str]
+    plus_minus: str
+    plain: Callable[[str], str] = str
+
+
+MARKDOWN = Style(
+    lambda text, star: f"**{text}**" + (r"\*" if star else ""), " ± ", lambda text: text.replace("|", r"\|")
+)
+LATEX = Style(
+    lambda text, star: rf"\textbf{{{text}}}" + ("*" if star else ""), r"$\pm$", lambda text: _tex(text)
+)
+TERMINAL = Style(lambda text, star: f"{text} best" + ("*" if star else ""), " ± ")
+
+
+def markdown(results: Results) -> str:
+    """A table per dataset, the gains below it, and where the numbers come from."""
+    lines = [f"# {_title(results)}", "", *(f"- {note}" for note in NOTES), ""]
+    for dataset in results.experiment.protocol.datasets:
+        lines += [f"## {dataset}", "", *_pipes(*grid(results, dataset, MARKDOWN)), ""]
+        heads, rows = gain_grid(results, dataset, MARKDOWN)
+        if rows:
+            lines += [*_pipes(heads, rows), ""]
+    return "\n".join([*lines, *(f"- {line}" for line in footer(results)), ""])
+
+
+def latex(results: Results) -> str:
+    """A ``tabular`` with a block per dataset; needs the booktabs package."""
+    heads, _ = grid(results, results.experiment.protocol.datasets[0], LATEX)
+    lines = [*(f"% {line}" for line in (_title(results), *NOTES, *footer(results)))]
+    lines += [rf"\begin{{tabular}}{{{'l' * len(heads)}}}", r"\toprule", _ampersands(heads)]
+    for dataset in results.experiment.protocol.datasets:
+        lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_tex(dataset)}}}}} \\"]
+        lines += [_ampersands(row) for row in grid(results, dataset, LATEX)[1]]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def comma_separated(results: Results) -> str:
+    """One line per cell with every number in full, and its provenance."""
+    others = sorted({other for method in results.experiment.methods for other in method.gain_over})
+    fields = Summary.__dataclass_fields__
+    plain = [name for name in fields if name not in ("gains", "accuracies", "provenance")]
+    gains = [f"{what}_{other}" for other in others for what in ("gain_over", "p_over", "published_gain_over")]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["experiment", *plain, *gains, "seed", *results.provenance])
+    for cell in results.cells.values():
+        numbers = [getattr(cell, name) for name in plain]
+        for other in others:
+            gain = _gain_over(cell, other)
+            numbers += [gain.gain, gain.p, gain.published] if gain else [None] * 3
+        origin = [str(results.seed) if cell.n else "", *map("; ".join, cell.provenance.values())]
+        writer.writerow([results.experiment.name, *map(_number, numbers), *origin])
+    return text.getvalue()
+
+
+def grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of a dataset's table: ours, the paper's and the verdict for each number of labels."""
+    labels = results.experiment.protocol.labels
+    heads = ["method"] + [head for number in labels for head in (f"{number} labels", "paper", "verdict")]
+    rows = []
+    for method in results.experiment.methods:
+        cells = [results.cells.get((dataset, number, method.name)) for number in labels]
+        if any(cells):
+            rows.append(
+                [style.plain(method.title), *(text for cell in cells for text in _texts(cell, style))]
+            )
+    return heads, rows
+
+
+def gain_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of the gains of methods over others on the same trials."""
+    labels = results.experiment.protocol.labels
+    titles = {method.name: method.title for method in results.experiment.methods}
+    heads = ["gain", *(f"{number} labels" for number in labels)]
+    rows = []
+    for method in results.experiment.methods:
+        for other in method.gain_over:
+            cells = [results.cells.get((dataset, number, method.name)) for number in labels]
+            gains = [
+                next((g for g in cell.gains if g.over == other), None) if cell else None for cell in cells
+            ]
+            if any(gains):
+                name = style.plain(f"{method.title} over {titles[other]}")
+                rows.append([name, *(_gain(gain) for gain in gains)])
+    return heads, rows
+
+
+def footer(results: Results) -> list[str]:
+    """Where the numbers come from, a line each."""
+    lines = [f"seed: {results.seed}"]
+    for key, values in results.provenance.items():
+        joined = " to " if key == "date" else "; "
+        lines.append(f"{key}: {joined.join(values) or 'nothing was run'}")
+    return lines
+
+
+def _texts(cell: Summary | None, style: Style) -> tuple[str, str, str]:
+    """Ours, the paper's, the verdict."""
+    if cell is None:
+        return "-", "-", "-"
+    ours, paper = "-", "-"
+    if cell.mean is not None:
+        ours = _spread(cell.mean, cell.std, style)
+        ours = style.best(ours, cell.significant) if cell.best else ours
+    if cell.published is not None and cell.published_std is not None:
+        paper = _spread(cell.published, cell.published_std, style)
+    return ours, paper, _verdict(cell)
+
+
+def _verdict(cell: Summary) -> str:
+    if cell.difference is None:
+        return "-"
+    if cell.verdict is None:
+        return "one trial only"
+    return f"{cell.verdict} {cell.difference:+.1f}"
+
+
+def _spread(mean: float, std: float | None, style: Style) -> str:
+    return f"{mean:.1f}" if std is None else f"{mean:.1f}{style.plus_minus}{std:.1f}"
+
+
+def _gain_over(cell: Summary | None, other: str) -> Gain | None:
+    return next((gain for gain in cell.gains if gain.over == other), None) if cell else None
+
+
+def _gain(gain: Gain | None) -> str:
+    if gain is None:
+        return "-"
+    paper = "" if gain.published is None else f", paper {gain.published:+.1f}"
+    return f"{gain.gain:+.1f} (p = {gain.p:.2g}{paper})"
+
+
+def _title(results: Results) -> str:
+    return f"{results.experiment.name}: {results.experiment.title}"
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _pipes(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _ampersands(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _tex(text: str) -> str:
+    for character in "&%$#_{}":
+        text = text.replace(character, f"\\{character}")
+    return text

@@ -1,0 +1,233 @@
+"""From finished trials to what a table says of each cell.
+
+All numbers are accuracies in percent. A deviation is the standard deviation over trials (divisor n - 1),
+which is also what the paper prints, although it says standard errors.
+
+*Verdict.* Ours and the published mean are both averages over random trials, ours of n, the paper's of N,
+on different splits. Their difference d has the standard error e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus
+0.05, the paper's rounding, is chance: level. Beyond: ahead or behind by d. One trial has no deviation,
+hence no verdict.
+
+*Best.* The highest mean of ours; significant where the Wilcoxon signed-rank test on the trials that it
+shares with the second best says so at 5 %, as in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nodecopy.experiments.config import Experiment, Method, Place, Published
+from nodecopy.experiments.store import Record, Store
+from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
+
+ROUNDING = 0.05
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better than another method on the same trials, with the p value of the signed-rank test."""
+
+    over: str
+    gain: float
+    p: float
+    published: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A cell of the table; a method that was not run has ``n`` = 0 and only published numbers."""
+
+    dataset: str
+    labels: int
+    method: str
+    n: int
+    mean: float | None
+    std: float | None
+    published: float | None
+    published_std: float | None
+    difference: float | None
+    verdict: str | None
+    best: bool
+    significant: bool
+    gains: tuple[Gain, ...]
+    nll: float | None
+    brier: float | None
+    ece: float | None
+    seconds: float | None
+    seconds_total: float
+    accuracies: tuple[float, ...]
+    provenance: Mapping[str, tuple[str, ...]]
+
+    @property
+    def place(self) -> Place:
+        return self.dataset, self.labels, self.method
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; ``seconds`` is per trial."""
+        return vars(self) | {
+            "gains": [vars(gain) for gain in self.gains],
+            "accuracies": list(self.accuracies),
+            "provenance": {key: list(values) for key, values in self.provenance.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Results:
+    """All cells of an experiment and where they come from."""
+
+    experiment: Experiment
+    seed: int
+    cells: Mapping[Place, Summary]
+    provenance: Mapping[str, tuple[str, ...]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; only cells that were run."""
+        return {
+            "experiment": self.experiment.name,
+            "seed": self.seed,
+            "cells": [cell.to_dict() for cell in self.cells.values() if cell.n],
+            "provenance": {key: list(values) for key, values in self.provenance.items()},
+        }
+
+
+def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results:
+    """Gather what the store holds of an experiment; trials that are missing are left out."""
+    trials = range(experiment.protocol.trials)
+    records = {cell.place: store.records(cell, trials) for cell in experiment.cells(seed)}
+    cells: dict[Place, Summary] = {}
+    for dataset in experiment.protocol.datasets:
+        for labels in experiment.protocol.labels:
+            column = {
+                method.name: records.get((dataset, labels, method.name), []) for method in experiment.methods
+            }
+            best, is_significant = _best(column)
+            for method in experiment.methods:
+                place = dataset, labels, method.name
+                if column[method.name] or place in experiment.published:
+                    is_best = method.name == best
+                    cells[place] = _summary(
+                        experiment, place, method, column, is_best, is_best and is_significant
+                    )
+    return Results(experiment, seed, cells, _provenance([one for many in records.values() for one in many]))
+
+
+def verdict(
+    mean: float, std: float | None, n: int, published: Published | None, published_trials: int
+) -> str | None:
+    """Whether ours is ``ahead`` of the published mean, ``level`` with it or ``behind``.
+
+    >>> verdict(73.0, 2.8, 50, Published(73.8, 2.7), 50)
+    'level'
+    >>> verdict(72.0, 2.8, 50, Published(73.8, 2.7), 50)
+    'behind'
+    """
+    if published is None or std is None:
+        return None
+    difference = mean - published.mean
+    error = math.sqrt(std**2 / n + published.std**2 / published_trials)
+    if abs(difference) <= 2 * error + ROUNDING:
+        return "level"
+    return "ahead" if difference > 0 else "behind"
+
+
+def _summary(
+    experiment: Experiment,
+    place: Place,
+    method: Method,
+    column: Mapping[str, list[Record]],
+    best: bool,
+    significant: bool,
+) -> Summary:
+    records = column[method.name]
+    n = len(records)
+    accuracies = tuple(_accuracies(records).values())
+    mean = float(np.mean(accuracies)) if n else None
+    std = float(np.std(accuracies, ddof=1)) if n > 1 else None
+    published = experiment.published.get(place)
+    return Summary(
+        *place,
+        n=n,
+        mean=mean,
+        std=std,
+        published=published.mean if published else None,
+        published_std=published.std if published else None,
+        difference=mean - published.mean if mean is not None and published else None,
+        verdict=None if mean is None else verdict(mean, std, n, published, experiment.published_trials),
+        best=best,
+        significant=significant,
+        gains=tuple(_gains(experiment, place, method, column)),
+        nll=_mean([one.scores["nll"] for one in records]),
+        brier=_mean([one.scores["brier"] for one in records]),
+        ece=_mean([one.scores["ece"] for one in records]),
+        seconds=_mean([one.seconds for one in records]),
+        seconds_total=math.fsum(one.seconds for one in records),
+        accuracies=accuracies,
+        provenance=_provenance(records),
+    )
+
+
+def _best(column: Mapping[str, list[Record]]) -> tuple[str | None, bool]:
+    """The method with the highest mean, and whether it beats the second best significantly."""
+    found = {name: _accuracies(records) for name, records in column.items() if records}
+    ranking = sorted(found, key=lambda name: -float(np.mean(list(found[name].values()))))  # stable
+    if len(ranking) < 2:
+        return (ranking[0] if ranking else None), False
+    pairs = _paired(found[ranking[0]], found[ranking[1]])
+    return ranking[0], bool(pairs[0]) and is_significantly_better(*pairs)
+
+
+def _gains(
+    experiment: Experiment, place: Place, method: Method, column: Mapping[str, list[Record]]
+) -> list[Gain]:
+    dataset, labels, _ = place
+    ours = _accuracies(column[method.name])
+    gains = []
+    for other in method.gain_over:
+        first, second = _paired(ours, _accuracies(column.get(other, [])))
+        if first:
+            both = [experiment.published.get((dataset, labels, name)) for name in (method.name, other)]
+            published = both[0].mean - both[1].mean if both[0] and both[1] else None
+            gain = float(np.mean(first) - np.mean(second))
+            gains.append(Gain(other, gain, signed_rank_p(first, second), published))
+    return gains
+
+
+def _accuracies(records: Sequence[Record]) -> dict[int, float]:
+    """Accuracy of each trial in percent."""
+    return {one.trial: 100 * one.scores["accuracy"] for one in records}
+
+
+def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:
+    """The results of the trials that both have."""
+    common = [trial for trial in first if trial in second]
+    return [first[trial] for trial in common], [second[trial] for trial in common]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _provenance(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
+    """Every commit, set of versions, machine and day behind the results: one of each, if all is well."""
+
+    def distinct(key: str) -> tuple[str, ...]:
+        return tuple(sorted({_words(one.provenance.get(key, "unknown")) for one in records}))
+
+    days = sorted({str(one.provenance.get("finished", "unknown"))[:10] for one in records})
+    return {
+        "commit": distinct("commit"),
+        "versions": distinct("versions"),
+        "machine": distinct("machine"),
+        "date": tuple(dict.fromkeys([days[0], days[-1]])) if days else (),
+    }
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {one}" for key, one in value.items())
+    return str(value)

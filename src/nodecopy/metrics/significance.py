@@ -1,0 +1,61 @@
+"""Whether one method is better than another, judged on the same trials."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+
+
+def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
+    """P value of the two-sided Wilcoxon signed-rank test for paired results.
+
+    Pairs without a difference are left out, as Wilcoxon did; where no pair differs, p is 1. Differences
+    are rounded to 12 decimals first: 0.735 - 0.734 and 0.701 - 0.700 are a tie, which binary fractions
+    would break.
+
+    Parameters
+    ----------
+    first, second
+        Results of two methods; position t of both comes from the same trial.
+
+    Examples
+    --------
+    >>> signed_rank_p([0.71, 0.72, 0.73, 0.74, 0.75, 0.76], [0.70, 0.70, 0.70, 0.70, 0.70, 0.70])
+    0.03125
+    """
+    return _p_value(_differences(first, second))
+
+
+def is_significantly_better(first: ArrayLike, second: ArrayLike, *, level: float = 0.05) -> bool:
+    """Whether ``first`` beats ``second`` by the signed-rank test: p below ``level``, ranks in its favour.
+
+    The paper marks by this, at 5 %, a best method that beats the second best.
+    """
+    from scipy.stats import rankdata
+
+    checks.real(level, "level", low=0, high=1)
+    differences = _differences(first, second)
+    in_favour = float((rankdata(np.abs(differences)) * np.sign(differences)).sum())
+    return in_favour > 0 and _p_value(differences) < level
+
+
+def _p_value(differences: NDArray[np.float64]) -> float:
+    from scipy.stats import wilcoxon
+
+    different = differences[differences != 0]
+    return float(wilcoxon(different).pvalue) if len(different) else 1.0
+
+
+def _differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    a = checks.vector(first, "first")
+    b = checks.vector(second, "second", length=len(a), per="trial")
+    if not len(a):
+        raise InputError("first must hold the result of at least one trial; got none.")
+    for values, name in ((a, "first"), (b, "second")):
+        if values.dtype.kind not in "biuf":
+            raise InputError(f"{name} must hold numbers; got {values.dtype}.")
+        checks.finite(values, name)
+    return np.round(a.astype(np.float64) - b.astype(np.float64), 12)

@@ -1,0 +1,65 @@
+"""Dropout masks that are pure functions of (model, step, place), so that a model of many is the same
+model as when it is trained alone.
+
+A mask entry is a byte of a 32-bit hash of its position, keyed by the model's seed, the training step
+and the place in the network. The hash is the two-round multiply-xorshift found by Wellons' search for
+low-bias mixers; it needs no state, so B models draw their masks in one pass on any device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.random import SeedSequence
+from torch import Tensor
+
+GOLDEN, MIX_1, MIX_2 = 0x1E3779B9, 0x21F0AAAD, 0x735A2D97
+
+
+class Masks:
+    """The dropout masks of B models.
+
+    Parameters
+    ----------
+    seeds
+        One seed per model.
+    rate
+        Share of entries that are dropped, in steps of 1/256.
+    """
+
+    def __init__(self, seeds: Sequence[SeedSequence], rate: float, device: torch.device) -> None:
+        words = np.array([seed.generate_state(1, np.uint32)[0] for seed in seeds], np.uint32)
+        self.keys = torch.from_numpy(words.view(np.int32).copy()).to(device)[:, None]
+        self.threshold = round(256 * rate)
+
+    def draw(self, n: int, *, step: int, place: int) -> Tensor:
+        """``[B, n]`` factors: zero where dropped, else what keeps the expectation."""
+        position = torch.arange(-(-n // 4), dtype=torch.int32, device=self.keys.device)
+        return self._factors(self._key(step, place), position)[:, :n]
+
+    def draw_at(self, model: Tensor, position: Tensor, *, step: int, place: int) -> Tensor:
+        """Factors for entries of given models and positions, where models have different numbers of them."""
+        return self._factors(self._key(step, place)[model], position[:, None])[:, 0]
+
+    def _key(self, step: int, place: int) -> Tensor:
+        return _mixed(self.keys + _wrapped(GOLDEN * (2 * step + 1)) ^ _wrapped(MIX_2 * (place + 1)))
+
+    def _factors(self, key: Tensor, position: Tensor) -> Tensor:
+        kept = _mixed(position ^ key).view(torch.uint8) >= self.threshold
+        return kept * (256.0 / (256 - self.threshold))
+
+
+def _mixed(x: Tensor) -> Tensor:
+    x = x ^ ((x >> 16) & 0xFFFF)
+    x = x * MIX_1
+    x ^= (x >> 15) & 0x1FFFF
+    x *= MIX_2
+    x ^= (x >> 15) & 0x1FFFF
+    return x
+
+
+def _wrapped(value: int) -> int:
+    """The same bits as a signed 32-bit number."""
+    return (value + 2**31) % 2**32 - 2**31

@@ -1,0 +1,143 @@
+"""B two-layer networks at once: MLP, GCN and APPNP differ only in how they spread over the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.random import SeedSequence
+from torch import Tensor
+
+from nodecopy.nn.masks import Masks
+from nodecopy.nn.stack import SparseStack
+
+INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
+"""Places of masks in a network."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How networks are built and trained.
+
+    Parameters
+    ----------
+    spread
+        ``"none"`` (MLP), ``"convolution"`` (GCN: both layers average over neighbours) or ``"pagerank"``
+        (APPNP: the logits of an MLP spread by ``steps`` steps with probability ``teleport`` to return).
+    features
+        ``"rows"``: each node's features add up to one; ``"binary"``: present or not; ``"plain"``.
+    weight_decay
+        On the first layer's weights only, as Kipf and Welling have it.
+    patience
+        Epochs without a better validation loss before a model stops and takes back its best weights;
+        ``None``: always ``epochs`` epochs, the last weights.
+    drop_edges
+        Share of edges dropped in every layer and step (graph DropConnect at a fixed rate).
+    """
+
+    spread: str = "convolution"
+    hidden: int = 16
+    bias: bool = False
+    features: str = "rows"
+    dropout: float = 0.5
+    drop_edges: float = 0.0
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-4
+    epochs: int = 200
+    patience: int | None = None
+    steps: int = 10
+    teleport: float = 0.1
+
+
+KIPF = Recipe()
+GNN_BENCHMARK = Recipe(
+    hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, epochs=2000, patience=50
+)
+MLP_RECIPE = replace(KIPF, spread="none")
+APPNP_RECIPE = replace(KIPF, spread="pagerank", hidden=64, weight_decay=5e-3)
+
+
+class Networks:
+    """The weights of B networks on B graphs, and their logits.
+
+    Parameters
+    ----------
+    recipe
+        Shared by all models.
+    features
+        A stack of B feature matrices (nodes x features).
+    n_classes
+        Number of outputs.
+    seeds
+        One per model; weights and masks of a model depend on its own seed alone.
+    """
+
+    def __init__(
+        self, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
+    ) -> None:
+        self.recipe, self.features = recipe, features
+        device = features.values.device
+        n_features = features.shape[2]
+        draws = [np.random.default_rng(seed) for seed in seeds]
+        self.first = _glorot(draws, n_features, recipe.hidden, device)
+        self.second = _glorot(draws, recipe.hidden, n_classes, device)
+        self.biases = [
+            torch.zeros(len(seeds), 1, width, device=device, requires_grad=True)
+            for width in ((recipe.hidden, n_classes) if recipe.bias else ())
+        ]
+        self.masks = Masks(seeds, recipe.dropout, device)
+        self.edge_masks = Masks(seeds, recipe.drop_edges, device)
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """Every trained tensor, models first; the first layer's weights come first."""
+        return [self.first, self.second, *self.biases]
+
+    def logits(self, graphs: SparseStack | None, last: SparseStack | None, step: int | None) -> Tensor:
+        """``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.
+
+        ``step`` numbers the masks; ``None`` switches them off.
+        """
+        hidden = self._masked_product(self.features, self.first, self.masks, step, INPUT)
+        if self.recipe.spread == "convolution":
+            hidden = self._spread(graphs, hidden, step, FIRST_EDGES)
+        if self.biases:
+            hidden = hidden + self.biases[0]
+        hidden = torch.relu(hidden)
+        if step is not None and self.masks.threshold:
+            n = hidden.shape[1] * hidden.shape[2]
+            hidden = hidden * self.masks.draw(n, step=step, place=HIDDEN).view_as(hidden)
+        out = hidden @ self.second
+        if self.recipe.spread == "convolution":
+            out = self._spread(last if last is not None else graphs, out, step, SECOND_EDGES)
+        elif self.recipe.spread == "pagerank":
+            out = self._pagerank(graphs, out, step)
+        return out + self.biases[1] if self.biases else out
+
+    def _pagerank(self, graphs: SparseStack | None, local: Tensor, step: int | None) -> Tensor:
+        out = local
+        for number in range(self.recipe.steps):
+            spread = self._spread(graphs, out, step, SECOND_EDGES + number)
+            out = (1 - self.recipe.teleport) * spread + self.recipe.teleport * local
+        return out
+
+    def _spread(self, graphs: SparseStack | None, dense: Tensor, step: int | None, place: int) -> Tensor:
+        assert graphs is not None
+        return self._masked_product(graphs, dense, self.edge_masks, step, place)
+
+    @staticmethod
+    def _masked_product(
+        stack: SparseStack, dense: Tensor, masks: Masks, step: int | None, place: int
+    ) -> Tensor:
+        if step is None or masks.threshold == 0:
+            return stack @ dense
+        return stack.product(dense, stack.factors(masks, step=step, place=place))
+
+
+def _glorot(draws: Sequence[np.random.Generator], rows: int, columns: int, device: torch.device) -> Tensor:
+    """Uniform weights of Glorot and Bengio (2010), ``[B, rows, columns]``."""
+    limit = np.sqrt(6.0 / (rows + columns))
+    drawn = np.stack([draw.uniform(-limit, limit, (rows, columns)).astype(np.float32) for draw in draws])
+    return torch.from_numpy(drawn).to(device).requires_grad_()

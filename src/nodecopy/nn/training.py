@@ -1,0 +1,143 @@
+"""The one training loop: B models, each with its own labelled nodes, stopped each on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch.nn import functional
+
+from nodecopy.nn.networks import Networks
+from nodecopy.nn.stack import SparseStack
+from nodecopy.rows import IntArray
+
+
+class Targets:
+    """Labelled nodes of B models: which rows of the logits count, and what they should say.
+
+    Models may have different numbers of labelled nodes; short lists are padded with weight zero.
+    """
+
+    def __init__(self, nodes: Sequence[IntArray], codes: Sequence[IntArray], device: torch.device) -> None:
+        longest = max(len(chosen) for chosen in nodes)
+        self.rows = np.zeros((len(nodes), longest), np.int64)
+        labels, weights = np.zeros_like(self.rows), np.zeros(self.rows.shape, np.float32)
+        for b, (chosen, code) in enumerate(zip(nodes, codes, strict=True)):
+            self.rows[b, : len(chosen)], labels[b, : len(chosen)] = chosen, code
+            weights[b, : len(chosen)] = 1.0 / len(chosen)
+        self.labels = torch.from_numpy(labels).to(device)
+        self.weights = torch.from_numpy(weights).to(device)
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """Mean cross-entropy of each model, ``[B]``; ``logits`` hold these rows only."""
+        n_models, n_rows, n_classes = logits.shape
+        entropy = functional.cross_entropy(
+            logits.reshape(-1, n_classes), self.labels.reshape(-1), reduction="none"
+        )
+        return (entropy.view(n_models, n_rows) * self.weights).sum(dim=1)
+
+
+class View:
+    """The logits of some nodes, computing the last product for those nodes alone where that is exact."""
+
+    def __init__(self, networks: Networks, matrices: Sequence[sparse.csr_array], rows: IntArray) -> None:
+        device = networks.features.values.device
+        self.networks, self.graphs = networks, stacked(networks, matrices)
+        self.last, self.rows = None, torch.from_numpy(rows).to(device)
+        if networks.recipe.spread == "convolution" and networks.recipe.drop_edges == 0:
+            chosen = [sparse.csr_array(m[r]) for m, r in zip(matrices, rows, strict=True)]
+            self.last = SparseStack(chosen, device)
+
+    def logits(self, step: int | None) -> Tensor:
+        out = self.networks.logits(self.graphs, self.last, step)
+        if self.last is not None:
+            return out
+        return out.gather(1, self.rows[:, :, None].expand(-1, -1, out.shape[2]))
+
+
+class Observer(Protocol):
+    """Looks on while networks are trained, and may change their graphs."""
+
+    def before(self, epoch: int, networks: Networks) -> Sequence[sparse.csr_array] | None:
+        """Other graphs from this epoch on, or none."""
+
+    def after(self, epoch: int, networks: Networks) -> None:
+        """Called when the epoch's step is done."""
+
+
+def stacked(networks: Networks, matrices: Sequence[sparse.csr_array]) -> SparseStack | None:
+    """The graphs of B networks on their device; an MLP needs none."""
+    if networks.recipe.spread == "none":
+        return None
+    return SparseStack(matrices, networks.features.values.device)
+
+
+def train(
+    networks: Networks,
+    matrices: Sequence[sparse.csr_array],
+    targets: Targets,
+    validation: Targets | None = None,
+    *,
+    observer: Observer | None = None,
+) -> None:
+    """Train B networks in place by Adam on their own labelled nodes.
+
+    With a patience and validation nodes, each model keeps the weights of its lowest validation loss
+    and stops on its own; the loop ends when all have stopped.
+    """
+    recipe = networks.recipe
+    groups = [
+        {"params": [networks.first], "weight_decay": recipe.weight_decay},
+        {"params": networks.weights[1:]},
+    ]
+    optimiser = torch.optim.Adam(groups, lr=recipe.learning_rate, fused=True)
+    view = View(networks, matrices, targets.rows)
+    watch = None
+    if recipe.patience is not None and validation is not None:
+        watch = _Watch(networks, View(networks, matrices, validation.rows), validation, recipe.patience)
+    for epoch in range(recipe.epochs):
+        others = observer.before(epoch, networks) if observer is not None else None
+        if others is not None:
+            view = View(networks, others, targets.rows)
+        optimiser.zero_grad(set_to_none=True)
+        targets.losses(view.logits(epoch)).sum().backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if observer is not None:
+            observer.after(epoch, networks)
+        if watch is not None and watch.all_stopped(epoch):
+            break
+    if watch is not None:
+        watch.restore()
+
+
+class _Watch:
+    """The best weights of each model by validation loss."""
+
+    def __init__(self, networks: Networks, view: View, validation: Targets, patience: int) -> None:
+        self.networks, self.view, self.validation, self.patience = networks, view, validation, patience
+        n_models = networks.first.shape[0]
+        device = networks.first.device
+        self.best_loss = torch.full((n_models,), torch.inf, device=device)
+        self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
+        self.best = [weight.detach().clone() for weight in networks.weights]
+
+    @torch.no_grad()
+    def all_stopped(self, epoch: int) -> bool:
+        losses = self.validation.losses(self.view.logits(None))
+        running = epoch - self.best_epoch <= self.patience
+        better = running & (losses < self.best_loss)
+        self.best_loss = torch.where(better, losses, self.best_loss)
+        self.best_epoch = torch.where(better, epoch, self.best_epoch)
+        for best, weight in zip(self.best, self.networks.weights, strict=True):
+            best.copy_(torch.where(better[:, None, None], weight, best))
+        # Asking the device costs a wait, so it is asked every tenth epoch only.
+        return epoch % 10 == 9 and not bool((epoch - self.best_epoch <= self.patience).any())
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        for best, weight in zip(self.best, self.networks.weights, strict=True):
+            weight.copy_(best)

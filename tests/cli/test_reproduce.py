@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodecopy.experiments import formats
+from tests.cli.conftest import Run
+from tests.experiments.fakes import TOML
+
+
+@pytest.fixture
+def table(run: Run) -> str:
+    """An experiment of ours in the empty folder that commands run in."""
+    Path("fake.toml").write_text(TOML.format(pause=0, log="log"), encoding="utf-8")
+    return "fake.toml"
+
+
+def computed() -> int:
+    """How many trials the fake classifier has seen."""
+    return len(Path("log").read_text().splitlines()) if Path("log").exists() else 0
+
+
+def test_json(run: Run, table: str) -> None:
+    ran = run("reproduce", table, "--json")
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    places = [(cell["dataset"], cell["labels"], cell["method"]) for cell in found["cells"]]
+    assert places == [("karate", labels, method) for labels in (1, 3) for method in ("weak", "strong")]
+    for cell in found["cells"]:
+        assert {"mean", "std", "n", "published", "seconds", "verdict", "nll", "brier", "ece"} <= set(cell)
+        assert cell["n"] == len(cell["accuracies"]) == 6
+        assert cell["mean"] == pytest.approx(sum(cell["accuracies"]) / 6)
+    assert [cell["published"] for cell in found["cells"]] == [60, 90, 70, 95]
+    assert found["cells"][1]["gains"][0]["over"] == "weak"
+    assert found["seed"] == 0
+
+
+def test_a_second_run_computes_nothing_and_says_the_same(run: Run, table: str) -> None:
+    first = run("reproduce", table, "--json")
+    assert computed() == 24
+    second = run("reproduce", table, "--json", "--resume")
+    assert computed() == 24
+    assert second.out == first.out
+    assert "6 trials in" in first.err
+    assert "trials in" not in second.err
+
+
+def test_fresh_computes_what_is_asked_for_anew(run: Run, table: str) -> None:
+    run("reproduce", table)
+    run("reproduce", table, "--fresh", "--methods", "weak", "--labels", "3", "--trials", "2")
+    assert computed() == 24 + 2
+
+
+def test_narrowing_and_store(run: Run, table: str) -> None:
+    options = ["--dataset", "karate", "--labels", "3", "--methods", "strong,weak", "--trials", "2"]
+    found = json.loads(run("reproduce", table, *options, "--store", "kept", "--batch", "1", "--json").out)
+    assert [(cell["method"], cell["n"]) for cell in found["cells"]] == [("weak", 2), ("strong", 2)]
+    assert len(list(Path("kept").rglob("*.json"))) == 4
+    assert not Path("results").exists()
+
+
+def test_other_seeds_are_other_results(run: Run, table: str) -> None:
+    def accuracies(seed: int) -> Any:
+        found = json.loads(run("reproduce", table, "--seed", str(seed), "--json").out)
+        return [cell["accuracies"] for cell in found["cells"]]
+
+    assert accuracies(0) != accuracies(1)
+    assert accuracies(0) == accuracies(0)
+    assert computed() == 48
+
+
+def test_terminal(run: Run, table: str) -> None:
+    ran = run("reproduce", table)
+    lines = ran.out.splitlines()
+    assert "karate" in lines
+    heads = next(line for line in lines if line.startswith("method"))
+    assert heads.split() == ["method", "1", "labels", "paper", "verdict", "3", "labels", "paper", "verdict"]
+    assert any(line.startswith("Strong over Weak") for line in lines)
+    assert any(line.startswith("Absent") and "50.0 ± 9.0" in line for line in lines)
+    assert "commit: " in ran.err
+    assert Path("results/store/fake/karate").is_dir()
+
+
+def test_out(run: Run, table: str) -> None:
+    assert run("reproduce", table, "--out", "tables").code == 0
+    assert sorted(path.name for path in Path("tables").iterdir()) == ["fake.csv", "fake.md", "fake.tex"]
+    assert "| Weak |" in Path("tables/fake.md").read_text(encoding="utf-8")
+    assert r"\begin{tabular}" in Path("tables/fake.tex").read_text(encoding="utf-8")
+    with Path("tables/fake.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 6
+
+
+def test_no_table_is_written_where_one_form_fails(
+    run: Run, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(results: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(formats, "latex", broken)
+    assert run("reproduce", table, "--out", "tables").code == 1
+    assert not Path("tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["table22"], "Did you mean table2"),
+        (["mine.toml"], "mine.toml must be a TOML file that can be read"),
+        (["table2", "--dataset", "coral"], "Did you mean cora"),
+        (["table2", "--labels", "7"], "labels of table2 must be one of 5, 10, 20; got 7"),
+        (["table2", "--labels", "five"], "--labels must be whole numbers"),
+        (["table2", "--methods", "gcm"], "Did you mean gcn"),
+        (["table2", "--methods", "sbm-gcn"], "method that table2 runs must be one of"),
+        (["table2", "--methods", ","], "must name at least one"),
+        (["table2", "--trials", "0"], "trials must be an integer of at least 1"),
+        (["table2", "--jobs", "0"], "jobs must be an integer of at least 1"),
+        (["table2", "--batch", "0"], "batch must be an integer of at least 1"),
+        (["table2", "--seed", "-1"], "seed must be an integer of at least 0"),
+    ],
+)
+def test_what_is_not_there_is_an_error_in_one_line(run: Run, options: list[str], message: str) -> None:
+    ran = run("reproduce", *options)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert not Path("results").exists()
+
+
+def test_torch_waits_until_something_is_trained() -> None:
+    code = """
+import sys
+from nodecopy import cli
+sys.argv = ["nodecopy", "reproduce", "table2", "--methods", "nonsense"]
+try:
+    cli.main()
+except SystemExit as stop:
+    assert stop.code == 2
+heavy = {"numba", "torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow"} & set(sys.modules)
+sys.exit(f"loaded {heavy}" if heavy else 0)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,69 @@
+"""A classifier that answers at once, and experiments on the karate club that use it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nodecopy.classify.base import Prediction, Trial
+from nodecopy.experiments import config
+from nodecopy.experiments.config import Experiment
+from nodecopy.rng import generator
+
+TOML = """
+title = "A fake"
+[protocol]
+datasets = ["karate"]
+labels = [1, 3]
+trials = 6
+validation = 4
+test = 16
+[methods.weak]
+title = "Weak"
+class = "tests.experiments.fakes:Fake"
+settings = {{ skill = 0.3, pause = {pause}, log = "{log}" }}
+[methods.strong]
+title = "Strong"
+class = "tests.experiments.fakes:Fake"
+settings = {{ skill = 2.0, pause = {pause}, log = "{log}" }}
+gain_over = ["weak"]
+[methods.absent]
+title = "Absent"
+[published.karate]
+weak = ["60.0±5.0", "70±4"]
+strong = ["90.0±2.0", "95.0±1.0"]
+absent = ["50.0±9.0", "51.0±9.0"]
+"""
+
+
+class Fake:
+    """Random probabilities that lean towards the truth by ``skill``; tells ``log`` what it was given."""
+
+    def __init__(self, *, device: str, skill: float = 1.0, pause: float = 0.0, log: str = "") -> None:
+        self.device, self.skill, self.pause, self.log = device, skill, pause, log
+
+    def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
+        return [self._fit(trial) for trial in trials]
+
+    def _fit(self, trial: Trial) -> Prediction:
+        time.sleep(self.pause)
+        labels = trial.graph.labels
+        assert labels is not None
+        logits = generator(trial.rng).normal(size=(trial.graph.n_nodes, len(np.unique(labels))))
+        logits[np.arange(len(labels)), labels] += self.skill
+        odds = np.exp(logits)
+        seen = f"{trial.train.tolist()} {trial.graph.n_edges}"
+        if self.log:
+            # One system call, so that lines of several processes do not mix.
+            with Path(self.log).open("ab", buffering=0) as file:
+                file.write(f"{os.getpid()};{self.skill};{seen}\n".encode())
+        probabilities = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
+        return Prediction(probabilities, probabilities[:, 0], {"seen": seen, "count": np.int64(2)})
+
+
+def experiment(*, pause: float = 0, log: str = "", text: str = TOML) -> Experiment:
+    return config.parse(text.format(pause=pause, log=log), "fake")

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from nodecopy.experiments import formats
+from nodecopy.experiments.store import Store
+from nodecopy.experiments.tables import Results, summarise
+from tests.experiments.conftest import Fill
+from tests.experiments.fakes import TOML, experiment
+
+TABLE = experiment(text=TOML.replace('"Absent"', '"Ab_sent & Co | 5 %"'))
+
+
+@pytest.fixture
+def results(fill: Fill) -> Results:
+    accuracies = {
+        ("weak", 1): [60.0, 61, 62, 63, 64, 65],
+        ("strong", 1): [61.0, 63, 65, 67, 69, 71],
+        ("weak", 3): [71.0, 69, 70, 70, 71, 69],
+    }
+    return summarise(TABLE, fill(TABLE, accuracies))
+
+
+def test_markdown(results: Results) -> None:
+    text = formats.markdown(results)
+    assert text.startswith("# fake: A fake\n\n- Accuracy in percent")
+    assert text[text.index("## karate") :] == (
+        "## karate\n"
+        "\n"
+        "| method | 1 labels | paper | verdict | 3 labels | paper | verdict |\n"
+        "| --- | --- | --- | --- | --- | --- | --- |\n"
+        "| Weak | 62.5 ± 1.9 | 60.0 ± 5.0 | level +2.5 | **70.0 ± 0.9** | 70.0 ± 4.0 | level +0.0 |\n"
+        "| Strong | **66.0 ± 3.7**\\* | 90.0 ± 2.0 | behind -24.0 | - | 95.0 ± 1.0 | - |\n"
+        "| Ab_sent & Co \\| 5 % | - | 50.0 ± 9.0 | - | - | 51.0 ± 9.0 | - |\n"
+        "\n"
+        "| gain | 1 labels | 3 labels |\n"
+        "| --- | --- | --- |\n"
+        "| Strong over Weak | +3.5 (p = 0.031, paper +30.0) | - |\n"
+        "\n"
+        "- seed: 0\n"
+        "- commit: v1-2-gabc\n"
+        "- versions: python 3.11, numpy 2.0\n"
+        "- machine: processor abacus, cores 2, device cpu\n"
+        "- date: 2024-05-06\n"
+    )
+
+
+def test_latex(results: Results) -> None:
+    text = formats.latex(results)
+    comments = [line for line in text.splitlines() if line.startswith("%")]
+    assert "% commit: v1-2-gabc" in comments
+    assert text[text.index(r"\begin") :] == (
+        "\\begin{tabular}{lllllll}\n"
+        "\\toprule\n"
+        "method & 1 labels & paper & verdict & 3 labels & paper & verdict \\\\\n"
+        "\\midrule\n"
+        "\\multicolumn{7}{l}{\\textit{karate}} \\\\\n"
+        "Weak & 62.5$\\pm$1.9 & 60.0$\\pm$5.0 & level +2.5 & \\textbf{70.0$\\pm$0.9} & 70.0$\\pm$4.0 "
+        "& level +0.0 \\\\\n"
+        "Strong & \\textbf{66.0$\\pm$3.7}* & 90.0$\\pm$2.0 & behind -24.0 & - & 95.0$\\pm$1.0 & - \\\\\n"
+        "Ab\\_sent \\& Co | 5 \\% & - & 50.0$\\pm$9.0 & - & - & 51.0$\\pm$9.0 & - \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+    )
+
+
+def test_csv(results: Results) -> None:
+    rows = list(csv.DictReader(io.StringIO(formats.comma_separated(results))))
+    assert [(row["labels"], row["method"], row["n"]) for row in rows] == [
+        ("1", "weak", "6"),
+        ("1", "strong", "6"),
+        ("1", "absent", "0"),
+        ("3", "weak", "6"),
+        ("3", "strong", "0"),
+        ("3", "absent", "0"),
+    ]
+    strong, absent = rows[1], rows[2]
+    assert (strong["experiment"], strong["dataset"]) == ("fake", "karate")
+    assert (strong["mean"], strong["std"], strong["verdict"]) == ("66", "3.74166", "behind")
+    assert (strong["gain_over_weak"], strong["p_over_weak"], strong["published_gain_over_weak"]) == (
+        "3.5",
+        "0.03125",
+        "30",
+    )
+    assert (strong["seed"], strong["commit"], strong["date"]) == ("0", "v1-2-gabc", "2024-05-06")
+    assert strong["machine"] == "processor abacus, cores 2, device cpu"
+    assert (absent["mean"], absent["published"], absent["commit"], absent["gain_over_weak"]) == (
+        "",
+        "50",
+        "",
+        "",
+    )
+
+
+def test_terminal(results: Results) -> None:
+    heads, rows = formats.grid(results, "karate", formats.TERMINAL)
+    assert all(len(row) == len(heads) for row in rows)
+    assert rows[1][1] == "66.0 ± 3.7 best*"
+
+
+def test_nothing_run_is_said(tmp_path: Path) -> None:
+    results = summarise(TABLE, Store(tmp_path))
+    assert "- commit: nothing was run" in formats.markdown(results)
+    assert "| Weak | - | 60.0 ± 5.0 | - |" in formats.markdown(results)
+
+
+def test_one_trial(fill: Fill) -> None:
+    results = summarise(TABLE, fill(TABLE, {("weak", 1): [60.0]}))
+    assert "| Weak | **60.0** | 60.0 ± 5.0 | one trial only |" in formats.markdown(results)

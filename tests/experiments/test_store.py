@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy.errors import InputError
+from nodecopy.experiments.store import Record, Store
+from tests.experiments.fakes import experiment
+
+CELL = experiment().cells(seed=3)[0]
+SCORES = {"accuracy": 0.1 + 0.2, "nll": 1 / 3, "brier": 0.5, "ece": 0.0}
+RECORD = Record(7, SCORES, 0.25, {"rounds": 2}, {"commit": "abc"})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def test_what_is_written_is_read(store: Store) -> None:
+    assert store.read(CELL, 7) is None
+    store.write(CELL, RECORD)
+    assert store.read(CELL, 7) == RECORD
+    assert store.missing(CELL, range(6, 9)) == [6, 8]
+    assert store.records(CELL, range(10)) == [RECORD]
+    assert store.path(CELL, 7).relative_to(store.folder).parts[:4] == ("fake", "karate", "1", "weak")
+    store.forget(CELL, range(10))
+    assert store.missing(CELL, [7]) == [7]
+
+
+def test_numbers_of_numpy_become_plain(store: Store) -> None:
+    store.write(CELL, replace(RECORD, details={"rounds": np.int64(3), "losses": np.array([0.5, 1.0])}))
+    found = store.read(CELL, 7)
+    assert found is not None
+    assert found.details == {"rounds": 3, "losses": [0.5, 1.0]}
+
+
+def test_other_settings_and_seeds_are_other_results(store: Store) -> None:
+    store.write(CELL, RECORD)
+    for other in (
+        replace(CELL, settings={"skill": 9}),
+        replace(CELL, seed=4),
+        replace(CELL, labels=3),
+        replace(CELL, method="strong"),
+        replace(CELL, experiment="fake2"),
+        replace(CELL, without_test_edges=True),
+    ):
+        assert store.read(other, 7) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text[: len(text) // 2],
+        lambda text: "\x00" * len(text),
+        lambda text: "[]",
+        lambda text: "null",
+        lambda text: text.replace('"accuracy"', '"acuracy"'),
+        lambda text: text.replace('"nll": 0.3333333333333333', '"nll": NaN'),
+        lambda text: text.replace('"seconds": 0.25', '"seconds": "soon"'),
+        lambda text: text.replace('"trial": 7', '"trial": 8'),
+        lambda text: text.replace(CELL.fingerprint, "0" * 12),
+    ],
+)
+def test_a_damaged_record_is_told_and_counts_as_missing(
+    store: Store, caplog: pytest.LogCaptureFixture, damage: object
+) -> None:
+    assert callable(damage)
+    store.write(CELL, RECORD)
+    path = store.path(CELL, 7)
+    text = path.read_text()
+    assert damage(text) != text
+    path.write_text(damage(text))
+    with caplog.at_level(logging.WARNING):
+        assert store.missing(CELL, [7]) == [7]
+    assert f"{path} is damaged and counts as missing" in caplog.text
+
+
+def test_bytes_that_are_no_text(store: Store) -> None:
+    store.write(CELL, RECORD)
+    store.path(CELL, 7).write_bytes(b"\xff\xfe{}\x80")
+    assert store.read(CELL, 7) is None
+
+
+def test_a_record_that_cannot_be_written_leaves_nothing(store: Store) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        store.write(CELL, replace(RECORD, scores=SCORES | {"nll": float("nan")}))
+    assert list(store.folder.rglob("*.json")) == []
+
+
+def test_the_file_says_what_it_is(store: Store) -> None:
+    store.write(CELL, RECORD)
+    content = json.loads(store.path(CELL, 7).read_text())
+    assert {key: content[key] for key in ("experiment", "dataset", "labels", "method", "seed", "trial")} == {
+        "experiment": "fake",
+        "dataset": "karate",
+        "labels": 1,
+        "method": "weak",
+        "seed": 3,
+        "trial": 7,
+    }
+    assert content["settings"]["skill"] == 0.3
+
+
+def test_a_claim_without_rivals_gets_all(store: Store) -> None:
+    with store.claim(CELL, [4, 2]) as held:
+        assert held == [2, 4]
+    with store.claim(CELL, [2], wait=True) as held:
+        assert held == [2]
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("not a folder")
+    store = Store(tmp_path / "store")
+    assert store.missing(CELL, [1]) == [1]
+    with pytest.raises(InputError, match=r"the store must be a folder"), store.claim(CELL, [1]):
+        pass

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodecopy.errors import InputError
+from nodecopy.metrics.classification import accuracy, brier, expected_calibration_error, nll, scores
+
+P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
+LABELS = np.array([0, 1, 0, 2])
+
+
+@st.composite
+def predictions(draw: st.DrawFn) -> tuple[Any, Any]:
+    n, k = draw(st.integers(1, 12)), draw(st.integers(2, 4))
+    draws = np.random.default_rng(draw(st.integers(0, 2**32)))
+    p = draws.dirichlet(np.full(k, draw(st.sampled_from([0.1, 1.0, 10.0]))), n)
+    return p, draws.integers(k, size=n)
+
+
+def test_by_hand() -> None:
+    assert accuracy(P, LABELS) == 0.5
+    assert nll(P, LABELS) == pytest.approx(-math.log(0.7 * 0.8 * 0.3 * 0.25) / 4)
+    rows = [0.09 + 0.04 + 0.01, 0.01 + 0.04 + 0.01, 0.49 + 0.09 + 0.16, 0.25 + 0.0625 + 0.5625]
+    assert brier(P, LABELS) == pytest.approx(sum(rows) / 4)
+    # Every confidence (0.7, 0.8, 0.4, 0.5) has a bin of its own.
+    assert expected_calibration_error(P, LABELS) == pytest.approx((0.3 + 0.2 + 0.4 + 0.5) / 4)
+    # Two bins: (0, 0.5] with 0.4 and 0.5, both wrong, (0.5, 1] with 0.7 and 0.8, both right.
+    assert expected_calibration_error(P, LABELS, n_bins=2) == pytest.approx((0.9 + 0.5) / 4)
+    assert expected_calibration_error(P, LABELS, n_bins=1) == pytest.approx(abs(2.4 - 2) / 4)
+
+
+def test_some_nodes() -> None:
+    unknown = np.array([0, -1, -1, 2])
+    for metric in (accuracy, nll, brier, expected_calibration_error):
+        assert metric(P, unknown, [0, 3]) == metric(P[[0, 3]], LABELS[[0, 3]])
+        assert metric(P, LABELS) == metric(P, LABELS, [3, 1, 0, 2])
+
+
+@given(predictions())
+def test_all_at_once_and_bounds(prediction: tuple[Any, Any]) -> None:
+    p, labels = prediction
+    found = scores(p, labels)
+    assert found == {
+        "accuracy": accuracy(p, labels),
+        "nll": nll(p, labels),
+        "brier": brier(p, labels),
+        "ece": expected_calibration_error(p, labels),
+    }
+    assert 0 <= found["accuracy"] <= 1
+    assert 0 <= found["brier"] <= 2
+    assert 0 <= found["ece"] <= 1
+    assert 0 <= found["nll"] <= math.log(2**23) + 1e-9
+    assert found["ece"] >= abs(found["accuracy"] - p.max(axis=1).mean()) - 1e-12  # that of one bin
+
+
+@given(predictions())
+def test_node_order_is_irrelevant(prediction: tuple[Any, Any]) -> None:
+    p, labels = prediction
+    assert scores(p[::-1], labels[::-1]) == pytest.approx(scores(p, labels))
+
+
+def test_perfect_and_hopeless() -> None:
+    sure = np.eye(3, dtype=np.float32)
+    assert scores(sure, [0, 1, 2]) == {"accuracy": 1, "nll": 0, "brier": 0, "ece": 0}
+    assert math.copysign(1, nll(sure, [0, 1, 2])) == 1
+    assert scores(sure, [1, 2, 0]) == {
+        "accuracy": 0,
+        "nll": pytest.approx(23 * math.log(2)),
+        "brier": 2,
+        "ece": 1,
+    }
+
+
+def test_the_first_of_equals_counts() -> None:
+    assert accuracy([[0.5, 0.5]], [0]) == 1
+    assert accuracy([[0.5, 0.5]], [1]) == 0
+
+
+@pytest.mark.parametrize(
+    ("p", "labels", "nodes", "message"),
+    [
+        ([0.5, 0.5], [0], None, r"one row per node and one column per class; got float64 of shape \(2,\)"),
+        ([["a", "b"]], [0], None, r"probabilities must hold numbers"),
+        ([[]], [0], None, r"got float64 of shape \(1, 0\)"),
+        ([[0.5, math.nan]], [0], None, r"probabilities must hold finite numbers; got nan"),
+        ([[0.5, 0.6]], [0], None, r"add up to 1 in every row; got a row that adds up to 1.1"),
+        ([[-0.5, 1.5]], [0], None, r"probabilities must not be negative; got -0.5"),
+        ([[0.5, 0.5]], [2], None, r"labels of the nodes must lie between 0 and 1; got 2"),
+        ([[0.5, 0.5]], [-1], None, r"labels of the nodes must lie between 0 and 1; got -1"),
+        ([[0.5, 0.5]], [0.0], None, r"labels of the nodes must hold integers"),
+        ([[0.5, 0.5]], [0, 1], None, r"labels must hold one entry per node, 1 in all; got 2"),
+        ([[0.5, 0.5]], [0], [1], r"nodes must lie between 0 and 0; got 1"),
+        ([[0.5, 0.5]], [0], [], r"nodes must hold at least one node to judge by; got none"),
+    ],
+)
+def test_errors(p: Any, labels: Any, nodes: Any, message: str) -> None:
+    for metric in (accuracy, nll, brier, expected_calibration_error, scores):
+        with pytest.raises(InputError, match=message):
+            metric(p, labels, nodes)
+
+
+def test_number_of_bins() -> None:
+    with pytest.raises(InputError, match=r"n_bins must be an integer of at least 1; got 0"):
+        expected_calibration_error(P, LABELS, n_bins=0)

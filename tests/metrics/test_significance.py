@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from nodecopy.errors import InputError
+from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
+
+
+def plain_p(differences: list[float]) -> float:
+    """Exact two-sided p value without ties or zeros: all signs that are at least as extreme."""
+    ranks = stats.rankdata(np.abs(differences))
+    middle = ranks.sum() / 2
+    extreme = abs(ranks[np.array(differences) > 0].sum() - middle)
+    signs = itertools.product((0, 1), repeat=len(ranks))
+    return float(np.mean([abs(ranks @ np.array(sign) - middle) >= extreme - 1e-9 for sign in signs]))
+
+
+@pytest.mark.parametrize(
+    "differences", [[1.0, 2, 3, 4, 5], [1.0, -2, 3, 4, 5, -6, 7], [-1.0, -2, 3], [5.0], [-3.0, 1, 2]]
+)
+def test_by_counting_signs(differences: list[float]) -> None:
+    assert signed_rank_p(differences, np.zeros(len(differences))) == pytest.approx(plain_p(differences))
+
+
+def test_as_scipy_does_with_many() -> None:
+    draws = np.random.default_rng(0)
+    first, second = draws.normal(0.2, 1, 60), draws.normal(size=60)
+    assert signed_rank_p(first, second) == pytest.approx(stats.wilcoxon(first, second).pvalue)
+
+
+def test_pairs_without_a_difference_are_left_out() -> None:
+    assert signed_rank_p([1, 2, 3, 7, 7], [0, 0, 0, 7, 7]) == signed_rank_p([1, 2, 3], [0, 0, 0])
+    assert signed_rank_p([1, 2], [1, 2]) == 1
+    assert not is_significantly_better([1, 2], [1, 2])
+
+
+def test_ties_of_binary_fractions() -> None:
+    steps = np.array([1, 1, 1, 1, 2, -1, 2, 1, 1])
+    base = np.array([700, 735, 701, 640, 999, 512, 3, 250, 333])
+    assert signed_rank_p((base + steps) / 1000, base / 1000) == signed_rank_p(base + steps, base)
+
+
+def test_better_is_one_sided_in_direction() -> None:
+    low, high = np.arange(10.0), np.arange(10.0) + np.linspace(1, 2, 10)
+    assert is_significantly_better(high, low)
+    assert not is_significantly_better(low, high)
+    assert not is_significantly_better(high, low, level=0.001)
+
+
+def test_a_higher_mean_is_not_enough() -> None:
+    """One great success among many small failures: the mean says one thing, the ranks the other."""
+    differences = np.array([-1.0 - number / 100 for number in range(20)] + [100.0])
+    assert differences.mean() > 0
+    assert signed_rank_p(differences, np.zeros(21)) < 0.05
+    assert not is_significantly_better(differences, np.zeros(21))
+
+
+@settings(deadline=None, max_examples=30)  # with few pairs and ties, SciPy goes through all signs
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=30))
+def test_both_ways_alike(pairs: list[tuple[int, int]]) -> None:
+    first, second = np.array(pairs).T / 1000
+    p = signed_rank_p(first, second)
+    assert 0 <= p <= 1
+    assert p == pytest.approx(signed_rank_p(second, first))
+    assert not (is_significantly_better(first, second) and is_significantly_better(second, first))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([], [], r"first must hold the result of at least one trial; got none"),
+        ([1, 2], [1], r"second must hold one entry per trial, 2 in all; got 1"),
+        ([1, math.nan], [1, 2], r"first must hold finite numbers; got nan"),
+        ([1, 2], ["a", "b"], r"second must hold numbers; got <U1"),
+        ([[1, 2]], [1, 2], r"first must have one dimension"),
+    ],
+)
+def test_errors(first: Any, second: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        signed_rank_p(first, second)
+    with pytest.raises(InputError, match=message):
+        is_significantly_better(first, second)
+
+
+def test_level() -> None:
+    with pytest.raises(InputError, match=r"level must be a number between 0 and 1; got 5"):
+        is_significantly_better([1], [2], level=5)
