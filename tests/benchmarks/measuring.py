@@ -31,23 +31,31 @@ class Measured:
         return median(self.megabytes)
 
 
-def interleaved(
-    tasks: Mapping[str, Callable[[], object]], rounds: int, *, warm_up: bool = True
-) -> dict[str, Measured]:
-    """Run all tasks round by round, since other work on the machine comes and goes."""
+def interleaved(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, Measured]:
+    """Run all tasks round by round, since other work on the machine comes and goes.
+
+    The first run of a task starts from returned memory and measures the peak; it also pays for what the
+    task before left behind (pages gone back to the system, cold caches), so the runs after it are timed:
+    three of a short task, one of a long one.
+    """
     found = {name: Measured() for name in tasks}
-    for number in range(-1 if warm_up else 0, rounds):
+    for _ in range(rounds):
         for name, task in tasks.items():
             gc.collect()
             before = _reset_peak()
-            start = perf_counter()
-            result = task()
-            seconds = perf_counter() - start
-            del result
-            if number >= 0:
-                found[name].seconds.append(seconds)
-                found[name].megabytes.append(_memory("VmHWM") - before)
+            first = _seconds(task)
+            found[name].megabytes.append(_memory("VmHWM") - before)
+            found[name].seconds.append(median(_seconds(task) for _ in range(3 if first < 1 else 1)))
     return found
+
+
+def _seconds(task: Callable[[], object]) -> float:
+    """Time of one run; its result is given back after the clock has stopped."""
+    start = perf_counter()
+    result = task()
+    seconds = perf_counter() - start
+    del result
+    return seconds
 
 
 def copy_bandwidth(n_bytes: int = 400_000_000) -> float:

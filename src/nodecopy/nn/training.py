@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -90,7 +90,7 @@ def train(
     and stops on its own; the loop ends when all have stopped.
     """
     recipe = networks.recipe
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": [networks.first], "weight_decay": recipe.weight_decay},
         {"params": networks.weights[1:]},
     ]
