@@ -22,6 +22,9 @@ from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.nn.training import Observer, Targets, stacked, train
 from nodecopy.rng import Rng, child, seed_sequence
 
+ENTRIES_AT_ONCE = 2**27
+"""About how many feature entries are multiplied at once in predictions."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -175,12 +178,45 @@ class Problems:
     ) -> Networks:
         """Networks trained on graphs of the trials: ``len(matrices) / len(trials)`` of them for each."""
         per_trial = len(matrices) // len(self.trials)
-        stack = SparseStack.repeated(self.features, len(matrices), self.device)
-        networks = Networks(self.recipe, stack, len(self.classes), seeds)
         nodes = [trial.train for trial in self.trials for _ in range(per_trial)]
         watched = [trial.validation for trial in self.trials for _ in range(per_trial)]
-        train(networks, matrices, self._targets(nodes), self._validation(watched), observer=observer)
+        targets, validation = self._targets(nodes), self._validation(watched)
+        features = [self.features] * len(matrices)
+        if validation is None and observer is None and self.recipe.spread == "convolution":
+            matrices, features = self._reached(matrices, nodes, targets)
+        same = all(matrix is features[0] for matrix in features)
+        stack = (
+            SparseStack.repeated(features[0], len(features), self.device)
+            if same
+            else SparseStack(features, self.device)
+        )
+        networks = Networks(self.recipe, stack, len(self.classes), seeds)
+        train(networks, matrices, targets, validation, observer=observer)
         return networks
+
+    def _reached(
+        self, matrices: Sequence[sparse.csr_array], nodes: Sequence[NDArray[np.int64]], targets: Targets
+    ) -> tuple[list[sparse.csr_array], list[sparse.csr_array]]:
+        """Graphs and features cut down to what two convolutions reach from the labelled nodes.
+
+        The gradient is exactly that of the whole graph: no other node has a part in the loss.
+        """
+        graphs, features = [], []
+        for number, (matrix, chosen) in enumerate(zip(matrices, nodes, strict=True)):
+            inner = np.unique(matrix[chosen].indices)
+            outer = np.unique(matrix[inner].indices)
+            place = np.full(matrix.shape[0], -1)
+            place[outer] = np.arange(len(outer))
+            rows = matrix[inner]  # the rows of the other nodes are never used and stay empty
+            lengths = np.zeros(len(outer), np.int64)
+            lengths[place[inner]] = np.diff(rows.indptr)
+            indptr = np.concatenate([[0], np.cumsum(lengths)])
+            graphs.append(
+                sparse.csr_array((rows.data, place[rows.indices], indptr), shape=(len(outer), len(outer)))
+            )
+            features.append(sparse.csr_array(self.features[outer]))
+            targets.rows[number, : len(chosen)] = place[chosen]
+        return graphs, features
 
     def codes(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class numbers of labelled nodes."""
@@ -205,15 +241,26 @@ class Problems:
 
         ``n_weight_samples`` 0 means the weights themselves, without dropout.
         """
-        n_models = networks.first.shape[0]
-        per_trial = n_models // len(self.trials)
-        graphs = stacked(networks, [matrix for matrix in self.observed for _ in range(per_trial)])
+        per_trial = networks.first.shape[0] // len(self.trials)
+        at_once = max(1, ENTRIES_AT_ONCE // max(1, per_trial * self.features.nnz))
+        found = []
+        for start in range(0, len(self.trials), at_once):
+            observed = self.observed[start : start + at_once]
+            models = slice(start * per_trial, (start + len(observed)) * per_trial)
+            found += self._predictions(networks.part(models, self.features), observed, n_weight_samples)
+        return found
+
+    def _predictions(
+        self, networks: Networks, observed: Sequence[sparse.csr_array], n_weight_samples: int
+    ) -> list[Prediction]:
+        per_trial = networks.first.shape[0] // len(observed)
+        graphs = stacked(networks, [matrix for matrix in observed for _ in range(per_trial)])
         mean: Any = 0.0
         mean_entropy: Any = 0.0
         steps = range(self.recipe.epochs, self.recipe.epochs + n_weight_samples)
         for step in steps or [None]:
             sampled = networks.logits(graphs, None, step).softmax(dim=2)
-            by_trial = (len(self.trials), per_trial, *sampled.shape[1:])
+            by_trial = (len(observed), per_trial, *sampled.shape[1:])
             mean = mean + sampled.view(by_trial).mean(dim=1)
             mean_entropy = mean_entropy + entropy(sampled).view(by_trial[:-1]).mean(dim=1)
         n = max(1, n_weight_samples)

@@ -34,21 +34,28 @@ class Masks:
         self.keys = torch.from_numpy(words.view(np.int32).copy()).to(device)[:, None]
         self.threshold = round(256 * rate)
 
+    def part(self, models: slice) -> Masks:
+        """The masks of some of the models."""
+        other = object.__new__(Masks)
+        other.keys, other.threshold = self.keys[models], self.threshold
+        return other
+
     def draw(self, n: int, *, step: int, place: int) -> Tensor:
         """``[B, n]`` factors: zero where dropped, else what keeps the expectation."""
         position = torch.arange(-(-n // 4), dtype=torch.int32, device=self.keys.device)
-        return self._factors(self._key(step, place), position)[:, :n]
+        words = _mixed(position ^ self._key(step, place))
+        return self._factors(words.view(torch.uint8)[:, :n])
 
     def draw_at(self, model: Tensor, position: Tensor, *, step: int, place: int) -> Tensor:
-        """Factors for entries of given models and positions, where models have different numbers of them."""
-        return self._factors(self._key(step, place)[model], position[:, None])[:, 0]
+        """What :meth:`draw` has for given models and positions, where models differ in their numbers."""
+        words = _mixed((position >> 2) ^ self._key(step, place)[model, 0])
+        return self._factors((words >> ((position & 3) << 3)) & 0xFF)
 
     def _key(self, step: int, place: int) -> Tensor:
         return _mixed(self.keys + _wrapped(GOLDEN * (2 * step + 1)) ^ _wrapped(MIX_2 * (place + 1)))
 
-    def _factors(self, key: Tensor, position: Tensor) -> Tensor:
-        kept = _mixed(position ^ key).view(torch.uint8) >= self.threshold
-        return kept * (256.0 / (256 - self.threshold))
+    def _factors(self, numbers: Tensor) -> Tensor:
+        return (numbers >= self.threshold) * (256.0 / (256 - self.threshold))
 
 
 def _mixed(x: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.random import SeedSequence
+from scipy import sparse
 from torch import Tensor
 
 from nodecopy.nn.masks import Masks
@@ -89,6 +90,16 @@ class Networks:
         ]
         self.masks = Masks(seeds, recipe.dropout, device)
         self.edge_masks = Masks(seeds, recipe.drop_edges, device)
+
+    def part(self, models: slice, features: sparse.csr_array) -> Networks:
+        """Some of the models, on the whole of the features."""
+        other = object.__new__(Networks)
+        other.recipe = self.recipe
+        other.first, other.second = self.first[models], self.second[models]
+        other.biases = [bias[models] for bias in self.biases]
+        other.masks, other.edge_masks = self.masks.part(models), self.edge_masks.part(models)
+        other.features = SparseStack.repeated(features, len(other.first), self.first.device)
+        return other
 
     @property
     def weights(self) -> list[Tensor]:

@@ -19,50 +19,62 @@ from torch import Tensor
 
 from nodecopy.errors import InputError
 from nodecopy.nn.masks import Masks
-from nodecopy.rows import IntArray
 
 
 class SparseStack:
-    """B sparse ``n_rows x n_columns`` matrices; its transpose is kept for the backward pass.
+    """B sparse matrices; their transposes are kept for the backward pass.
 
     Parameters
     ----------
     matrices
-        The B matrices.
+        The B matrices; smaller ones are padded with empty rows and columns.
     device
         Where the product is computed.
     """
 
     def __init__(self, matrices: Sequence[sparse.csr_array], device: torch.device) -> None:
-        self.shape = (len(matrices), *matrices[0].shape)
-        lengths = [np.diff(matrix.indptr) for matrix in matrices]
-        starts = np.arange(len(matrices)) * self.shape[2]
-        indices = [matrix.indices + start for matrix, start in zip(matrices, starts, strict=True)]
-        values = np.concatenate([matrix.data for matrix in matrices])
+        n_rows, n_columns = np.array([matrix.shape for matrix in matrices]).max(axis=0).tolist()
+        self.shape = (len(matrices), n_rows, n_columns)
         self.entries = np.array([matrix.nnz for matrix in matrices])
-        self._take(np.concatenate(lengths), np.concatenate(indices), values, device)
-
-    @classmethod
-    def repeated(cls, matrix: sparse.csr_array, n_models: int, device: torch.device) -> SparseStack:
-        """The same matrix for every model."""
-        return cls([matrix] * n_models, device)
-
-    def _take(self, lengths: IntArray, indices: IntArray, values: Any, device: torch.device) -> None:
-        n_models, n_rows, n_columns = self.shape
-        if max(len(indices), n_models * max(n_rows, n_columns)) >= 2**31:
-            raise InputError(
-                f"a stack must have fewer than 2**31 entries; got {len(indices)}: use fewer models."
-            )
-        indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        order = sparse.csr_array(
-            (np.arange(len(indices), dtype=np.int32), indices.astype(np.int32), indptr.astype(np.int32)),
-            shape=(n_models * n_rows, n_models * n_columns),
-        ).T.tocsr()
+        self._check_size()
+        lengths = np.zeros((len(matrices), n_rows), np.int64)
+        for number, matrix in enumerate(matrices):
+            lengths[number, : matrix.shape[0]] = np.diff(matrix.indptr)
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        starts = np.repeat(np.arange(len(matrices)) * n_columns, self.entries)
+        indices = np.concatenate([matrix.indices for matrix in matrices]) + starts
+        order = _transposed(indptr, indices, (len(matrices) * n_rows, len(matrices) * n_columns))
         self._index = _on(device, indptr), _on(device, indices)
         self._index_t = _on(device, order.indptr), _on(device, order.indices)
         self._order_t = _on(device, order.data)
-        self.values = torch.from_numpy(values.astype(np.float32)).to(device)
-        self._values_t = self.values.index_select(0, self._order_t)
+        values = np.concatenate([matrix.data for matrix in matrices]).astype(np.float32)
+        self._set_values(torch.from_numpy(values).to(device))
+
+    @classmethod
+    def repeated(cls, matrix: sparse.csr_array, n_models: int, device: torch.device) -> SparseStack:
+        """The same matrix for every model, laid out on the device itself."""
+        stack = object.__new__(cls)
+        stack.shape = (n_models, *matrix.shape)
+        stack.entries = np.full(n_models, matrix.nnz)
+        stack._check_size()
+        order = _transposed(matrix.indptr, matrix.indices, matrix.shape)
+        stack._index = _repeated(matrix, n_models, device)
+        stack._index_t = _repeated(order, n_models, device)
+        number = torch.arange(n_models, dtype=torch.int32, device=device)[:, None]
+        stack._order_t = (_on(device, order.data)[None, :] + number * matrix.nnz).reshape(-1)
+        stack._set_values(torch.from_numpy(matrix.data.astype(np.float32)).to(device).repeat(n_models))
+        return stack
+
+    def _check_size(self) -> None:
+        n_entries = int(self.entries.sum())
+        if max(n_entries, self.shape[0] * max(self.shape[1:])) >= 2**31:
+            raise InputError(
+                f"a stack must have fewer than 2**31 entries; got {n_entries}: use fewer models."
+            )
+
+    def _set_values(self, values: Tensor) -> None:
+        self.values = values
+        self._values_t = values.index_select(0, self._order_t)
 
     @cached_property
     def places(self) -> tuple[Tensor, Tensor]:
@@ -92,7 +104,7 @@ class SparseStack:
         flat = dense.reshape(n_models * n_columns, -1)
         matrix = _csr(self._index, values, (n_models * n_rows, n_models * n_columns))
         transpose = _csr(self._index_t, values_t, (n_models * n_columns, n_models * n_rows))
-        out: Tensor = _Product.apply(flat, matrix, transpose)
+        out: Tensor = _Product.apply(flat, matrix, transpose)  # type: ignore[no-untyped-call]
         return out.view(n_models, n_rows, -1)
 
 
@@ -105,7 +117,7 @@ class _Product(torch.autograd.Function):
         return matrix @ dense
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         return ctx.transpose @ gradient.contiguous(), None, None
 
 
@@ -118,6 +130,23 @@ def normalised(adjacency: sparse.csr_array) -> sparse.csr_array:
     row = np.repeat(np.arange(looped.shape[0]), np.diff(looped.indptr))
     looped.data = looped.data * scale[row] * scale[looped.indices]
     return looped
+
+
+def _transposed(indptr: Any, indices: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    """The transpose of a pattern; its values say which entry of the original each entry was."""
+    numbers = np.arange(len(indices), dtype=np.int32)
+    pattern = sparse.csr_array((numbers, indices.astype(np.int32), indptr.astype(np.int32)), shape=shape)
+    return sparse.csr_array(pattern.T)
+
+
+def _repeated(matrix: sparse.csr_array, n_models: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Row pointers and columns of ``n_models`` copies along the diagonal."""
+    number = torch.arange(n_models, dtype=torch.int32, device=device)[:, None]
+    ends = _on(device, matrix.indptr[1:])[None, :] + number * matrix.nnz
+    columns = _on(device, matrix.indices)[None, :] + number * matrix.shape[1]
+    return torch.cat([torch.zeros(1, dtype=torch.int32, device=device), ends.reshape(-1)]), columns.reshape(
+        -1
+    )
 
 
 def _on(device: torch.device, array: Any) -> Tensor:
