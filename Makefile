@@ -22,6 +22,7 @@ types: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_sampling
 	$(BIN)/python -m tests.benchmarks.bench_statistics
+	$(BIN)/python -m tests.benchmarks.bench_classification
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

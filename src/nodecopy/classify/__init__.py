@@ -7,3 +7,4 @@ from nodecopy.classify.bayesian_gcn import BayesianGCN as BayesianGCN
 from nodecopy.classify.networks import APPNP as APPNP
 from nodecopy.classify.networks import GCN as GCN
 from nodecopy.classify.networks import MLP as MLP
+from nodecopy.classify.saving import load as load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy import checks
+from nodecopy.classify import saving
+from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, feature_matrix
+from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.nn.training import Observer, Targets, stacked, train
+from nodecopy.nn.training import Observer, Targets, train
 from nodecopy.rng import Rng, child, seed_sequence
 
 ENTRIES_AT_ONCE = 2**27
@@ -31,7 +35,7 @@ class Trial:
     """One classification problem: a graph, which labels may be seen, and a seed.
 
     The graph's labels may hold every true label; a classifier reads those of ``train`` and
-    ``validation`` only, and takes the distinct ones as the classes.
+    ``validation`` only, and takes the graph's distinct labels as the classes.
     """
 
     graph: Graph
@@ -39,98 +43,97 @@ class Trial:
     validation: NDArray[np.int64] | None
     rng: SeedSequence | int
 
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """Class probabilities of every node, averaged over whatever the classifier samples.
-
-    Parameters
-    ----------
-    probabilities
-        ``[n_nodes, n_classes]``; columns are the graph's distinct labels in ascending order.
-    mean_entropy
-        The mean entropy of the sampled predictions; where nothing is sampled, that of the only one.
-    details
-        What else is worth keeping, ready for JSON.
-    """
-
-    probabilities: NDArray[np.float32]
-    mean_entropy: NDArray[np.float32]
-    details: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """Entropies in nats: total = aleatoric (within samples) + epistemic (between samples)."""
-
-    total: NDArray[np.float32]
-    aleatoric: NDArray[np.float32]
-    epistemic: NDArray[np.float32]
+    def __post_init__(self) -> None:
+        for name in ("train", "validation"):
+            if (nodes := getattr(self, name)) is not None:
+                chosen = checks.indices(nodes, name, size=self.graph.n_nodes)
+                checks.unique(chosen, name)
+                object.__setattr__(self, name, chosen)
+        if self.validation is not None and len(both := np.intersect1d(self.train, self.validation)):
+            raise InputError(f"validation must hold other nodes than train; got node {both[0]} in both.")
 
 
 class Classifier(ABC):
-    """The contract: ``fit`` on a graph, then ``predict`` and ``predict_proba`` on its nodes."""
+    """The contract: ``fit`` on a graph, then ``predict`` and ``predict_proba`` on its nodes.
+
+    Attributes
+    ----------
+    prediction_
+        What was predicted for the observed graph, with the trained networks.
+    classes_, node_ids_
+        Classes and nodes, as the observed graph names them.
+    """
 
     device: str
     prediction_: Prediction
-    graph_: Graph
+    classes_: NDArray[Any]
+    node_ids_: NDArray[Any]
 
     @abstractmethod
+    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
+        """Solve problems; ``keep`` the networks, which may be large, in the predictions."""
+
+    @abstractmethod
+    def _arguments(self) -> dict[str, Any]:
+        """What the constructor was given, but for the device, ready for JSON."""
+
     def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
         """Solve many problems on the same features at once, each as if it were alone."""
+        return self._solved(trials, keep=False)
 
     def fit(
         self, graph: Graph, train: ArrayLike, *, validation: ArrayLike | None = None, rng: Rng = None
     ) -> Self:
         """Train on the labels of the nodes ``train``; ``validation`` nodes decide what must be decided."""
-        trial = Trial(
-            graph,
-            checks.indices(train, "train", size=graph.n_nodes),
-            None if validation is None else checks.indices(validation, "validation", size=graph.n_nodes),
-            seed_sequence(rng),
-        )
-        (self.prediction_,) = self.fit_trials([trial])
-        self.graph_ = graph
+        nodes: Any = train
+        watched: Any = validation
+        (prediction,) = self._solved([Trial(graph, nodes, watched, seed_sequence(rng))], keep=True)
+        codes = classes_of(graph)
+        names = graph.label_names
+        self._take(prediction, codes if names is None else np.array(names)[codes], graph.node_ids)
         return self
 
-    def predict_proba(self) -> NDArray[np.float32]:
-        """Probability of each class (columns: ``classes_``) for each node of the observed graph."""
-        return self._fitted().probabilities
+    def predict_proba(self, graph: Graph | None = None) -> NDArray[np.float32]:
+        """Probability of each class (columns: ``classes_``) for each node.
 
-    def predict(self) -> NDArray[Any]:
-        """The likeliest class of each node, as the graph names it."""
-        names: NDArray[Any] = self.classes_[self.predict_proba().argmax(axis=1)]
+        Parameters
+        ----------
+        graph
+            A graph with as many features, say the observed one with other edges, on which the trained
+            networks are evaluated; by default what they predicted on the observed graph.
+        """
+        return self._predicted(graph).probabilities
+
+    def predict(self, graph: Graph | None = None) -> NDArray[Any]:
+        """The likeliest class of each node, as the observed graph names it."""
+        codes = self.predict_proba(graph).argmax(axis=1)
+        names: NDArray[Any] = self.classes_[codes]
         return names
 
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, as the graph names them."""
-        self._fitted()
-        codes = classes_of(self.graph_)
-        names = self.graph_.label_names
-        return codes if names is None else np.array(names)[codes]
-
-    def uncertainty(self) -> Uncertainty:
+    def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
         """How unsure each prediction is, and how much of that is disagreement between samples."""
-        prediction = self._fitted()
-        total = entropy(prediction.probabilities)
-        epistemic = np.maximum(total - prediction.mean_entropy, 0)
-        return Uncertainty(total, prediction.mean_entropy, epistemic)
+        return self._predicted(graph).uncertainty()
 
-    def _fitted(self) -> Prediction:
+    def save(self, path: PathLike) -> None:
+        """Write what was fitted to an ``.npz`` file that :func:`nodecopy.classify.load` reads.
+
+        It holds settings, trained networks and the prediction, not the graph.
+        """
+        prediction = self._predicted(None)
+        saving.save(path, type(self).__name__, self._arguments(), prediction, self.classes_, self.node_ids_)
+
+    def _take(self, prediction: Prediction, classes: NDArray[Any], node_ids: NDArray[Any]) -> None:
+        self.prediction_, self.classes_, self.node_ids_ = prediction, classes, node_ids
+
+    def _predicted(self, graph: Graph | None) -> Prediction:
         if not hasattr(self, "prediction_"):
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet: call fit(graph, train) first."
             )
-        return self.prediction_
-
-
-def entropy(probabilities: Any) -> Any:
-    """Entropy of each row, in nats; arrays or tensors."""
-    if isinstance(probabilities, torch.Tensor):
-        return -torch.special.xlogy(probabilities, probabilities).sum(dim=-1)
-    safe = np.where(probabilities > 0, probabilities, 1)
-    return -(probabilities * np.log(safe)).sum(axis=-1)
+        if graph is None:
+            return self.prediction_
+        assert self.prediction_.networks is not None
+        return self.prediction_.networks.predict(graph, self.device)
 
 
 def classes_of(graph: Graph) -> NDArray[np.int64]:
@@ -154,15 +157,18 @@ class Problems:
         How networks are built and trained.
     device
         Where.
+    keep
+        Whether predictions keep their networks.
     """
 
-    def __init__(self, trials: Sequence[Trial], recipe: Recipe, device: str) -> None:
+    def __init__(self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep: bool = False) -> None:
         if not trials:
             raise InputError("trials must hold at least one trial; got none.")
-        self.trials, self.recipe, self.device = trials, recipe, checked_device(device)
+        self.trials, self.recipe, self.keep = trials, recipe, keep
+        self.device = checked_device(device)
         first = trials[0].graph
         self.classes = classes_of(first)
-        self.features = _features(first, recipe)
+        self.features = feature_matrix(first, recipe)
         for trial in trials:
             _check(trial, first, self.classes)
         # Trials often share one graph; its matrix is then made once.
@@ -219,7 +225,7 @@ class Problems:
         return graphs, features
 
     def codes(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Class numbers of labelled nodes."""
+        """Class numbers of labelled nodes, which are the same in every trial."""
         labels = self.trials[0].graph.labels
         assert labels is not None
         return np.searchsorted(self.classes, labels[nodes])
@@ -247,26 +253,13 @@ class Problems:
         for start in range(0, len(self.trials), at_once):
             observed = self.observed[start : start + at_once]
             models = slice(start * per_trial, (start + len(observed)) * per_trial)
-            found += self._predictions(networks.part(models, self.features), observed, n_weight_samples)
-        return found
-
-    def _predictions(
-        self, networks: Networks, observed: Sequence[sparse.csr_array], n_weight_samples: int
-    ) -> list[Prediction]:
-        per_trial = networks.first.shape[0] // len(observed)
-        graphs = stacked(networks, [matrix for matrix in observed for _ in range(per_trial)])
-        mean: Any = 0.0
-        mean_entropy: Any = 0.0
-        steps = range(self.recipe.epochs, self.recipe.epochs + n_weight_samples)
-        for step in steps or [None]:
-            sampled = networks.logits(graphs, None, step).softmax(dim=2)
-            by_trial = (len(observed), per_trial, *sampled.shape[1:])
-            mean = mean + sampled.view(by_trial).mean(dim=1)
-            mean_entropy = mean_entropy + entropy(sampled).view(by_trial[:-1]).mean(dim=1)
-        n = max(1, n_weight_samples)
+            found += averaged(networks.part(models, self.features), observed, n_weight_samples)
+        if not self.keep:
+            return found
+        parts = [slice(number * per_trial, (number + 1) * per_trial) for number in range(len(found))]
         return [
-            Prediction((p / n).cpu().numpy(), (e / n).cpu().numpy())
-            for p, e in zip(mean, mean_entropy, strict=True)
+            replace(prediction, networks=Ensemble.of(networks, part, n_weight_samples))
+            for prediction, part in zip(found, parts, strict=True)
         ]
 
 
@@ -276,27 +269,12 @@ def seeds_of(trials: Sequence[Trial], purpose: int, per_trial: int = 1) -> list[
     return [child(root, number) for root in roots for number in range(per_trial)]
 
 
-def _features(graph: Graph, recipe: Recipe) -> sparse.csr_array:
-    if graph.features is None:
-        raise InputError("a graph must have features to be classified; this one has none.")
-    plain: Any = graph.features
-    matrix: sparse.csr_array = sparse.csr_array(plain).astype(np.float32)
-    checks.choice(recipe.features, "features of a recipe", ["rows", "binary", "plain"])
-    if recipe.features == "binary":
-        matrix.data = (matrix.data != 0).astype(np.float32)
-    if recipe.features == "rows":
-        # A node without features keeps its row of zeros.
-        total = np.asarray(abs(matrix).sum(axis=1), np.float32)
-        scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-        matrix.data = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
-    return matrix
-
-
 def _check(trial: Trial, first: Graph, classes: NDArray[np.int64]) -> None:
     graph = trial.graph
-    if graph.n_nodes != first.n_nodes or graph.features is not first.features:
-        raise InputError("trials that run together must share their nodes and features.")
-    assert graph.labels is not None
+    assert first.labels is not None
+    same_labels = graph.labels is not None and np.array_equal(graph.labels, first.labels)
+    if graph.features is not first.features or graph.labels is None or not same_labels:
+        raise InputError("trials that run together must share their features and labels.")
     for name, nodes in (("train", trial.train), ("validation", trial.validation)):
         if nodes is not None and (graph.labels[nodes] == UNLABELLED).any():
             unknown = nodes[graph.labels[nodes] == UNLABELLED][0]

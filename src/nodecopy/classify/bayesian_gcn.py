@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,16 +14,18 @@ from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
+from nodecopy.classify.ensemble import Ensemble
 from nodecopy.classify.networks import recipe_for
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import normalised
 from nodecopy.nn.training import Observer
+from nodecopy.registry import known
 from nodecopy.rng import child, seed_sequence
 
 MOST_ROUNDS, MOST_AVERAGED = 3, 60
-BASE, SAMPLING, ONLINE = 0, 1000, 2000
+BASE, SAMPLING, ONLINE, FITTING = 0, 1000, 2000, 10**6
 """Which of a trial's seeds serve what; round r of training takes r, its graphs take 1000 + r."""
 
 
@@ -44,7 +47,7 @@ class BayesianGCN(Classifier):
         predictions are averaged.
     rounds
         How often the ensemble's labels define new donors: 1 is the paper's; ``"validation"`` tries up
-        to three, and none, and takes what the validation nodes like best.
+        to three, and none, and takes what the validation nodes like best. Not for ``"online"``.
     base
         ``"gcn"`` or ``"appnp"``.
     preset, device, settings
@@ -53,6 +56,9 @@ class BayesianGCN(Classifier):
     Notes
     -----
     The networks are trained on sampled graphs but predict on the observed one.
+
+    :meth:`save` does not save ``graph_model``, which prediction does not need: a loaded classifier that
+    is to be fitted again samples by node copying unless its ``graph_model`` is set.
     """
 
     def __init__(
@@ -73,19 +79,23 @@ class BayesianGCN(Classifier):
         self.schedule, self.rounds = schedule, rounds
         self.base, self.preset, self.device, self.settings = base, preset, device, settings
 
-    def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
+    def _arguments(self) -> dict[str, Any]:
+        names = ("n_graphs", "n_weight_samples", "schedule", "rounds", "base", "preset")
+        return {**{name: getattr(self, name) for name in names}, **self.settings}
+
+    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
         checks.integer(self.n_graphs, "n_graphs of BayesianGCN", low=1)
         checks.integer(self.n_weight_samples, "n_weight_samples of BayesianGCN", low=1)
         checks.choice(self.schedule, "schedule of BayesianGCN", ["retrain", "online"])
-        recipe = recipe_for(self.base, self.preset, self.settings)
-        problems = Problems(trials, recipe, self.device)
+        base = known(self.base, ["gcn", "appnp"], "base of BayesianGCN")
+        recipe = recipe_for(base, self.preset, self.settings)
+        n_rounds = self._n_rounds(trials)
+        problems = Problems(trials, recipe, self.device, keep=keep)
         if self.schedule == "online":
             return self._fit_online(problems)
-        n_rounds = MOST_ROUNDS if self.rounds == "validation" else self.rounds
-        checks.integer(n_rounds, "rounds of BayesianGCN", low=1)
         networks = problems.trained(problems.observed, seeds_of(trials, BASE))
         found = [problems.predictions(networks, 0)]
-        for number in range(1, int(n_rounds) + 1):
+        for number in range(1, n_rounds + 1):
             matrices = self.sampled(problems, found[-1], number, self.n_graphs)
             networks = problems.trained(matrices, seeds_of(trials, number, self.n_graphs))
             found.append(problems.predictions(networks, self.n_weight_samples))
@@ -94,15 +104,34 @@ class BayesianGCN(Classifier):
             return [rounds[-1] for rounds in by_trial]
         return [_liked_best(problems, t, rounds) for t, rounds in zip(trials, by_trial, strict=True)]
 
+    def _n_rounds(self, trials: Sequence[Trial]) -> int:
+        """How many rounds to train, checked before any of them is."""
+        if self.schedule == "online" and self.rounds != 1:
+            raise InputError(f"rounds of BayesianGCN must be 1 in the online schedule; got {self.rounds!r}.")
+        if self.rounds != "validation":
+            if isinstance(self.rounds, str):
+                raise InputError(
+                    f"rounds of BayesianGCN must be an integer or 'validation'; got {self.rounds!r}."
+                )
+            return checks.integer(self.rounds, "rounds of BayesianGCN", low=1)
+        if any(trial.validation is None or not len(trial.validation) for trial in trials):
+            raise InputError(
+                "validation must be given, since it decides the number of rounds of BayesianGCN."
+            )
+        return MOST_ROUNDS
+
     def sampled(
         self, problems: Problems, before: Sequence[Prediction], number: int, n_graphs: int
     ) -> list[sparse.csr_array]:
         """Graphs of every trial sampled with its predicted labels, ready for convolutions."""
         matrices = []
         for trial, prediction in zip(problems.trials, before, strict=True):
-            model = self._graph_model().fit(_with_labels(problems, trial, prediction.probabilities))
-            seed = child(seed_sequence(trial.rng), SAMPLING + number)
-            samples = model.sample_many(n_graphs, rng=seed)
+            root = seed_sequence(trial.rng)
+            labelled = _with_labels(problems, trial, prediction.probabilities)
+            model = self._graph_model().fit(labelled, rng=child(child(root, FITTING), number))
+            samples = list(model.sample_many(n_graphs, rng=child(root, SAMPLING + number)))
+            if any(sample.n_nodes != labelled.n_nodes for sample in samples):
+                raise InputError("graph_model of BayesianGCN must sample graphs with the observed nodes.")
             matrices += [normalised(sample.adjacency) for sample in samples]
         return matrices
 
@@ -123,7 +152,7 @@ class _Online(Observer):
 
     def __init__(self, classifier: BayesianGCN, problems: Problems, n_observed: int) -> None:
         self.classifier, self.problems, self.n_observed = classifier, problems, n_observed
-        self.kept: list[list[Prediction]] = []
+        self.kept: deque[list[Prediction]] = deque(maxlen=MOST_AVERAGED)
 
     def before(self, epoch: int, networks: Networks) -> Sequence[sparse.csr_array] | None:
         if epoch < self.n_observed:
@@ -136,13 +165,15 @@ class _Online(Observer):
             self.kept.append(self.problems.predictions(networks, 0))
 
     def averaged(self) -> list[Prediction]:
-        last = self.kept[-MOST_AVERAGED:]
         return [
             Prediction(
                 np.mean([p.probabilities for p in many], axis=0),
                 np.mean([p.mean_entropy for p in many], axis=0),
+                networks=Ensemble.joined(kept)
+                if (kept := [p.networks for p in many if p.networks])
+                else None,
             )
-            for many in zip(*last, strict=True)
+            for many in zip(*self.kept, strict=True)
         ]
 
 
@@ -155,8 +186,7 @@ def _with_labels(problems: Problems, trial: Trial, probabilities: NDArray[np.flo
 
 def _liked_best(problems: Problems, trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
     """The round with the best validation accuracy; of equals the earliest."""
-    if trial.validation is None or not len(trial.validation):
-        raise InputError("validation must be given, since it decides the number of rounds of BayesianGCN.")
+    assert trial.validation is not None
     codes = problems.codes(trial.validation)
     scores = [(p.probabilities[trial.validation].argmax(axis=1) == codes).mean() for p in rounds]
     best = int(np.argmax(scores))

@@ -49,10 +49,14 @@ class _Network(Classifier):
     def __init__(self, *, preset: str = "kipf", device: str = "cpu", **settings: Any) -> None:
         self.preset, self.device, self.settings = preset, device, settings
 
-    def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
-        problems = Problems(trials, recipe_for(self.network, self.preset, self.settings), self.device)
+    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
+        recipe = recipe_for(self.network, self.preset, self.settings)
+        problems = Problems(trials, recipe, self.device, keep=keep)
         networks = problems.trained(problems.observed, seeds_of(trials, 0))
         return problems.predictions(networks, 0)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"preset": self.preset, **self.settings}
 
 
 class MLP(_Network):

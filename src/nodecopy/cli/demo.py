@@ -1,26 +1,45 @@
-"""``nodecopy demo``: the model at work on a graph that ships with the package."""
+"""``nodecopy demo``: the model at work on graphs that ship with the package."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from nodecopy import datasets
 from nodecopy.cli.terminal import out, shown, table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
+from nodecopy.extras import optional
 from nodecopy.files import whole_file
+from nodecopy.graph import Graph
 from nodecopy.metrics import compare
+from nodecopy.metrics.classification import scores
 from nodecopy.metrics.comparison import Row
+
+N_SPLITS, N_LABELS, N_GRAPHS = 5, 2, 5
 
 
 def demo(
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the picture.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the pictures.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="Seed of samples and splits.")] = 0,
 ) -> None:
-    """Sample Zachary's karate club, compare the samples with it, and draw three of the graphs."""
+    """Sample Zachary's karate club and compare; then classify digits with few labels. Draw both."""
+    _sampling(out_folder, seed)
+    out.print()
+    try:
+        optional("torch", "classification")
+        digits = datasets.load("digits")
+    except MissingExtraError as error:
+        out.print(f"No classification: {error}", markup=False)
+        return
+    _classification(digits, out_folder, seed)
+
+
+def _sampling(out_folder: Path, seed: int) -> None:
     graph = datasets.load("karate")
     out.print(f"Zachary's karate club: {graph!r}")
     out.print("Each node takes the neighbours of a random member of its faction.\n")
@@ -34,23 +53,63 @@ def demo(
         for row in found["maximum"]
     ]
     table(["100 samples", "observed", *found], rows)
-    picture = out_folder / "samples.png"
-    try:
+
+    def picture() -> Any:
         from nodecopy.report.pictures import side_by_side
 
-        figure = side_by_side(
-            {
-                "observed": graph,
-                **{f"sample, {name}": model.sample(rng=seed) for name, model in models.items()},
-            }
+        samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
+        return side_by_side({"observed": graph, **samples})
+
+    _draw(picture, out_folder / "samples.png")
+
+
+def _classification(graph: Graph, out_folder: Path, seed: int) -> None:
+    from nodecopy.classify import GCN, BayesianGCN, Trial
+
+    out.print(f"Handwritten digits, each joined with its nearest: {graph!r}", soft_wrap=True)
+    out.print(f"{N_LABELS} labels of each class, {N_SPLITS} splits; the Bayesian GCN averages over networks")
+    out.print(
+        f"trained on {N_GRAPHS} graphs that copy neighbours between nodes of the same predicted label.\n"
+    )
+    splits = [
+        datasets.label_split(graph.labels, N_LABELS, validation=0, test=1000, rng=seed + number)
+        for number in range(N_SPLITS)
+    ]
+    trials = [Trial(graph, split.train, None, seed + number) for number, split in enumerate(splits)]
+    labels: Any = graph.labels
+    rows, curves = [], {}
+    for name, classifier in {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=N_GRAPHS)}.items():
+        found = list(zip(classifier.fit_trials(trials), (split.test for split in splits), strict=True))
+        each = [scores(prediction.probabilities, labels, test) for prediction, test in found]
+        rows.append([name, *(_mean([one[key] for one in each]) for key in ("accuracy", "nll", "ece"))])
+        curves[name] = (
+            np.concatenate([(p.probabilities.argmax(axis=1) == labels)[test] for p, test in found]),
+            np.concatenate([p.uncertainty().total[test] for p, test in found]),
         )
+    table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
+
+    def picture() -> Any:
+        from nodecopy.report.classification import accuracy_by_certainty
+
+        return accuracy_by_certainty(curves)
+
+    _draw(picture, out_folder / "uncertainty.png")
+
+
+def _draw(picture: Callable[[], Any], path: Path) -> None:
+    try:
+        figure = picture()
     except MissingExtraError as error:
         out.print(f"\nNo picture: {error}", markup=False)
         return
-    with whole_file(picture) as temporary:
+    with whole_file(path) as temporary:
         figure.savefig(temporary, dpi=150)
-    out.print(f"\nPicture: {picture}")
+    out.print(f"\nPicture: {path}")
 
 
 def _spread(row: Row) -> str:
     return f"{row.mean:.3g} ± {row.deviation:.2g}"
+
+
+def _mean(values: list[float]) -> str:
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.2g}"

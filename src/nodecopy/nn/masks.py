@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from torch import Tensor
 
 GOLDEN, MIX_1, MIX_2 = 0x1E3779B9, 0x21F0AAAD, 0x735A2D97
@@ -26,12 +27,22 @@ class Masks:
     seeds
         One seed per model.
     rate
-        Share of entries that are dropped, in steps of 1/256.
+        Share of entries that are dropped, below one, in steps of 1/256.
     """
 
     def __init__(self, seeds: Sequence[SeedSequence], rate: float, device: torch.device) -> None:
         words = np.array([seed.generate_state(1, np.uint32)[0] for seed in seeds], np.uint32)
-        self.keys = torch.from_numpy(words.view(np.int32).copy()).to(device)[:, None]
+        self._take(words.view(np.int32), rate, device)
+
+    @classmethod
+    def of_keys(cls, keys: NDArray[np.int32], rate: float, device: torch.device) -> Masks:
+        """The masks of models whose keys were kept."""
+        masks = object.__new__(cls)
+        masks._take(keys, rate, device)
+        return masks
+
+    def _take(self, keys: NDArray[np.int32], rate: float, device: torch.device) -> None:
+        self.keys = torch.from_numpy(keys.copy()).to(device)[:, None]
         self.threshold = round(256 * rate)
 
     def part(self, models: slice) -> Masks:

@@ -8,14 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy import checks
 from nodecopy.nn.masks import Masks
 from nodecopy.nn.stack import SparseStack
 
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
 """Places of masks in a network."""
+MOST_DROPPED = 0.99
+"""Masks that drop everything would leave nothing to scale up."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,19 @@ class Recipe:
     patience: int | None = None
     steps: int = 10
     teleport: float = 0.1
+
+    def __post_init__(self) -> None:
+        checks.choice(self.spread, "spread of a recipe", ["none", "convolution", "pagerank"])
+        checks.choice(self.features, "features of a recipe", ["rows", "binary", "plain"])
+        for name in ("hidden", "epochs"):
+            checks.integer(getattr(self, name), f"{name} of a recipe", low=1)
+        checks.integer(self.steps, "steps of a recipe", low=0)
+        if self.patience is not None:
+            checks.integer(self.patience, "patience of a recipe", low=1)
+        for name, high in (("dropout", MOST_DROPPED), ("drop_edges", MOST_DROPPED), ("teleport", 1)):
+            checks.real(getattr(self, name), f"{name} of a recipe", low=0, high=high)
+        for name in ("learning_rate", "weight_decay"):
+            checks.real(getattr(self, name), f"{name} of a recipe", low=0)
 
 
 KIPF = Recipe()
@@ -101,6 +118,26 @@ class Networks:
         other.features = SparseStack.repeated(features, len(other.first), self.first.device)
         return other
 
+    @classmethod
+    def restored(
+        cls,
+        recipe: Recipe,
+        features: sparse.csr_array,
+        weights: Sequence[NDArray[np.float32]],
+        keys: NDArray[np.int32],
+        *,
+        device: torch.device,
+    ) -> Networks:
+        """Networks from their :attr:`weights` and the keys of their masks, to predict with."""
+        networks = object.__new__(cls)
+        networks.recipe = recipe
+        tensors = [torch.from_numpy(weight).to(device) for weight in weights]
+        networks.first, networks.second, *networks.biases = tensors
+        networks.masks = Masks.of_keys(keys, recipe.dropout, device)
+        networks.edge_masks = Masks.of_keys(keys, recipe.drop_edges, device)
+        networks.features = SparseStack.repeated(features, len(keys), device)
+        return networks
+
     @property
     def weights(self) -> list[Tensor]:
         """Every trained tensor, models first; the first layer's weights come first."""
@@ -120,9 +157,13 @@ class Networks:
         if step is not None and self.masks.threshold:
             n = hidden.shape[1] * hidden.shape[2]
             hidden = hidden * self.masks.draw(n, step=step, place=HIDDEN).view_as(hidden)
+        if last is not None:
+            # Before the weights: their gradient then adds up labelled rows alone, in the same order
+            # however many rows the other models have.
+            hidden = self._spread(last, hidden, step, SECOND_EDGES)
         out = hidden @ self.second
-        if self.recipe.spread == "convolution":
-            out = self._spread(last if last is not None else graphs, out, step, SECOND_EDGES)
+        if self.recipe.spread == "convolution" and last is None:
+            out = self._spread(graphs, out, step, SECOND_EDGES)
         elif self.recipe.spread == "pagerank":
             out = self._pagerank(graphs, out, step)
         return out + self.biases[1] if self.biases else out

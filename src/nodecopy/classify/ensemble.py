@@ -1,0 +1,157 @@
+"""Trained networks and what they predict, averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.nn.devices import checked_device
+from nodecopy.nn.networks import Networks, Recipe
+from nodecopy.nn.stack import normalised
+from nodecopy.nn.training import stacked
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Class probabilities of every node, averaged over whatever the classifier samples.
+
+    Parameters
+    ----------
+    probabilities
+        ``[n_nodes, n_classes]``; columns are the graph's distinct labels in ascending order.
+    mean_entropy
+        The mean entropy of the sampled predictions; where nothing is sampled, that of the only one.
+    details
+        What else is worth keeping, ready for JSON.
+    networks
+        What predicted it, where that is kept.
+    """
+
+    probabilities: NDArray[np.float32]
+    mean_entropy: NDArray[np.float32]
+    details: dict[str, Any] = field(default_factory=dict)
+    networks: Ensemble | None = field(default=None, repr=False)
+
+    def uncertainty(self) -> Uncertainty:
+        """The entropy of the mean; the mean entropy, a part of it; and what is left."""
+        total = np.maximum(entropy(self.probabilities), 0)
+        aleatoric = np.clip(self.mean_entropy, 0, total)  # larger only by rounding
+        return Uncertainty(total, aleatoric, total - aleatoric)
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Entropies in nats: total = aleatoric (within samples) + epistemic (between samples)."""
+
+    total: NDArray[np.float32]
+    aleatoric: NDArray[np.float32]
+    epistemic: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The trained networks behind a prediction: all that is needed to predict again.
+
+    Parameters
+    ----------
+    recipe
+        How they were built and trained.
+    weights
+        Trained arrays, networks first: first layer, second layer, biases.
+    keys
+        The key of each network's masks.
+    n_weight_samples
+        Dropout samples of each network; 0 means the weights themselves.
+    """
+
+    recipe: Recipe
+    weights: tuple[NDArray[np.float32], ...]
+    keys: NDArray[np.int32]
+    n_weight_samples: int
+
+    @classmethod
+    def of(cls, networks: Networks, models: slice, n_weight_samples: int) -> Ensemble:
+        """Some of the networks, as copies that training will not change."""
+        weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
+        keys = networks.masks.keys[models, 0].cpu().numpy().copy()
+        return cls(networks.recipe, weights, keys, n_weight_samples)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Ensemble]) -> Ensemble:
+        """The networks of several ensembles that were made alike."""
+        weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
+        keys = np.concatenate([part.keys for part in parts])
+        return cls(parts[0].recipe, weights, keys, parts[0].n_weight_samples)
+
+    def predict(self, graph: Graph, device: str) -> Prediction:
+        """Predictions on a graph, with the masks that the networks have."""
+        features = feature_matrix(graph, self.recipe)
+        width = self.weights[0].shape[1]
+        if features.shape[1] != width:
+            raise InputError(
+                f"features of the graph must have {width} columns, as in fit; got {features.shape[1]}."
+            )
+        networks = Networks.restored(
+            self.recipe, features, self.weights, self.keys, device=checked_device(device)
+        )
+        return averaged(networks, [normalised(graph.adjacency)], self.n_weight_samples)[0]
+
+
+@torch.no_grad()
+def averaged(
+    networks: Networks, observed: Sequence[sparse.csr_array], n_weight_samples: int
+) -> list[Prediction]:
+    """One prediction for each observed graph: networks and weight samples have equal parts in it."""
+    per_graph = networks.first.shape[0] // len(observed)
+    graphs = stacked(networks, [matrix for matrix in observed for _ in range(per_graph)])
+    mean: Any = 0.0
+    mean_entropy: Any = 0.0
+    # Masks go on where those of training ended.
+    steps = range(networks.recipe.epochs, networks.recipe.epochs + n_weight_samples)
+    for step in steps or [None]:
+        sampled = networks.logits(graphs, None, step).softmax(dim=2)
+        by_graph = (len(observed), per_graph, *sampled.shape[1:])
+        mean = mean + sampled.view(by_graph).mean(dim=1)
+        mean_entropy = mean_entropy + entropy(sampled).view(by_graph[:-1]).mean(dim=1)
+    n = max(1, n_weight_samples)
+    return [
+        Prediction((p / n).cpu().numpy(), (e / n).cpu().numpy())
+        for p, e in zip(mean, mean_entropy, strict=True)
+    ]
+
+
+def entropy(probabilities: Any) -> Any:
+    """Entropy of each row, in nats; arrays or tensors."""
+    if isinstance(probabilities, torch.Tensor):
+        return -torch.special.xlogy(probabilities, probabilities).sum(dim=-1)
+    safe = np.where(probabilities > 0, probabilities, 1)
+    return -(probabilities * np.log(safe)).sum(axis=-1)
+
+
+def feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
+    """The features of a graph as a recipe wants them, in single precision."""
+    if graph.features is None:
+        raise InputError("a graph must have features to be classified; this one has none.")
+    if not graph.features.shape[1]:
+        raise InputError("a graph must have at least one feature to be classified; this one has none.")
+    plain: Any = graph.features
+    with np.errstate(over="ignore"):
+        matrix: sparse.csr_array = sparse.csr_array(plain).astype(np.float32)
+        total = np.asarray(abs(matrix).sum(axis=1), np.float32)
+    checks.finite(total, "sums of features in single precision")
+    if recipe.features == "binary":
+        matrix.data = (matrix.data != 0).astype(np.float32)
+    if recipe.features == "rows":
+        # A node without features keeps its row of zeros.
+        scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+        matrix.data = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
+    return matrix

@@ -1,0 +1,223 @@
+"""``nodecopy classify``: predict the labels that are not known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import nodecopy
+from nodecopy import checks
+from nodecopy.cli import sources
+from nodecopy.cli.terminal import as_json, remark, shown, table
+from nodecopy.errors import InputError
+from nodecopy.extras import optional
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.io.formats import TABLES, format_of
+from nodecopy.io.tables import write_table
+from nodecopy.rng import child, generator, seed_sequence
+
+if TYPE_CHECKING:
+    from numpy.random import SeedSequence
+
+    from nodecopy.classify import Classifier
+    from nodecopy.datasets import Split
+
+N_SHOWN = 5
+
+
+class Method(StrEnum):
+    """The classifiers."""
+
+    MLP = "mlp"
+    GCN = "gcn"
+    APPNP = "appnp"
+    BGCN_COPY = "bgcn-copy"
+
+
+class Rounds(StrEnum):
+    """How often predicted labels define new donors."""
+
+    ONE = "1"
+    TWO = "2"
+    THREE = "3"
+    VALIDATION = "validation"
+
+
+def classify(
+    source: sources.Source,
+    labels: sources.Labels = None,
+    features: sources.Features = None,
+    directed: sources.Directed = False,
+    largest_component: sources.LargestComponent = False,
+    method: Annotated[Method, typer.Option(help="The classifier.")] = Method.BGCN_COPY,
+    graphs: Annotated[int | None, typer.Option(help="bgcn-copy: sampled graphs. [default: 10]")] = None,
+    weight_samples: Annotated[
+        int | None, typer.Option(help="bgcn-copy: dropout samples of each network. [default: 10]")
+    ] = None,
+    rounds: Annotated[
+        Rounds | None, typer.Option(help="bgcn-copy: rounds of copying by predicted labels. [default: 1]")
+    ] = None,
+    validation: Annotated[
+        float, typer.Option(help="A file: share of labelled nodes held out, for --rounds validation.")
+    ] = 0.0,
+    labels_per_class: Annotated[
+        int | None, typer.Option(help="A dataset: labels of each class to learn from. [default: 20]")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    seed: Annotated[int, typer.Option(help="Seed of the split and of all that is sampled.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Table of predictions: .csv, .tsv, .txt or .parquet.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep the fitted classifier as .npz.")] = None,
+    json_: sources.AsJson = False,
+) -> None:
+    """Predict the class of nodes without a label, with probabilities and uncertainty.
+
+    Of a file, the labelled nodes are learnt from and the others predicted. Of a dataset, where all
+    labels are known, the split is that of the first trial of the experiments, and the accuracy on its
+    test nodes is told.
+    """
+    for path, formats in ((out, TABLES), (save, (".npz",))):
+        if path is not None:
+            format_of(path, formats)  # before anything is trained
+    optional("torch", "nodecopy classify")
+    classifier = _classifier(method, graphs, weight_samples, rounds, device)
+    graph = sources.load_graph(source, labels, features, directed, largest_component)
+    if graph.features is None:
+        raise InputError("a graph must have features to be classified; for a file, give --features FILE.")
+    if sources.is_dataset(source):
+        if validation:
+            raise InputError("--validation goes with a file; a dataset has its own validation nodes.")
+        per_class = 20 if labels_per_class is None else labels_per_class
+        split, root = _experiment_split(source, per_class, seed, largest_component)
+    else:
+        if labels_per_class is not None:
+            raise InputError("--labels-per-class goes with a dataset; a file's labels are all used.")
+        root = seed_sequence(seed)
+        split = _file_split(graph, validation, child(root, 0))
+    classifier.fit(graph, split.train, validation=split.validation, rng=child(root, 1))
+    found: dict[str, Any] = {
+        "nodecopy": nodecopy.__version__,
+        "source": Path(source).name,
+        "method": method.value,
+        "seed": seed,
+        "train": len(split.train),
+        "validation": len(split.validation),
+        **_summary(classifier, graph, split.test),
+        **classifier.prediction_.details,
+    }
+    if sources.is_dataset(source):
+        found["accuracy"] = float((classifier.predict() == graph.named_labels())[split.test].mean())
+    if out is not None:
+        write_table(out, _columns(classifier, split.test))
+    if save is not None:
+        classifier.save(save)
+    if json_:
+        as_json(found)
+        return
+    _tell(found, graph)
+    remark(f"written to {out}" if out else "nothing written: give --out FILE for a table of predictions")
+    if save is not None:
+        remark(f"classifier kept in {save}")
+
+
+def _classifier(
+    method: Method, graphs: int | None, weight_samples: int | None, rounds: Rounds | None, device: str
+) -> Classifier:
+    from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
+
+    if method is Method.BGCN_COPY:
+        number: Any = 1 if rounds is None else rounds.value
+        return BayesianGCN(
+            n_graphs=10 if graphs is None else graphs,
+            n_weight_samples=10 if weight_samples is None else weight_samples,
+            rounds=number if number == "validation" else int(number),
+            device=device,
+        )
+    if (graphs, weight_samples, rounds) != (None, None, None):
+        raise InputError(f"--graphs, --weight-samples and --rounds go with bgcn-copy; got {method.value}.")
+    return {Method.MLP: MLP, Method.GCN: GCN, Method.APPNP: APPNP}[method](device=device)
+
+
+def _experiment_split(
+    dataset: str, per_class: int, seed: int, largest_component: bool
+) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
+    """The nodes and the seed of trial 0, as ``nodecopy reproduce`` has them."""
+    from nodecopy.experiments.config import Cell
+    from nodecopy.experiments.runner import trial_seed, trial_split
+
+    checks.integer(per_class, "labels-per-class", low=1)
+    cell = Cell("classify", dataset, per_class, "", seed, "", {}, 500, 1000, largest_component, False)
+    return trial_split(cell, 0), trial_seed(cell, 0)
+
+
+def _file_split(graph: Graph, share: float, seed: SeedSequence) -> Split[NDArray[np.int64]]:
+    """Labelled nodes, of each class a share of them held out but one at least left; and the others."""
+    from nodecopy.datasets import Split
+
+    checks.real(share, "validation", low=0, high=0.9)
+    if graph.labels is None:
+        raise InputError("a graph must have labels to be classified; give --labels FILE.")
+    unknown = np.flatnonzero(graph.labels == UNLABELLED)
+    if not len(unknown):
+        raise InputError("some nodes must have no label, to be predicted; every node has one.")
+    draws = generator(seed)
+    held = [np.zeros(0, np.int64)]
+    for code in np.unique(graph.labels[graph.labels != UNLABELLED]):
+        nodes = draws.permutation(np.flatnonzero(graph.labels == code))
+        held.append(nodes[: min(round(share * len(nodes)), len(nodes) - 1)])
+    validation = np.sort(np.concatenate(held))
+    known = np.flatnonzero(graph.labels != UNLABELLED)
+    return Split(np.setdiff1d(known, validation), validation, unknown)
+
+
+def _columns(classifier: Classifier, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The table: ids, classes, probabilities and uncertainty of the predicted nodes."""
+    probabilities, unsure = classifier.predict_proba(), classifier.uncertainty()
+    numbers = {f"p_{name}": column for name, column in zip(classifier.classes_, probabilities.T, strict=True)}
+    numbers |= {f"{kind}_uncertainty": getattr(unsure, kind) for kind in ("total", "aleatoric", "epistemic")}
+    rounded = {name: np.round(column[nodes].astype(np.float64), 7) for name, column in numbers.items()}
+    return {"id": classifier.node_ids_[nodes], "predicted": classifier.predict()[nodes], **rounded}
+
+
+def _summary(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+    predicted = classifier.predict()
+    unsure = classifier.uncertainty()
+    last = nodes[np.argsort(-unsure.total[nodes], kind="stable")][:N_SHOWN]
+    counts = Counter(predicted[nodes].tolist())
+    return {
+        "predicted": len(nodes),
+        "classes": {str(name): counts[name] for name in classifier.classes_.tolist()},
+        "most_uncertain": [
+            {
+                "id": graph.node_ids[node].item(),
+                "predicted": predicted[node].item(),
+                "probability": float(classifier.predict_proba()[node].max()),
+                "total": float(unsure.total[node]),
+                "aleatoric": float(unsure.aleatoric[node]),
+                "epistemic": float(unsure.epistemic[node]),
+            }
+            for node in last
+        ],
+    }
+
+
+def _tell(found: dict[str, Any], graph: Graph) -> None:
+    remark(f"{graph!r}, method {found['method']}, seed {found['seed']}")
+    keys = ("train", "validation", "predicted", "accuracy", "rounds")
+    told = {key: found[key] for key in keys if key in found}
+    table(list(told), [[shown(value) for value in told.values()]])
+    remark("predicted classes")
+    table(["class", "nodes"], [[name, shown(count)] for name, count in found["classes"].items()])
+    remark("most uncertain (uncertainty in nats)")
+    rows = found["most_uncertain"]
+    table(
+        list(rows[0]),
+        [[str(row["id"]), str(row["predicted"]), *map(shown, list(row.values())[2:])] for row in rows],
+    )

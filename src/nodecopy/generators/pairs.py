@@ -1,0 +1,102 @@
+"""The loss of inner-product decoders over all N^2 pairs, exact, without an N x N matrix.
+
+Nearly all pairs are no edges, and for those the cross-entropy of a logit x is softplus(x). So the sum
+runs over all pairs as if none were an edge, a block of rows at a time, and the few positive ones are
+corrected after. Its gradient needs the same blocks, so it is made in the same pass and nothing but
+one N x d matrix is kept for the backward pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from nodecopy.nn.stack import SparseStack
+
+LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}
+"""Logits held at once: what stays in a core's cache, and what keeps a GPU busy in 256 MiB."""
+
+
+class PairLoss:
+    """Weighted cross-entropy of the logits Z Z^T against A + I, as in Kipf and Welling's code.
+
+    Entry (i, j) weighs ``positive_weight`` = (N^2 - sum A) / sum A where A + I has a one, else one, and
+    the mean over all N^2 entries is multiplied by N^2 / (2 (N^2 - sum A)). The diagonal counts among
+    the targets, not in those two numbers; this follows their code.
+
+    Parameters
+    ----------
+    adjacency
+        Binary and symmetric, with some edges and an empty diagonal.
+    device
+        Where Z lives.
+    logits_at_once
+        Logits held at once; a matter of speed and memory only.
+    """
+
+    def __init__(
+        self, adjacency: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
+    ) -> None:
+        n_nodes, n_ones = adjacency.shape[0], adjacency.nnz
+        looped = sparse.csr_array(adjacency + sparse.eye_array(n_nodes, dtype=np.float32))
+        rows = np.repeat(np.arange(n_nodes), np.diff(looped.indptr))
+        self.positives = SparseStack([looped], device)
+        self.first = torch.from_numpy(rows).to(device)
+        self.second = torch.from_numpy(looped.indices.astype(np.int64)).to(device)
+        self.positive_weight = (n_nodes**2 - n_ones) / n_ones
+        self.scale = 1 / (2 * (n_nodes**2 - n_ones))
+        self.logits_at_once = logits_at_once or LOGITS_AT_ONCE[device.type]
+
+    def __call__(self, z: Tensor, *, with_value: bool = True) -> Tensor:
+        """The loss of Z, ``[N, d]``.
+
+        Training needs the gradient alone; without the value, which is then 0, it is twice as fast.
+        """
+        loss: Tensor = _PairLoss.apply(z, self, with_value)  # type: ignore[no-untyped-call]
+        return loss
+
+    def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        value, gradient = self._if_none_were_edges(z, with_value)
+        logits = (z[self.first] * z[self.second]).sum(dim=1)
+        slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
+        gradient += self.positives.product(z[None], slopes)[0]
+        if with_value:
+            corrections = self.positive_weight * softplus(-logits) - softplus(logits)
+            value += corrections.sum(dtype=torch.float64)
+        # Twice, since a node is the first of its pairs and, in the mirrored ones, the second.
+        return (self.scale * value).to(z.dtype), 2 * self.scale * gradient
+
+    def _if_none_were_edges(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        """Sum of softplus(z_i . z_j) and half its gradient; each unordered pair of blocks is met once."""
+        value, gradient = z.new_zeros((), dtype=torch.float64), torch.zeros_like(z)
+        start, n_nodes = 0, len(z)
+        while start < n_nodes:
+            n_rows = max(1, self.logits_at_once // (n_nodes - start))
+            rows, rest = z[start : start + n_rows], z[start:]
+            logits = rows @ rest.T
+            if with_value:
+                each = softplus(logits)
+                value += 2 * each.sum(dtype=torch.float64) - each[:, :n_rows].sum(dtype=torch.float64)
+            slopes = logits.sigmoid_()
+            gradient[start : start + n_rows].addmm_(slopes, rest)
+            start += n_rows
+            gradient[start:].addmm_(slopes[:, n_rows:].T, rows)
+        return value, gradient
+
+
+class _PairLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, pairs: PairLoss, with_value: bool) -> Tensor:
+        value, gradient = pairs.value_and_gradient(z, with_value)
+        ctx.save_for_backward(gradient)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return outer * gradient, None, None

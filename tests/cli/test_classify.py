@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, datasets, read_graph, write_graph
+from nodecopy.io.tables import write_table
+from tests.cli.conftest import Run
+
+pytest.importorskip("torch")
+
+QUICK = ("--graphs", "1", "--weight-samples", "2")
+TABLES = ("--features", "features.csv", "--labels", "labels.csv")
+
+
+@pytest.fixture
+def files(run: Run) -> Graph:
+    """Twelve people of two kinds; the last two of each have no label."""
+    names = np.array([f"p{number:02d}" for number in range(12)])
+    kind = np.array(["cat", "dog"])[np.arange(12) % 2]
+    source, target = zip(*((i, j) for i in range(12) for j in range(i) if (i - j) % 2 == 0), strict=True)
+    write_graph(Graph.from_edges(names[list(source)], names[list(target)]), "graph.csv")
+    features = np.eye(2)[np.arange(12) % 2] + 0.5
+    write_table("features.csv", {"id": names, "a": features[:, 0], "b": features[:, 1]})
+    write_table("labels.csv", {"id": names[:8], "label": kind[:8]})
+    return read_graph("graph.csv", features="features.csv", labels="labels.csv")
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    with Path(path).open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_nodes_without_a_label_are_predicted(run: Run, files: Graph) -> None:
+    ran = run("classify", "graph.csv", *TABLES, *QUICK, "--out", "found.csv")
+    assert ran.code == 0, ran.err
+    found = rows("found.csv")
+    assert [row["id"] for row in found] == ["p08", "p09", "p10", "p11"]
+    assert [row["predicted"] for row in found] == ["cat", "dog", "cat", "dog"]
+    for row in found:
+        p = {"cat": float(row["p_cat"]), "dog": float(row["p_dog"])}
+        assert sum(p.values()) == pytest.approx(1, abs=1e-5)
+        assert max(p, key=lambda name: p[name]) == row["predicted"]
+        total, aleatoric, epistemic = (
+            float(row[f"{kind}_uncertainty"]) for kind in ("total", "aleatoric", "epistemic")
+        )
+        assert total == pytest.approx(aleatoric + epistemic, abs=1e-6)
+    assert "written to found.csv" in ran.err
+
+
+@pytest.mark.parametrize("method", ["mlp", "gcn", "appnp"])
+@pytest.mark.parametrize("suffix", ["tsv", "parquet"])
+def test_methods_and_formats(run: Run, files: Graph, method: str, suffix: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    ran = run("classify", "graph.csv", *TABLES, "--method", method, "--out", f"found.{suffix}")
+    assert ran.code == 0, ran.err
+    assert Path(f"found.{suffix}").stat().st_size > 0
+
+
+def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:
+    ran = run("classify", "graph.csv", *TABLES, *QUICK)
+    assert ran.code == 0, ran.err
+    assert ran.out.split()[:3] == ["train", "validation", "predicted"]
+    assert "epistemic" in ran.out
+    assert "nothing written" in ran.err
+    assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
+
+
+def test_json_is_for_programs(run: Run, files: Graph) -> None:
+    arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--seed", "3", "--json")
+    found = json.loads(run(*arguments).out)
+    assert (found["train"], found["validation"], found["predicted"]) == (8, 0, 4)
+    assert found["classes"] == {"cat": 2, "dog": 2}
+    assert {one["id"] for one in found["most_uncertain"]} == {"p08", "p09", "p10", "p11"}
+    assert json.loads(run(*arguments).out) == found
+
+
+def test_rounds_by_validation_hold_nodes_out(run: Run, files: Graph) -> None:
+    arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--rounds", "validation", "--json")
+    found = json.loads(run(*arguments, "--validation", "0.5").out)
+    assert (found["train"], found["validation"]) == (4, 4)
+    assert found["rounds"] in range(4)
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert "validation must be given" in ran.err
+
+
+def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
+    from nodecopy.classify import load
+
+    assert run("classify", "graph.csv", *TABLES, *QUICK, "--save", "model.npz").code == 0
+    loaded = load("model.npz")
+    assert loaded.node_ids_.tolist() == files.node_ids.tolist()
+    np.testing.assert_allclose(loaded.predict_proba(files), loaded.predict_proba(), atol=1e-6)
+
+
+def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
+    pytest.importorskip("sklearn")
+    from nodecopy.classify import GCN
+    from nodecopy.experiments.config import Cell
+    from nodecopy.experiments.runner import trial_seed, trial_split
+    from nodecopy.rng import child
+
+    arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--seed", "1")
+    ran = run(*arguments, "--json", "--out", "found.csv")
+    found = json.loads(ran.out)
+    assert (found["train"], found["validation"], found["predicted"]) == (20, 500, 1000)
+    cell = Cell("table2", "digits", 2, "gcn", 1, "", {}, 500, 1000, False, False)
+    graph, split = datasets.load("digits"), trial_split(cell, 0)
+    fitted = GCN().fit(graph, split.train, rng=child(trial_seed(cell, 0), 1))
+    assert [int(row["id"]) for row in rows("found.csv")] == split.test.tolist()
+    assert found["accuracy"] == (fitted.predict() == graph.labels)[split.test].mean()
+    assert found["accuracy"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["graph.csv", "--labels", "labels.csv"], "must have features to be classified"),
+        (["graph.csv", "--features", "features.csv"], "must have labels to be classified"),
+        (["graph.csv", *TABLES, "--graphs", "0"], "n_graphs of BayesianGCN must be an integer"),
+        (["graph.csv", *TABLES, "--method", "gcn", "--rounds", "2"], "go with bgcn-copy; got gcn"),
+        (["graph.csv", *TABLES, "--validation", "1.5"], "validation must be a number between 0 and 0.9"),
+        (["graph.csv", *TABLES, "--labels-per-class", "5"], "--labels-per-class goes with a dataset"),
+        (["graph.csv", *TABLES, "--out", "found.png"], "found.png must end in one of .csv"),
+        (["graph.csv", *TABLES, "--save", "model.pt"], "model.pt must end in one of .npz"),
+        (["graph.csv", *TABLES, "--device", "abacus"], "device must be 'cpu' or 'cuda'"),
+        (["graph.csv", *TABLES, "--seed", "-1"], "rng must be a non-negative integer"),
+        (["nowhere.csv"], "nowhere.csv does not exist"),
+        (["karate"], "must have features to be classified"),
+        (["karat"], "Did you mean karate?"),
+        (["full.npz"], "some nodes must have no label"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(run: Run, files: Graph, arguments: list[str], message: str) -> None:
+    write_graph(files.replace(labels=np.arange(12) % 2), "full.npz")
+    ran = run("classify", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_without_torch_the_extra_is_named(run: Run, files: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    ran = run("classify", "graph.csv", *TABLES)
+    assert ran.code == 2
+    assert "nodecopy classify needs torch" in ran.err

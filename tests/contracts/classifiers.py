@@ -1,0 +1,259 @@
+"""What every classifier promises; a test class inherits it and says which classifier to try."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph
+from nodecopy.classify import Classifier, Trial, load
+from nodecopy.datasets import label_split
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.rng import seed_sequence
+
+CLASSES = ("ash", "oak", "yew")
+N_NODES = 60
+
+
+def planted_graph(*, strings: bool = True) -> Graph:
+    """Three communities of twenty nodes; features say a little about them, and node 7 has none."""
+    draw = np.random.default_rng(3)
+    community = np.arange(N_NODES) % 3
+    chance = np.where(community[:, None] == community, 0.3, 0.02)
+    upper = np.triu(draw.random((N_NODES, N_NODES)) < chance, 1)
+    features = draw.random((N_NODES, 12)) < np.where(np.arange(12) % 3 == community[:, None], 0.6, 0.1)
+    features[7] = False
+    labels = np.array(CLASSES)[community] if strings else community
+    ids = [f"node {number}" for number in draw.permutation(N_NODES)]
+    return Graph(upper | upper.T, features.astype(np.float32), labels, ids)
+
+
+def other_edges(graph: Graph) -> Graph:
+    adjacency = graph.adjacency.toarray()
+    adjacency[:, :10] = adjacency[:10] = 0
+    return graph.replace(adjacency=adjacency)
+
+
+class ClassifierContract:
+    """Inherit and override ``classifier`` (unfitted); fitting happens once per class and parameter."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def classifier(cls) -> Classifier:
+        raise NotImplementedError("a contract needs a classifier")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def observed(cls) -> Graph:
+        return planted_graph()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def nodes(cls, observed: Graph) -> Any:
+        return label_split(observed.labels, 3, validation=15, test=30, rng=0)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, classifier: Classifier, observed: Graph, nodes: Any) -> Classifier:
+        unfitted = copy.deepcopy(classifier)
+        assert unfitted.fit(observed, nodes.train, validation=nodes.validation, rng=0) is unfitted
+        return unfitted
+
+    def fit(self, classifier: Classifier, graph: Graph, nodes: Any, rng: Any = 0) -> Classifier:
+        return copy.deepcopy(classifier).fit(graph, nodes.train, validation=nodes.validation, rng=rng)
+
+    def test_better_than_chance(self, fitted: Classifier, observed: Graph, nodes: Any) -> None:
+        """A blind guesser gets 18 of 30 right with probability 0.003."""
+        right = fitted.predict()[nodes.test] == np.array(observed.named_labels())[nodes.test]
+        assert right.sum() >= 18
+
+    def test_predictions_are_probabilities_of_named_classes(self, fitted: Classifier) -> None:
+        p = fitted.predict_proba()
+        assert p.shape == (N_NODES, 3)
+        assert p.dtype == np.float32
+        assert p.min() >= 0
+        np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+        assert fitted.classes_.tolist() == list(CLASSES)
+        assert set(fitted.predict().tolist()) <= set(CLASSES)
+
+    def test_uncertainty_adds_up(self, fitted: Classifier) -> None:
+        unsure = fitted.uncertainty()
+        for part in (unsure.total, unsure.aleatoric, unsure.epistemic):
+            assert part.shape == (N_NODES,)
+            assert part.min() >= 0
+        np.testing.assert_allclose(unsure.total, unsure.aleatoric + unsure.epistemic, atol=1e-6)
+        assert unsure.total.max() <= np.log(3) + 1e-5
+
+    def test_same_seed_same_result(
+        self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        for rng in (0, np.random.SeedSequence(0)):
+            again = self.fit(classifier, observed, nodes, rng)
+            assert np.array_equal(again.predict_proba(), fitted.predict_proba())
+        other = self.fit(classifier, observed, nodes, 1)
+        assert not np.array_equal(other.predict_proba(), fitted.predict_proba())
+        assert self.fit(classifier, observed, nodes, np.random.default_rng(0)).predict_proba().any()
+
+    def test_a_trial_is_the_same_whoever_runs_beside_it(
+        self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        other = label_split(observed.labels, 2, validation=12, test=30, rng=1)
+        trials = [
+            Trial(other_edges(observed), other.train, other.validation, 5),
+            Trial(observed, nodes.train, nodes.validation, seed_sequence(0)),
+            Trial(observed, other.train, other.validation, 6),
+        ]
+        found = classifier.fit_trials(trials)
+        np.testing.assert_allclose(found[1].probabilities, fitted.predict_proba(), atol=1e-5)
+        assert all(prediction.networks is None for prediction in found)
+
+    def test_input_stays_as_it_was(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
+        before, train = pickle.loads(pickle.dumps(observed)), nodes.train.copy()
+        settings = copy.deepcopy(vars(classifier))
+        one = copy.deepcopy(classifier)
+        one.fit(observed, nodes.train, validation=nodes.validation, rng=1)
+        assert observed == before
+        assert np.array_equal(train, nodes.train)
+        assert {key: repr(vars(one)[key]) for key in settings} == {k: repr(v) for k, v in settings.items()}
+
+    def test_labels_that_must_not_be_seen_are_not(
+        self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        hidden = np.setdiff1d(np.arange(N_NODES), np.concatenate([nodes.train, nodes.validation]))
+        labels = np.array(observed.named_labels())
+        labels[hidden] = np.roll(labels[hidden], 1)
+        assert (labels != np.array(observed.named_labels())).any()
+        shuffled = self.fit(classifier, observed.replace(labels=labels), nodes)
+        assert np.array_equal(shuffled.predict_proba(), fitted.predict_proba())
+        labels[hidden] = ""
+        unknown = self.fit(classifier, observed.replace(labels=labels), nodes)
+        assert np.array_equal(unknown.predict_proba(), fitted.predict_proba())
+
+    def test_another_graph(self, fitted: Classifier, observed: Graph) -> None:
+        np.testing.assert_allclose(fitted.predict_proba(observed), fitted.predict_proba(), atol=1e-6)
+        changed = other_edges(observed)
+        by_graph = fitted.predict_proba(changed)
+        assert np.array_equal(by_graph, fitted.predict_proba(changed))
+        assert np.array_equal(fitted.predict(changed), fitted.classes_[by_graph.argmax(axis=1)])
+        assert (fitted.uncertainty(changed).total >= 0).all()
+        few = fitted.predict_proba(observed.replace(labels=None).subgraph(np.arange(20)))
+        assert few.shape == (20, 3)
+
+    def test_another_graph_must_have_the_same_features(self, fitted: Classifier, observed: Graph) -> None:
+        with pytest.raises(InputError, match=r"features of the graph must have 12 columns.* got 5"):
+            fitted.predict_proba(observed.replace(features=np.ones((N_NODES, 5))))
+        with pytest.raises(InputError, match="must have features"):
+            fitted.predict_proba(observed.replace(features=None))
+
+    def test_saved_and_loaded(self, fitted: Classifier, observed: Graph, tmp_path: Path) -> None:
+        path = tmp_path / "model.npz"
+        fitted.save(path)
+        loaded = load(path)
+        assert type(loaded) is type(fitted)
+        assert np.array_equal(loaded.predict_proba(), fitted.predict_proba())
+        assert np.array_equal(loaded.uncertainty().aleatoric, fitted.uncertainty().aleatoric)
+        assert np.array_equal(loaded.predict(), fitted.predict())
+        assert np.array_equal(loaded.node_ids_, observed.node_ids)
+        assert loaded.prediction_.details == fitted.prediction_.details
+        for graph in (observed, other_edges(observed)):
+            np.testing.assert_allclose(loaded.predict_proba(graph), fitted.predict_proba(graph), atol=1e-6)
+        assert [entry.name for entry in tmp_path.iterdir()] == ["model.npz"]
+
+    def test_a_loaded_classifier_can_be_fitted_again(
+        self, fitted: Classifier, observed: Graph, nodes: Any, tmp_path: Path
+    ) -> None:
+        fitted.save(tmp_path / "model.npz")
+        again = self.fit(load(tmp_path / "model.npz"), observed, nodes)
+        assert np.array_equal(again.predict_proba(), fitted.predict_proba())
+
+    def test_pickles(self, fitted: Classifier, observed: Graph) -> None:
+        again = pickle.loads(pickle.dumps(fitted))
+        assert np.array_equal(again.predict_proba(observed), fitted.predict_proba(observed))
+
+    def test_nothing_before_fit(self, classifier: Classifier, observed: Graph, tmp_path: Path) -> None:
+        for ask in (
+            classifier.predict_proba,
+            classifier.predict,
+            classifier.uncertainty,
+            lambda: classifier.predict_proba(observed),
+            lambda: classifier.save(tmp_path / "model.npz"),
+        ):
+            with pytest.raises(NotFittedError, match=r"call fit\(graph, train\) first"):
+                ask()
+
+    @pytest.mark.parametrize(
+        ("train", "message"),
+        [
+            ([0, 1, 60], "train must lie between 0 and 59; got 60"),
+            ([0, 1, -1], "train must lie between 0 and 59; got -1"),
+            ([0, 1, 2, 1], "train must be unique; got 1 more than once"),
+            ([0, 1], "train must hold at least one node of every class; got none of class yew"),
+            ([], "train must hold at least one node of every class; got none of class ash"),
+            ([0.5], "train must hold integers"),
+            ([[0, 1], [2]], "train must be an array without gaps"),
+        ],
+    )
+    def test_wrong_training_nodes(
+        self, classifier: Classifier, observed: Graph, train: Any, message: str
+    ) -> None:
+        with pytest.raises(InputError, match=message):
+            copy.deepcopy(classifier).fit(observed, train, validation=[10, 11], rng=0)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"features": None}, "a graph must have features"),
+            ({"features": np.zeros((N_NODES, 0))}, "at least one feature"),
+            ({"features": np.full((N_NODES, 2), 1e300)}, "features in single precision must .* finite"),
+            ({"labels": None}, "a graph must have labels"),
+            ({"labels": np.zeros(N_NODES, int)}, "at least two classes; got 1"),
+            ({"labels": np.full(N_NODES, -1)}, "at least two classes; got 0"),
+        ],
+    )
+    def test_wrong_graphs(
+        self, classifier: Classifier, observed: Graph, nodes: Any, changes: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(InputError, match=message):
+            self.fit(classifier, observed.replace(**changes), nodes)
+
+    def test_unlabelled_nodes_teach_nothing(
+        self, classifier: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        labels = np.array(observed.named_labels())
+        labels[nodes.validation[0]] = ""
+        graph = observed.replace(labels=labels)
+        with pytest.raises(InputError, match="validation must hold labelled nodes; got node"):
+            self.fit(classifier, graph, nodes)
+        labels[nodes.train[1]] = ""
+        with pytest.raises(InputError, match="train must hold labelled nodes; got node"):
+            self.fit(classifier, observed.replace(labels=labels), nodes)
+
+    def test_training_and_validation_are_apart(self, classifier: Classifier, observed: Graph) -> None:
+        with pytest.raises(InputError, match="validation must hold other nodes than train; got node 2"):
+            copy.deepcopy(classifier).fit(observed, [0, 1, 2], validation=[2, 3], rng=0)
+
+    def test_trials_share_features_and_labels(self, classifier: Classifier, observed: Graph) -> None:
+        for changes in ({"features": np.ones((N_NODES, 2))}, {"labels": None}):
+            graphs = observed, observed.replace(**changes)
+            others = [Trial(graph, np.arange(3), np.arange(3, 9), 0) for graph in graphs]
+            with pytest.raises(InputError, match="must share their features and labels"):
+                classifier.fit_trials(others)
+        with pytest.raises(InputError, match="at least one trial"):
+            classifier.fit_trials([])
+
+    def test_wrong_settings(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
+        for attribute, value, message in (
+            ("device", "abacus", "device must be"),
+            ("preset", "kip", "preset must be one of gnn-benchmark, kipf; got 'kip'. Did you mean kipf"),
+            ("settings", {"hiden": 3}, "a setting must be one of .* Did you mean hidden"),
+            ("settings", {"hidden": 0}, "hidden of a recipe"),
+        ):
+            wrong = copy.deepcopy(classifier)
+            setattr(wrong, attribute, value)
+            with pytest.raises(InputError, match=message):
+                self.fit(wrong, observed, nodes)

@@ -1,0 +1,204 @@
+"""Graph autoencoders: the training of Kipf and Welling's code, and what a user may do wrong."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from nodecopy import Graph, Interactions, NearestNeighbours, NodeCopying, datasets
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.generators import GAE, VGAE, link_split
+from nodecopy.nn.stack import normalised
+from nodecopy.rng import child, seed_sequence
+from tests.generators.test_pairs import dense_loss, random_adjacency
+
+both = pytest.mark.parametrize("kind", [GAE, VGAE])
+needs_data = pytest.mark.skipif(
+    not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name the folder of the real files"
+)
+
+
+def two_blocks(**changes: Any) -> Graph:
+    """Two blocks of 20 nodes, dense inside, sparse between."""
+    block = np.arange(40) // 20
+    chance = np.where(block[:, None] == block, 0.5, 0.03)
+    return Graph(np.random.default_rng(3).random((40, 40)) < chance).replace(**changes)
+
+
+def plain_means(graph: Graph, epochs: int, seed: int, heads: int) -> Any:
+    """The means of a dense model in double precision, N x N matrices and all."""
+    weights = np.random.default_rng(child(seed_sequence(seed), 0))
+    noise = np.random.default_rng(child(seed_sequence(seed), 1))
+    X = torch.from_numpy(graph.features.toarray())  # type: ignore[union-attr]
+    S = torch.from_numpy(normalised(graph.adjacency).toarray()).double()
+    limits = np.sqrt(6 / (X.shape[1] + 6)), np.sqrt(6 / (6 + 3))
+    shapes = (X.shape[1], 6), (6, 3 * heads)
+    W0, W1 = (
+        torch.from_numpy(weights.uniform(-limit, limit, shape)).requires_grad_()
+        for limit, shape in zip(limits, shapes, strict=True)
+    )
+    optimiser = torch.optim.Adam([W0, W1], lr=0.01)
+    for _ in range(epochs):
+        encoded = S @ torch.relu(S @ X @ W0) @ W1
+        z, divergence = encoded, torch.zeros(())
+        if heads == 2:
+            mean, log_s = encoded[:, :3], encoded[:, 3:]
+            z = mean + torch.from_numpy(noise.standard_normal(mean.shape, np.float32)) * torch.exp(log_s)
+            each = (1 + 2 * log_s - mean**2 - torch.exp(log_s) ** 2).sum(1)
+            divergence = -(0.5 / len(z)) * each.mean()
+        optimiser.zero_grad()
+        (dense_loss(z, graph.adjacency) + divergence).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    return (S @ torch.relu(S @ X @ W0) @ W1)[:, :3].detach().numpy()
+
+
+@pytest.mark.parametrize(("kind", "heads"), [(GAE, 1), (VGAE, 2)])
+def test_training_is_that_of_the_dense_model(kind: type[GAE], heads: int) -> None:
+    features = sparse.csr_array(np.random.default_rng(4).integers(0, 2, (23, 9)).astype(float))
+    graph = Graph(random_adjacency(), features)
+    model = kind(hidden=6, latent=3, epochs=40).fit(graph, rng=5)
+    expected = plain_means(graph, 40, 5, heads)
+    assert np.abs(expected).max() > 0.3
+    np.testing.assert_allclose(model.embeddings(), expected, atol=2e-4)
+
+
+@both
+def test_blocks_are_found(kind: type[GAE]) -> None:
+    """Pairs that were no edges: likelier within a block. Without features the nodes are their own."""
+    graph = two_blocks()
+    model = kind(latent=4).fit(graph, rng=0)
+    first, second = np.triu_indices(40, 1)
+    free = np.asarray(graph.adjacency[first, second]).ravel() == 0
+    chance = model.edge_probabilities(first[free], second[free])
+    within = first[free] // 20 == second[free] // 20
+    assert roc_auc_score(within, chance) > 0.85
+    assert ((chance >= 0) & (chance <= 1)).all()
+    logits = (model.embeddings() @ model.embeddings().T)[first[free], second[free]]
+    np.testing.assert_allclose(chance, 1 / (1 + np.exp(-logits)), atol=1e-6)
+
+
+@both
+def test_same_seed_same_embeddings(kind: type[GAE]) -> None:
+    graph = two_blocks(features=np.random.default_rng(0).normal(size=(40, 5)))
+    before = pickle.loads(pickle.dumps(graph))
+    model = kind(epochs=10).fit(graph, rng=1)
+    found = model.embeddings()
+    assert found.shape == (40, 16)
+    assert found.dtype == np.float32
+    assert not found.flags.writeable
+    assert np.array_equal(found, kind(epochs=10).fit(graph, rng=np.random.SeedSequence(1)).embeddings())
+    assert not np.array_equal(found, kind(epochs=10).fit(graph, rng=2).embeddings())
+    assert graph == before
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.edge_probabilities([0], [1]), model.edge_probabilities([0], [1]))
+
+
+def test_no_global_generator_is_touched() -> None:
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    VGAE(epochs=2).fit(two_blocks(), rng=0)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_identity_sparse_and_dense_features_are_alike() -> None:
+    graph = two_blocks()
+    forms = [None, np.eye(40), sparse.eye_array(40, format="csr"), np.zeros((40, 0))]
+    found = [GAE(epochs=5).fit(graph.replace(features=form), rng=0).embeddings() for form in forms]
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-6)
+
+
+def test_weights_and_directions_are_not_used() -> None:
+    graph = two_blocks()
+    upper = sparse.triu(graph.adjacency) * 7.0
+    found = VGAE(epochs=5).fit(graph, rng=0).embeddings()
+    for other in (Graph(upper), Graph(upper, directed=True)):
+        assert np.array_equal(VGAE(epochs=5).fit(other, rng=0).embeddings(), found)
+
+
+@both
+def test_before_fit(kind: type[GAE]) -> None:
+    with pytest.raises(NotFittedError, match=f"{kind.__name__} is not fitted yet"):
+        kind().embeddings()
+    with pytest.raises(NotFittedError, match="fit"):
+        kind().edge_probabilities([0], [1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden": 0}, "hidden of VGAE .* got 0"),
+        ({"latent": 1.5}, r"latent of VGAE .* got 1\.5"),
+        ({"epochs": 0}, "epochs of VGAE .* got 0"),
+        ({"epochs": "many"}, "epochs of VGAE .* got 'many'"),
+        ({"learning_rate": -1}, "learning_rate of VGAE .* got -1"),
+        ({"device": "abacus"}, "device .* got 'abacus'"),
+    ],
+)
+def test_wrong_settings(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        VGAE(**options).fit(two_blocks())
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (Graph(np.zeros((0, 0))), "must have an edge"),
+        (Graph(np.zeros((3, 3))), "must have an edge .* got Graph"),
+        (Graph(np.eye(3), directed=True), "must have an edge between two different nodes"),
+        (Interactions(np.eye(3)), "graph of GAE must be a Graph; got Interactions"),
+        (two_blocks(features=np.full((40, 2), 1e30)), "features must not be so large"),
+    ],
+)
+def test_graphs_that_cannot_be_fitted(graph: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        GAE().fit(graph, rng=0)
+
+
+def test_wrong_pairs() -> None:
+    model = GAE(epochs=1).fit(two_blocks(), rng=0)
+    wrong: list[tuple[Any, Any, str]] = [
+        ([0, 40], [1, 2], "first must lie between 0 and 39; got 40"),
+        ([0], [-1], "second must lie between 0 and 39; got -1"),
+        ([0, 1], [1], "second must hold one entry per pair, 2 in all; got 1"),
+        ([0.5], [1], "first must hold integers"),
+    ]
+    for first, second, message in wrong:
+        with pytest.raises(InputError, match=message):
+            model.edge_probabilities(first, second)
+    assert model.edge_probabilities([], []).shape == (0,)
+
+
+@needs_data
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "published"), [(GAE, (91.0, 92.0)), (VGAE, (91.4, 92.6))])
+def test_link_prediction_on_cora(kind: type[GAE], published: tuple[float, float]) -> None:
+    """Four splits, since from split to split the figures have a deviation of 1.4."""
+    cora = datasets.load("cora")
+    found = []
+    for seed in range(4):
+        split = link_split(cora, rng=seed)
+        model = kind().fit(split.train, rng=100 + seed)
+        truth = np.repeat([1, 0], split.test.edges.shape[1])
+        scores = model.edge_probabilities(*np.hstack(split.test))
+        found.append([roc_auc_score(truth, scores), average_precision_score(truth, scores)])
+    assert 100 * np.mean(found, axis=0) == pytest.approx(published, abs=1.5)
+
+
+@needs_data
+@pytest.mark.slow
+def test_node_copying_by_embeddings_on_cora() -> None:
+    cora = datasets.load("cora")
+    embeddings = GAE(epochs=50).fit(cora, rng=0).embeddings()
+    model = NodeCopying(NearestNeighbours(5, embeddings=embeddings)).fit(cora)
+    donors = model.draw_donors(rng=1)
+    assert cora.labels is not None
+    assert (cora.labels[donors] == cora.labels).mean() > 0.75
+    assert model.sample(rng=1).n_nodes == cora.n_nodes

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.random import SeedSequence
+from scipy import sparse
+
+from nodecopy.errors import InputError
+from nodecopy.nn.devices import checked_device
+from nodecopy.nn.masks import Masks
+from nodecopy.nn.stack import SparseStack, normalised
+
+CPU = torch.device("cpu")
+
+
+def matrices(*shapes: tuple[int, int]) -> list[sparse.csr_array]:
+    draw = np.random.default_rng(0)
+    return [
+        sparse.csr_array(draw.normal(size=shape) * (draw.random(shape) < 0.3)).astype(np.float32)
+        for shape in shapes
+    ]
+
+
+def dense_of(parts: list[sparse.csr_array], n_rows: int, n_columns: int) -> torch.Tensor:
+    dense = torch.zeros(len(parts), n_rows, n_columns)
+    for number, part in enumerate(parts):
+        dense[number, : part.shape[0], : part.shape[1]] = torch.from_numpy(part.toarray())
+    return dense
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("shapes", [[(7, 5)] * 3, [(7, 5), (3, 2), (6, 5)]], ids=["equal", "ragged"])
+def test_product_and_gradient_are_those_of_dense_matrices(
+    shapes: list[tuple[int, int]], masked: bool
+) -> None:
+    parts = matrices(*shapes)
+    stack = SparseStack(parts, CPU)
+    factors, expected = None, dense_of(parts, 7, 5)
+    if masked:
+        factors = stack.factors(Masks([SeedSequence(n) for n in range(3)], 0.5, CPU), step=1, place=0)
+        flat, scaled = factors.reshape(-1).numpy(), []
+        for part, end in zip(parts, np.cumsum(stack.entries), strict=True):
+            values = part.data * flat[end - part.nnz : end]
+            scaled.append(sparse.csr_array((values, part.indices, part.indptr), shape=part.shape))
+        expected = dense_of(scaled, 7, 5)
+        assert not torch.equal(expected, dense_of(parts, 7, 5))
+    gradient = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(1))
+    ours, theirs = (
+        torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(2)).requires_grad_() for _ in range(2)
+    )
+    out, reference = stack.product(ours, factors), expected @ theirs
+    torch.testing.assert_close(out, reference)
+    out.backward(gradient)  # type: ignore[no-untyped-call]
+    reference.backward(gradient)  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+def test_the_same_matrix_for_all_is_a_stack_of_copies() -> None:
+    (matrix,) = matrices((7, 5))
+    dense = torch.randn(3, 5, 2)
+    factors = torch.rand(3, matrix.nnz)
+    one, other = SparseStack.repeated(matrix, 3, CPU), SparseStack([matrix] * 3, CPU)
+    assert torch.equal(one.product(dense, factors), other.product(dense, factors))
+    gradients = [
+        torch.autograd.grad(stack.product(x := dense.clone().requires_grad_(), factors).sum(), x)[0]
+        for stack in (one, other)
+    ]
+    assert torch.equal(*gradients)
+
+
+def test_a_matrix_of_zeros() -> None:
+    stack = SparseStack([sparse.csr_array(np.zeros((4, 3), np.float32))] * 2, CPU)
+    assert not (stack @ torch.ones(2, 3, 2)).any()
+
+
+def test_normalised_by_hand() -> None:
+    """A path 0-1-2: the degrees with loops are 2, 3 and 2."""
+    path = sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.float32))
+    a = 1 / np.sqrt(6)
+    expected = [[1 / 2, a, 0], [a, 1 / 3, a], [0, a, 1 / 2]]
+    np.testing.assert_allclose(normalised(path).toarray(), expected, rtol=1e-6)
+    alone = normalised(sparse.csr_array(np.zeros((2, 2), np.float32)))
+    np.testing.assert_array_equal(alone.toarray(), np.eye(2))
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps", "abacus", "cpu:x", None])
+def test_devices_that_are_not_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(InputError, match="device must be"):
+        checked_device(name)
+    assert checked_device("cpu") == CPU
