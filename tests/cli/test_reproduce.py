@@ -57,6 +57,15 @@ def test_fresh_computes_what_is_asked_for_anew(run: Run, table: str) -> None:
     assert computed() == 24 + 2
 
 
+def test_stored_shows_what_is_there_and_computes_nothing(run: Run, table: str) -> None:
+    run("reproduce", table, "--methods", "weak", "--labels", "1")
+    before = computed()
+    found = json.loads(run("reproduce", table, "--stored", "--json").out)
+    assert computed() == before
+    assert [(cell["method"], cell["labels"]) for cell in found["cells"]] == [("weak", 1)]
+    assert "exclude each other" in run("reproduce", table, "--stored", "--fresh").err
+
+
 def test_narrowing_and_store(run: Run, table: str) -> None:
     options = ["--dataset", "karate", "--labels", "3", "--methods", "strong,weak", "--trials", "2"]
     found = json.loads(run("reproduce", table, *options, "--store", "kept", "--batch", "1", "--json").out)

@@ -50,6 +50,9 @@ def reproduce(
             help="Compute only what the store lacks, or all that is asked for anew.",
         ),
     ] = True,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Compute nothing: the table of what the store holds.")
+    ] = False,
     out_folder: Annotated[
         Path | None, typer.Option("--out", help="Folder for the table as .md, .csv and .tex.")
     ] = None,
@@ -67,10 +70,13 @@ def reproduce(
         trials=trials,
     )
     kept = Store(store)
+    if stored and not resume:
+        raise InputError("--stored and --fresh exclude each other: one computes nothing, the other all.")
     if not resume:
         for cell in chosen.cells(seed):
             kept.forget(cell, range(chosen.protocol.trials))
-    _run(chosen, kept, seed, device, batch, jobs)
+    if not stored:
+        _run(chosen, kept, seed, device, batch, jobs)
     results = summarise(chosen, kept, seed=seed)
     written = _write(results, out_folder) if out_folder else []
     if json_:
