@@ -20,7 +20,7 @@ from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
 from nodecopy.metrics.comparison import Row
 
-N_SPLITS, N_LABELS, N_GRAPHS = 5, 2, 5
+N_SPLITS, N_LABELS, N_GRAPHS = 6, 1, 5
 
 
 def demo(
@@ -67,7 +67,7 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> None:
     from nodecopy.classify import GCN, BayesianGCN, Trial
 
     out.print(f"Handwritten digits, each joined with its nearest: {graph!r}", soft_wrap=True)
-    out.print(f"{N_LABELS} labels of each class, {N_SPLITS} splits; the Bayesian GCN averages over networks")
+    out.print(f"One label of each class, {N_SPLITS} splits; the Bayesian GCN averages over networks")
     out.print(
         f"trained on {N_GRAPHS} graphs that copy neighbours between nodes of the same predicted label.\n"
     )
