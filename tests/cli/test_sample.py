@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, read_graph, read_interactions, write_graph
 from tests.cli.conftest import Run
@@ -73,6 +74,24 @@ def test_the_law_follows_the_data(run: Run, edges: Path, labels: Path) -> None:
     assert json.loads(run("sample", edges, "--labels", labels, "--json").out)["law"] == "same-label"
     found = json.loads(run("sample", edges, "--features", features, "--k", "2", "--json").out)
     assert (found["law"], found["k"]) == ("nearest-neighbours", 2)
+
+
+def test_laws_with_settings(run: Run, edges: Path) -> None:
+    found = json.loads(
+        run("sample", edges, "--law", "jaccard", "--exponent", "2", "--top", "1", "--json").out
+    )
+    assert (found["exponent"], found["top"]) == (2, 1)
+    sparse.save_npz("similarity.npz", sparse.eye_array(4, format="csr")[[2, 3, 0, 1]])
+    found = json.loads(
+        run("sample", edges, "--law", "weighted", "--similarity", "similarity.npz", "--json").out
+    )
+    assert found["samples"] == [{"edges": 4, "overlap": 1.0}]  # opposite corners of a square are alike
+    assert "go together" in run("sample", edges, "--law", "weighted").err
+    assert "go together" in run("sample", edges, "--similarity", "similarity.npz").err
+    sparse.save_npz("small.npz", sparse.eye_array(3, format="csr"))
+    assert "(4, 4); got (3, 3)" in run("sample", edges, "--law", "weighted", "--similarity", "small.npz").err
+    Path("junk.npz").write_text("junk")
+    assert run("sample", edges, "--law", "weighted", "--similarity", "junk.npz").code == 2
 
 
 def test_interactions(run: Run) -> None:

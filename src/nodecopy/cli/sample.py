@@ -13,22 +13,23 @@ import nodecopy
 from nodecopy import datasets
 from nodecopy.cli import sources
 from nodecopy.cli.terminal import as_json, progress, remark, shown, table
-from nodecopy.copying import Jaccard, NearestNeighbours, NodeCopying, SameLabel
+from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
 from nodecopy.errors import InputError
 from nodecopy.files import whole_folder
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import write_graph, write_interactions
+from nodecopy.io import read_matrix, write_graph, write_interactions
 from nodecopy.metrics import edge_overlap
 
 
 class Law(StrEnum):
-    """The donor laws that need nothing but the data."""
+    """The donor laws."""
 
     AUTO = "auto"
     SAME_LABEL = "same-label"
     NEAREST_NEIGHBOURS = "nearest-neighbours"
     JACCARD = "jaccard"
+    WEIGHTED = "weighted"
 
 
 class Rule(StrEnum):
@@ -63,7 +64,12 @@ def sample(
             help="Who may be whose donor; auto: by label, else by features, else by shared neighbours."
         ),
     ] = Law.AUTO,
-    k: Annotated[int, typer.Option(help="Number of nearest neighbours.")] = 10,
+    k: Annotated[int, typer.Option(help="nearest-neighbours: how many.")] = 10,
+    exponent: Annotated[float, typer.Option(help="jaccard: power of the index.")] = 1.0,
+    top: Annotated[int | None, typer.Option(help="jaccard: only so many of the most similar.")] = None,
+    similarity: Annotated[
+        Path | None, typer.Option(help="weighted: a square .npz or .npy matrix, rows in node order.")
+    ] = None,
     keep: Annotated[float, typer.Option(help="Probability that a node keeps its own neighbours.")] = 0.0,
     symmetrise: Annotated[
         Rule,
@@ -99,13 +105,17 @@ def sample(
     else:
         data = sources.load_graph(source, labels, features, directed, largest_component)
     law = _default_law(data) if law is Law.AUTO else law
-    model: NodeCopying[Any] = NodeCopying(_donor_law(law, k), keep, symmetrise.value).fit(data)
+    model: NodeCopying[Any] = NodeCopying(
+        _donor_law(law, k, exponent, top, similarity), keep, symmetrise.value
+    ).fit(data)
     samples = progress(model.sample_many(n, rng=seed, workers=workers), n, "sampling")
     origin = {
         "nodecopy": nodecopy.__version__,
         "source": Path(source).name,
         "law": law.value,
         **({"k": k} if law is Law.NEAREST_NEIGHBOURS else {}),
+        **({"exponent": exponent, "top": top} if law is Law.JACCARD else {}),
+        **({"similarity": similarity.name} if similarity else {}),
         "keep": keep,
         "symmetrise": symmetrise.value,
         "seed": seed,
@@ -140,10 +150,16 @@ def _default_law(data: Graph | Interactions) -> Law:
     return Law.JACCARD
 
 
-def _donor_law(law: Law, k: int) -> SameLabel | NearestNeighbours | Jaccard:
+def _donor_law(law: Law, k: int, exponent: float, top: int | None, similarity: Path | None) -> DonorLaw:
+    if (law is Law.WEIGHTED) != (similarity is not None):
+        raise InputError("--similarity and --law weighted go together; one of them is missing.")
+    if similarity is not None:
+        return Weighted(read_matrix(similarity))
     if law is Law.SAME_LABEL:
         return SameLabel()
-    return NearestNeighbours(k) if law is Law.NEAREST_NEIGHBOURS else Jaccard()
+    if law is Law.NEAREST_NEIGHBOURS:
+        return NearestNeighbours(k)
+    return Jaccard(exponent=exponent, top=top)
 
 
 def _format_of(source: str) -> str:

@@ -12,6 +12,7 @@
 
 from nodecopy.io.formats import is_table as is_table
 from nodecopy.io.graphs import read_graph as read_graph
+from nodecopy.io.graphs import read_matrix as read_matrix
 from nodecopy.io.graphs import write_graph as write_graph
 from nodecopy.io.logs import read_interactions as read_interactions
 from nodecopy.io.logs import write_interactions as write_interactions

@@ -106,6 +106,13 @@ def read_graph(
     return graph
 
 
+def read_matrix(path: PathLike) -> Any:
+    """Read a matrix, dense or sparse, from ``.npy``, SciPy's ``.npz`` or an ``.npz`` with one array."""
+    format_of(path, (".npz", ".npy"))
+    with reading(path) as file:
+        return npz.read_matrix(file)
+
+
 def write_graph(graph: Graph, path: PathLike) -> None:
     """Write a graph; the suffix of ``path`` chooses the format, and the file is there whole or not at all.
 
