@@ -124,7 +124,7 @@ class Graph:
             checks.unique(ids, "node_ids")
         first, second = positions(source, ids, "source"), positions(target, ids, "target")
         values = np.ones(len(first)) if weight is None else edge_weights(weight, len(first))
-        matrix = largest_of_duplicates(first, second, values, (len(ids), len(ids)))
+        matrix = without_duplicates(first, second, values, (len(ids), len(ids)))
         return cls(matrix, features, labels, ids, directed)
 
     @property
@@ -310,11 +310,15 @@ def edge_weights(values: ArrayLike, length: int) -> NDArray[np.float64]:
     return weights
 
 
-def largest_of_duplicates(
-    first: IntArray, second: IntArray, values: FloatArray, shape: tuple[int, int]
+def without_duplicates(
+    first: IntArray,
+    second: IntArray,
+    values: FloatArray,
+    shape: tuple[int, int],
+    rank: NDArray[Any] | None = None,
 ) -> sparse.csr_array:
-    """A sparse matrix whose repeated entries take their largest value."""
-    order = np.lexsort((values, second, first))
+    """A sparse matrix that takes, of repeated entries, the largest, or the one of the highest ``rank``."""
+    order = np.lexsort((values if rank is None else rank, second, first))
     first, second, values = first[order], second[order], values[order]
     last = np.ones(len(first), bool)
     last[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])

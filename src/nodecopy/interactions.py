@@ -10,7 +10,7 @@ from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.errors import InputError
-from nodecopy.graph import edge_weights, identifiers, positions
+from nodecopy.graph import edge_weights, identifiers, positions, without_duplicates
 from nodecopy.rows import Rows, frozen_state
 
 
@@ -90,12 +90,8 @@ class Interactions:
             if when.dtype.kind == "M" and np.isnat(when).any():
                 raise InputError("times must not have gaps; got NaT.")
             checks.finite(when, "times")
-        order = np.lexsort((when, second, first))
-        first, second, values = first[order], second[order], values[order]
-        latest = np.ones(len(order), bool)
-        latest[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-        entries = (values[latest], (first[latest], second[latest]))
-        return cls(sparse.csr_array(entries, shape=(len(row_ids), len(column_ids))), row_ids, column_ids)
+        shape = len(row_ids), len(column_ids)
+        return cls(without_duplicates(first, second, values, shape, rank=when), row_ids, column_ids)
 
     @property
     def matrix(self) -> sparse.csr_array:

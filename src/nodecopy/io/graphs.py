@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy import checks
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph, identifiers, largest_of_duplicates
+from nodecopy.graph import UNLABELLED, Graph, identifiers, without_duplicates
 from nodecopy.io import networks, npz, tables
 from nodecopy.io.formats import TABLES, PathLike, format_of, reading
 
@@ -141,7 +141,7 @@ class _Edges:
     def graph(self, source: list[Any], target: list[Any], place: dict[Any, int], directed: bool) -> Graph:
         """The graph of these edges, whose ends came into one type, on nodes with given places."""
         first, second = self._numbers("source", source, place), self._numbers("target", target, place)
-        matrix = largest_of_duplicates(first, second, self.weights, (len(place), len(place)))
+        matrix = without_duplicates(first, second, self.weights, (len(place), len(place)))
         return Graph(matrix, node_ids=np.array(list(place) or np.zeros(0, np.int64)), directed=directed)
 
     def _numbers(self, role: str, ids: list[Any], place: dict[Any, int]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.files import whole_file
-from nodecopy.graph import Graph, largest_of_duplicates
+from nodecopy.graph import Graph, without_duplicates
 from nodecopy.io.formats import PathLike
 from nodecopy.io.tables import same_type
 
@@ -41,7 +41,7 @@ def from_networkx(network: Any) -> Graph:
         except (TypeError, ValueError):
             edge = f"({source!r}, {target!r})"
             raise InputError(f"weight of edge {edge} must be a number; got {weight!r}.") from None
-    matrix = largest_of_duplicates(
+    matrix = without_duplicates(
         np.array(first, np.int64), np.array(second, np.int64), np.array(weights), (len(nodes), len(nodes))
     )
     labels = [network.nodes[node].get("label") for node in nodes]

@@ -11,7 +11,7 @@ from scipy import sparse
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
-from nodecopy.graph import Graph, edge_weights, largest_of_duplicates
+from nodecopy.graph import Graph, edge_weights, without_duplicates
 
 
 def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
@@ -34,7 +34,7 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
     if labels is not None and labels.shape == (n_nodes, 1):
         labels = labels[:, 0]
     return Graph(
-        largest_of_duplicates(first, second, values, (n_nodes, n_nodes)),
+        without_duplicates(first, second, values, (n_nodes, n_nodes)),
         None if features is None else _numpy(features),
         labels,
         directed=not data.is_undirected() if directed is None else directed,
