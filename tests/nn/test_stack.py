@@ -60,7 +60,7 @@ def test_the_same_matrix_for_all_is_a_stack_of_copies() -> None:
     (matrix,) = matrices((7, 5))
     dense = torch.randn(3, 5, 2)
     factors = torch.rand(3, matrix.nnz)
-    one, other = SparseStack.repeated(matrix, 3, CPU), SparseStack([matrix] * 3, CPU)
+    one, other = SparseStack([matrix] * 3, CPU), SparseStack([matrix.copy() for _ in range(3)], CPU)
     assert torch.equal(one.product(dense, factors), other.product(dense, factors))
     gradients = [
         torch.autograd.grad(stack.product(x := dense.clone().requires_grad_(), factors).sum(), x)[0]

@@ -16,7 +16,7 @@ from torch import Tensor
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import APPNP_RECIPE, HIDDEN, INPUT, KIPF, MLP_RECIPE, Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.nn.training import Targets, train
+from nodecopy.nn.training import Targets, Watch, train
 
 CPU = torch.device("cpu")
 N_NODES, N_FEATURES, N_CLASSES = 30, 12, 3
@@ -40,13 +40,14 @@ GRAPHS = [graph(seed) for seed in range(4)]
 
 def trained(recipe: Recipe, models: Sequence[int], *, watch: bool = False) -> Networks:
     """Networks of some of four problems that differ in graph, labelled nodes and seed."""
-    stack = SparseStack.repeated(FEATURES, len(models), CPU)
+    stack = SparseStack([FEATURES] * len(models), CPU)
     networks = Networks(recipe, stack, N_CLASSES, [SEEDS[m] for m in models])
     targets, validation = (
         Targets([nodes[m] for m in models], [LABELS[nodes[m]] for m in models], CPU)
         for nodes in (TRAIN, WATCHED)
     )
-    train(networks, [GRAPHS[m] for m in models], targets, validation if watch else None)
+    graphs = [GRAPHS[m] for m in models]
+    train(networks, graphs, targets, watch=Watch(networks, graphs, validation) if watch else None)
     return networks
 
 

@@ -22,8 +22,8 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.networks import Networks, Recipe
-from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.nn.training import Observer, Targets, train
+from nodecopy.nn.stack import SparseStack, all_normalised, normalised
+from nodecopy.nn.training import Observer, Targets, Watch, train
 from nodecopy.rng import Rng, child, seed_sequence
 
 ENTRIES_AT_ONCE = 2**27
@@ -171,50 +171,53 @@ class Problems:
         self.features = feature_matrix(first, recipe)
         for trial in trials:
             _check(trial, first, self.classes)
-        # Trials often share one graph; its matrix is then made once.
-        made = {id(trial.graph): trial.graph for trial in trials}
-        matrices = {key: normalised(graph.adjacency) for key, graph in made.items()}
-        self.observed = [matrices[id(trial.graph)] for trial in trials]
+        # Trials often share one graph; its matrix is then one object.
+        made = {id(trial.graph): trial.graph.adjacency for trial in trials}
+        self.observed = [made[id(trial.graph)] for trial in trials]
 
     def trained(
         self,
-        matrices: Sequence[sparse.csr_array],
+        adjacencies: Sequence[sparse.csr_array],
         seeds: Sequence[SeedSequence],
         observer: Observer | None = None,
     ) -> Networks:
-        """Networks trained on graphs of the trials: ``len(matrices) / len(trials)`` of them for each."""
-        per_trial = len(matrices) // len(self.trials)
+        """Networks trained on graphs of the trials: ``len(adjacencies) / len(trials)`` of them for each.
+
+        Where training stops by the loss on validation nodes, that is the loss on the observed graph,
+        on which the networks will predict.
+        """
+        per_trial = len(adjacencies) // len(self.trials)
         nodes = [trial.train for trial in self.trials for _ in range(per_trial)]
         watched = [trial.validation for trial in self.trials for _ in range(per_trial)]
         targets, validation = self._targets(nodes), self._validation(watched)
-        features = [self.features] * len(matrices)
+        features = [self.features] * len(adjacencies)
         if validation is None and observer is None and self.recipe.spread == "convolution":
-            matrices, features = self._reached(matrices, nodes, targets)
-        same = all(matrix is features[0] for matrix in features)
-        stack = (
-            SparseStack.repeated(features[0], len(features), self.device)
-            if same
-            else SparseStack(features, self.device)
-        )
-        networks = Networks(self.recipe, stack, len(self.classes), seeds)
-        train(networks, matrices, targets, validation, observer=observer)
+            matrices, features = self._reached(adjacencies, nodes, targets)
+        else:
+            matrices = all_normalised(adjacencies)
+        networks = Networks(self.recipe, SparseStack(features, self.device), len(self.classes), seeds)
+        watch = None
+        if validation is not None:
+            observed = [matrix for matrix in all_normalised(self.observed) for _ in range(per_trial)]
+            watch = Watch(networks, observed, validation)
+        train(networks, matrices, targets, watch=watch, observer=observer)
         return networks
 
     def _reached(
-        self, matrices: Sequence[sparse.csr_array], nodes: Sequence[NDArray[np.int64]], targets: Targets
+        self, adjacencies: Sequence[sparse.csr_array], nodes: Sequence[NDArray[np.int64]], targets: Targets
     ) -> tuple[list[sparse.csr_array], list[sparse.csr_array]]:
         """Graphs and features cut down to what two convolutions reach from the labelled nodes.
 
         The gradient is exactly that of the whole graph: no other node has a part in the loss.
         """
         graphs, features = [], []
-        for number, (matrix, chosen) in enumerate(zip(matrices, nodes, strict=True)):
-            inner = np.unique(matrix[chosen].indices)
-            outer = np.unique(matrix[inner].indices)
-            place = np.full(matrix.shape[0], -1)
+        for number, (adjacency, chosen) in enumerate(zip(adjacencies, nodes, strict=True)):
+            inner = np.union1d(chosen, adjacency[chosen].indices)
+            rows = normalised(adjacency, inner)  # the rows of the other nodes are never used and stay empty
+            outer = np.unique(rows.indices)
+            place = np.empty(adjacency.shape[0], np.int32)
             place[outer] = np.arange(len(outer))
-            rows = matrix[inner]  # the rows of the other nodes are never used and stay empty
-            lengths = np.zeros(len(outer), np.int64)
+            lengths = np.zeros(len(outer), np.int32)
             lengths[place[inner]] = np.diff(rows.indptr)
             indptr = np.concatenate([[0], np.cumsum(lengths)])
             graphs.append(
@@ -251,7 +254,7 @@ class Problems:
         at_once = max(1, ENTRIES_AT_ONCE // max(1, per_trial * self.features.nnz))
         found = []
         for start in range(0, len(self.trials), at_once):
-            observed = self.observed[start : start + at_once]
+            observed = all_normalised(self.observed[start : start + at_once])
             models = slice(start * per_trial, (start + len(observed)) * per_trial)
             found += averaged(networks.part(models, self.features), observed, n_weight_samples)
         if not self.keep:

@@ -96,8 +96,8 @@ class BayesianGCN(Classifier):
         networks = problems.trained(problems.observed, seeds_of(trials, BASE))
         found = [problems.predictions(networks, 0)]
         for number in range(1, n_rounds + 1):
-            matrices = self.sampled(problems, found[-1], number, self.n_graphs)
-            networks = problems.trained(matrices, seeds_of(trials, number, self.n_graphs))
+            sampled = self.sampled(problems, found[-1], number, self.n_graphs)
+            networks = problems.trained(sampled, seeds_of(trials, number, self.n_graphs))
             found.append(problems.predictions(networks, self.n_weight_samples))
         by_trial = [list(rounds) for rounds in zip(*found, strict=True)]
         if self.rounds != "validation":
@@ -123,8 +123,8 @@ class BayesianGCN(Classifier):
     def sampled(
         self, problems: Problems, before: Sequence[Prediction], number: int, n_graphs: int
     ) -> list[sparse.csr_array]:
-        """Graphs of every trial sampled with its predicted labels, ready for convolutions."""
-        matrices = []
+        """Adjacencies of every trial sampled with its predicted labels."""
+        adjacencies = []
         for trial, prediction in zip(problems.trials, before, strict=True):
             root = seed_sequence(trial.rng)
             labelled = _with_labels(problems, trial, prediction.probabilities)
@@ -132,8 +132,8 @@ class BayesianGCN(Classifier):
             samples = list(model.sample_many(n_graphs, rng=child(root, SAMPLING + number)))
             if any(sample.n_nodes != labelled.n_nodes for sample in samples):
                 raise InputError("graph_model of BayesianGCN must sample graphs with the observed nodes.")
-            matrices += [normalised(sample.adjacency) for sample in samples]
-        return matrices
+            adjacencies += [sample.adjacency for sample in samples]
+        return adjacencies
 
     def _graph_model(self) -> Any:
         return NodeCopying(SameLabel()) if self.graph_model is None else copy.deepcopy(self.graph_model)
@@ -158,7 +158,7 @@ class _Online(Observer):
         if epoch < self.n_observed:
             return None
         now = self.kept[-1] if self.kept else self.problems.predictions(networks, 0)
-        return self.classifier.sampled(self.problems, now, epoch, 1)
+        return [normalised(sampled) for sampled in self.classifier.sampled(self.problems, now, epoch, 1)]
 
     def after(self, epoch: int, networks: Networks) -> None:
         if epoch >= self.n_observed:

@@ -115,7 +115,7 @@ class Networks:
         other.first, other.second = self.first[models], self.second[models]
         other.biases = [bias[models] for bias in self.biases]
         other.masks, other.edge_masks = self.masks.part(models), self.edge_masks.part(models)
-        other.features = SparseStack.repeated(features, len(other.first), self.first.device)
+        other.features = SparseStack([features] * len(other.first), self.first.device)
         return other
 
     @classmethod
@@ -135,7 +135,7 @@ class Networks:
         networks.first, networks.second, *networks.biases = tensors
         networks.masks = Masks.of_keys(keys, recipe.dropout, device)
         networks.edge_masks = Masks.of_keys(keys, recipe.drop_edges, device)
-        networks.features = SparseStack.repeated(features, len(keys), device)
+        networks.features = SparseStack([features] * len(keys), device)
         return networks
 
     @property

@@ -19,51 +19,34 @@ from torch import Tensor
 
 from nodecopy.errors import InputError
 from nodecopy.nn.masks import Masks
+from nodecopy.rows import IntArray
 
 
 class SparseStack:
-    """B sparse matrices; their transposes are kept for the backward pass.
+    """B sparse matrices; what the backward pass needs of their transposes is kept once it was needed.
 
     Parameters
     ----------
     matrices
-        The B matrices; smaller ones are padded with empty rows and columns.
+        The B matrices; smaller ones are padded with empty rows and columns. One object B times is laid
+        out on the device itself.
     device
         Where the product is computed.
     """
 
     def __init__(self, matrices: Sequence[sparse.csr_array], device: torch.device) -> None:
+        first, n_models = matrices[0], len(matrices)
         n_rows, n_columns = np.array([matrix.shape for matrix in matrices]).max(axis=0).tolist()
-        self.shape = (len(matrices), n_rows, n_columns)
+        self.shape = (n_models, n_rows, n_columns)
         self.entries = np.array([matrix.nnz for matrix in matrices])
         self._check_size()
-        lengths = np.zeros((len(matrices), n_rows), np.int64)
-        for number, matrix in enumerate(matrices):
-            lengths[number, : matrix.shape[0]] = np.diff(matrix.indptr)
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        starts = np.repeat(np.arange(len(matrices)) * n_columns, self.entries)
-        indices = np.concatenate([matrix.indices for matrix in matrices]) + starts
-        order = _transposed(indptr, indices, (len(matrices) * n_rows, len(matrices) * n_columns))
-        self._index = _on(device, indptr), _on(device, indices)
-        self._index_t = _on(device, order.indptr), _on(device, order.indices)
-        self._order_t = _on(device, order.data)
-        values = np.concatenate([matrix.data for matrix in matrices]).astype(np.float32)
-        self._set_values(torch.from_numpy(values).to(device))
-
-    @classmethod
-    def repeated(cls, matrix: sparse.csr_array, n_models: int, device: torch.device) -> SparseStack:
-        """The same matrix for every model, laid out on the device itself."""
-        stack = object.__new__(cls)
-        stack.shape = (n_models, *matrix.shape)
-        stack.entries = np.full(n_models, matrix.nnz)
-        stack._check_size()
-        order = _transposed(matrix.indptr, matrix.indices, matrix.shape)
-        stack._index = _repeated(matrix, n_models, device)
-        stack._index_t = _repeated(order, n_models, device)
-        number = torch.arange(n_models, dtype=torch.int32, device=device)[:, None]
-        stack._order_t = (_on(device, order.data)[None, :] + number * matrix.nnz).reshape(-1)
-        stack._set_values(torch.from_numpy(matrix.data.astype(np.float32)).to(device).repeat(n_models))
-        return stack
+        same = all(matrix is first for matrix in matrices)
+        self._copies, self._pattern = (
+            (n_models, first) if same else (1, _block_diagonal(matrices, self.shape))
+        )
+        self._index = _repeated(self._pattern, self._copies, device)
+        values = torch.from_numpy(self._pattern.data.astype(np.float32)).to(device)
+        self.values = values.repeat(self._copies)
 
     def _check_size(self) -> None:
         n_entries = int(self.entries.sum())
@@ -72,17 +55,26 @@ class SparseStack:
                 f"a stack must have fewer than 2**31 entries; got {n_entries}: use fewer models."
             )
 
-    def _set_values(self, values: Tensor) -> None:
-        self.values = values
-        self._values_t = values.index_select(0, self._order_t)
+    @cached_property
+    def _transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
+        """The transpose: its pattern, the entry of the original that each entry was, its values."""
+        device, pattern = self.values.device, self._pattern
+        numbers = np.arange(pattern.nnz, dtype=np.int32)
+        order = sparse.csr_array(
+            sparse.csr_array((numbers, pattern.indices, pattern.indptr), shape=pattern.shape).T
+        )
+        copy = torch.arange(self._copies, dtype=torch.int32, device=device)[:, None]
+        origin = (_on(device, order.data)[None, :] + copy * pattern.nnz).reshape(-1)
+        return _repeated(order, self._copies, device), origin, self.values.index_select(0, origin)
 
     @cached_property
     def places(self) -> tuple[Tensor, Tensor]:
         """The model of every stored entry, and its number within that model."""
-        model = np.repeat(np.arange(len(self.entries)), self.entries)
-        number = np.arange(len(model)) - np.repeat(np.cumsum(self.entries) - self.entries, self.entries)
         device = self.values.device
-        return torch.from_numpy(model).to(device), _on(device, number)
+        entries = torch.from_numpy(self.entries).to(device)
+        model = torch.repeat_interleave(entries)
+        number = torch.arange(len(model), device=device) - (entries.cumsum(0) - entries)[model]
+        return model, number.int()
 
     def factors(self, masks: Masks, *, step: int, place: int) -> Tensor:
         """A mask for every stored entry of every model."""
@@ -96,14 +88,16 @@ class SparseStack:
 
     def product(self, dense: Tensor, factors: Tensor | None = None) -> Tensor:
         """The product, with every stored value times its factor (a dropout mask) where given."""
-        values, values_t = self.values, self._values_t
-        if factors is not None:
-            values = values * factors.reshape(-1)
-            values_t = values.index_select(0, self._order_t)
+        values = self.values if factors is None else self.values * factors.reshape(-1)
         n_models, n_rows, n_columns = self.shape
         flat = dense.reshape(n_models * n_columns, -1)
         matrix = _csr(self._index, values, (n_models * n_rows, n_models * n_columns))
-        transpose = _csr(self._index_t, values_t, (n_models * n_columns, n_models * n_rows))
+        if not (torch.is_grad_enabled() and flat.requires_grad):
+            return (matrix @ flat).view(n_models, n_rows, -1)
+        index, origin, values_t = self._transpose
+        if factors is not None:
+            values_t = values.index_select(0, origin)
+        transpose = _csr(index, values_t, (n_models * n_columns, n_models * n_rows))
         out: Tensor = _Product.apply(flat, matrix, transpose)  # type: ignore[no-untyped-call]
         return out.view(n_models, n_rows, -1)
 
@@ -121,22 +115,40 @@ class _Product(torch.autograd.Function):
         return ctx.transpose @ gradient.contiguous(), None, None
 
 
-def normalised(adjacency: sparse.csr_array) -> sparse.csr_array:
-    """D^-1/2 (A + I) D^-1/2 with the degrees of A + I (Kipf and Welling, 2017)."""
-    looped = sparse.csr_array(
-        adjacency.astype(np.float32) + sparse.eye_array(adjacency.shape[0], dtype=np.float32)
+def normalised(adjacency: sparse.csr_array, rows: IntArray | None = None) -> sparse.csr_array:
+    """D^-1/2 (A + I) D^-1/2 with the degrees of A + I (Kipf and Welling, 2017), or some of its rows."""
+    n_nodes = adjacency.shape[0]
+    scale = (1.0 / np.sqrt(adjacency.sum(axis=1) + 1.0)).astype(np.float32)
+    chosen, part = (np.arange(n_nodes), adjacency) if rows is None else (rows, adjacency[rows])
+    identity = sparse.csr_array(
+        (np.ones(len(chosen), np.float32), chosen, np.arange(len(chosen) + 1)), shape=(len(chosen), n_nodes)
     )
-    scale = 1.0 / np.sqrt(np.asarray(looped.sum(axis=1)).ravel())
-    row = np.repeat(np.arange(looped.shape[0]), np.diff(looped.indptr))
-    looped.data = looped.data * scale[row] * scale[looped.indices]
+    looped = sparse.csr_array(part.astype(np.float32) + identity)
+    looped.data *= np.repeat(scale[chosen], np.diff(looped.indptr))
+    looped.data *= scale[looped.indices]
     return looped
 
 
-def _transposed(indptr: Any, indices: Any, shape: tuple[int, int]) -> sparse.csr_array:
-    """The transpose of a pattern; its values say which entry of the original each entry was."""
-    numbers = np.arange(len(indices), dtype=np.int32)
-    pattern = sparse.csr_array((numbers, indices.astype(np.int32), indptr.astype(np.int32)), shape=shape)
-    return sparse.csr_array(pattern.T)
+def all_normalised(adjacencies: Sequence[sparse.csr_array]) -> list[sparse.csr_array]:
+    """Each normalised; the same object, which trials often share, only once."""
+    made = {id(adjacency): adjacency for adjacency in adjacencies}
+    matrices = {key: normalised(adjacency) for key, adjacency in made.items()}
+    return [matrices[id(adjacency)] for adjacency in adjacencies]
+
+
+def _block_diagonal(matrices: Sequence[sparse.csr_array], shape: tuple[int, int, int]) -> sparse.csr_array:
+    n_models, n_rows, n_columns = shape
+    lengths = np.zeros((n_models, n_rows), np.int32)
+    for number, matrix in enumerate(matrices):
+        lengths[number, : matrix.shape[0]] = np.diff(matrix.indptr)
+    indptr = np.zeros(lengths.size + 1, np.int32)
+    np.cumsum(lengths, out=indptr[1:])
+    indices = np.concatenate(
+        [matrix.indices.astype(np.int32) + number * n_columns for number, matrix in enumerate(matrices)],
+        dtype=np.int32,
+    )
+    values = np.concatenate([matrix.data for matrix in matrices])
+    return sparse.csr_array((values, indices, indptr), shape=(n_models * n_rows, n_models * n_columns))
 
 
 def _repeated(matrix: sparse.csr_array, n_models: int, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -150,7 +162,7 @@ def _repeated(matrix: sparse.csr_array, n_models: int, device: torch.device) -> 
 
 
 def _on(device: torch.device, array: Any) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32)).to(device)
+    return torch.from_numpy(np.array(array, np.int32)).to(device)  # a copy: graphs are read-only
 
 
 def _csr(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -80,14 +80,14 @@ def train(
     networks: Networks,
     matrices: Sequence[sparse.csr_array],
     targets: Targets,
-    validation: Targets | None = None,
     *,
+    watch: Watch | None = None,
     observer: Observer | None = None,
 ) -> None:
     """Train B networks in place by Adam on their own labelled nodes.
 
-    With a patience and validation nodes, each model keeps the weights of its lowest validation loss
-    and stops on its own; the loop ends when all have stopped.
+    With a watch, each model keeps the weights of its lowest validation loss and stops on its own; the
+    loop ends when all have stopped.
     """
     recipe = networks.recipe
     groups: list[dict[str, Any]] = [
@@ -96,9 +96,6 @@ def train(
     ]
     optimiser = torch.optim.Adam(groups, lr=recipe.learning_rate, fused=True)
     view = View(networks, matrices, targets.rows)
-    watch = None
-    if recipe.patience is not None and validation is not None:
-        watch = _Watch(networks, View(networks, matrices, validation.rows), validation, recipe.patience)
     for epoch in range(recipe.epochs):
         others = observer.before(epoch, networks) if observer is not None else None
         if others is not None:
@@ -114,11 +111,16 @@ def train(
         watch.restore()
 
 
-class _Watch:
-    """The best weights of each model by validation loss."""
+class Watch:
+    """The best weights of each model by its loss on validation nodes, perhaps of other graphs.
 
-    def __init__(self, networks: Networks, view: View, validation: Targets, patience: int) -> None:
-        self.networks, self.view, self.validation, self.patience = networks, view, validation, patience
+    The recipe's patience says how many epochs it waits for a better one.
+    """
+
+    def __init__(self, networks: Networks, matrices: Sequence[sparse.csr_array], validation: Targets) -> None:
+        assert networks.recipe.patience is not None
+        self.networks, self.validation, self.patience = networks, validation, networks.recipe.patience
+        self.view = View(networks, matrices, validation.rows)
         n_models = networks.first.shape[0]
         device = networks.first.device
         self.best_loss = torch.full((n_models,), torch.inf, device=device)
