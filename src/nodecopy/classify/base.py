@@ -212,10 +212,13 @@ class Problems:
         """
         graphs, features = [], []
         for number, (adjacency, chosen) in enumerate(zip(adjacencies, nodes, strict=True)):
-            inner = np.union1d(chosen, adjacency[chosen].indices)
+            reached = np.zeros(adjacency.shape[0], bool)
+            reached[chosen] = reached[adjacency[chosen].indices] = True
+            inner = np.flatnonzero(reached)
             rows = normalised(adjacency, inner)  # the rows of the other nodes are never used and stay empty
-            outer = np.unique(rows.indices)
-            place = np.empty(adjacency.shape[0], np.int32)
+            reached[rows.indices] = True
+            outer = np.flatnonzero(reached)
+            place = np.empty(len(reached), np.int32)
             place[outer] = np.arange(len(outer))
             lengths = np.zeros(len(outer), np.int32)
             lengths[place[inner]] = np.diff(rows.indptr)
