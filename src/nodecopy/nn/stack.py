@@ -30,9 +30,16 @@ class SparseStack:
         The B matrices; smaller ones are padded with empty rows and columns.
     device
         Where the product is computed.
+    dtype
+        In which precision.
     """
 
-    def __init__(self, matrices: Sequence[sparse.csr_array], device: torch.device) -> None:
+    def __init__(
+        self,
+        matrices: Sequence[sparse.csr_array],
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         n_rows, n_columns = np.array([matrix.shape for matrix in matrices]).max(axis=0).tolist()
         self.shape = (len(matrices), n_rows, n_columns)
         self.entries = np.array([matrix.nnz for matrix in matrices])
@@ -47,8 +54,8 @@ class SparseStack:
         self._index = _on(device, indptr), _on(device, indices)
         self._index_t = _on(device, order.indptr), _on(device, order.indices)
         self._order_t = _on(device, order.data)
-        values = np.concatenate([matrix.data for matrix in matrices]).astype(np.float32)
-        self._set_values(torch.from_numpy(values).to(device))
+        values = torch.from_numpy(np.concatenate([matrix.data for matrix in matrices]))
+        self._set_values(values.to(device, dtype))
 
     @classmethod
     def repeated(cls, matrix: sparse.csr_array, n_models: int, device: torch.device) -> SparseStack:

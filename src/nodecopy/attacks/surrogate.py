@@ -1,0 +1,100 @@
+"""The models that an attacker trains for himself, on the one engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.attacks.base import Nodes, known_labels
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.nn.devices import checked_device
+from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.networks import KIPF, Networks, Recipe
+from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.training import Targets, train
+
+LINEAR = replace(KIPF, spread="none", activation="none", features="plain", dropout=0.0)
+"""Nettack's surrogate: the second power of the graph convolution, then two linear layers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What a surrogate learns from: checked nodes and their classes.
+
+    Parameters
+    ----------
+    codes
+        The class number of every node, -1 where unknown.
+    train
+        Nodes that it is trained on; every class is among them.
+    """
+
+    codes: NDArray[np.int64]
+    n_classes: int
+    train: Nodes
+
+    @classmethod
+    def of(cls, graph: Graph, victims: Nodes, train: ArrayLike | None, purpose: str) -> Knowledge:
+        labels = known_labels(graph, victims, purpose)
+        classes = np.unique(labels[labels != UNLABELLED])
+        if len(classes) < 2:
+            raise InputError(
+                f"graph must have labels of at least two classes for {purpose}; got {len(classes)}."
+            )
+        codes = np.where(labels == UNLABELLED, -1, np.searchsorted(classes, labels))
+        if train is None:
+            nodes = np.setdiff1d(np.flatnonzero(labels != UNLABELLED), victims)
+        else:
+            nodes = checks.indices(train, "train", size=graph.n_nodes)
+            checks.unique(nodes, "train")
+        if (codes[nodes] < 0).any():
+            raise InputError(
+                f"train must hold labelled nodes; got node {nodes[codes[nodes] < 0][0]}, which has no label."
+            )
+        missing = np.setdiff1d(np.arange(len(classes)), codes[nodes])
+        if len(missing):
+            name = classes[missing[0]]
+            name = name if graph.label_names is None else graph.label_names[name]
+            raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
+        return cls(codes, len(classes), nodes)
+
+
+def linear_weights(graph: Graph, knowledge: Knowledge, seed: SeedSequence) -> NDArray[np.float64]:
+    """``[n_features, n_classes]`` weights W of the surrogate Â²XW, trained on the clean graph.
+
+    Only the training rows of Â²X are needed, and two linear layers are one.
+    """
+    spread = sparse.csr_array(normalised(graph.adjacency))
+    twice = sparse.csr_array(spread[knowledge.train] @ (spread @ feature_matrix(graph, LINEAR)))
+    networks = _trained(LINEAR, twice, None, np.arange(len(knowledge.train)), knowledge, seed)
+    first, second = (weight[0].detach().cpu().numpy().astype(np.float64) for weight in networks.weights)
+    product: NDArray[np.float64] = first @ second
+    return product
+
+
+def gcn(graph: Graph, knowledge: Knowledge, seed: SeedSequence, device: str) -> Networks:
+    """A GCN with the settings of Kipf and Welling, trained on the clean graph."""
+    matrix = normalised(graph.adjacency)
+    return _trained(KIPF, feature_matrix(graph, KIPF), matrix, knowledge.train, knowledge, seed, device)
+
+
+def _trained(
+    recipe: Recipe,
+    features: sparse.csr_array,
+    matrix: sparse.csr_array | None,
+    rows: Nodes,
+    knowledge: Knowledge,
+    seed: SeedSequence,
+    device: str = "cpu",
+) -> Networks:
+    place = checked_device(device)
+    networks = Networks(recipe, SparseStack.repeated(features, 1, place), knowledge.n_classes, [seed])
+    targets = Targets([rows], [knowledge.codes[knowledge.train]], place)
+    train(networks, [] if matrix is None else [matrix], targets)
+    return networks
