@@ -88,7 +88,7 @@ class Attack(ABC):
         return victims
 
     def __repr__(self) -> str:
-        plain = {name: value for name, value in vars(self).items() if np.ndim(value) == 0}
+        plain = {name: value for name, value in vars(self).items() if value is None or np.isscalar(value)}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in plain.items())})"
 
 

@@ -40,6 +40,9 @@ class FGA(GradientAttack):
         gradient of the loss of the training set. Victims are not touched (unless they are node 0, or
         become its neighbours), which explains why 69.8 % of them were still classified well. That run
         took the degree for the number of flips: ``FGA(None, loss="training-set")``.
+    surrogate
+        The two weight matrices of a GCN (features by hidden, hidden by classes, on features whose rows
+        add up to one) in place of trained ones: an attacker who knows the model itself.
     together
         Victims one after another in one graph, or each alone.
     device
@@ -52,11 +55,12 @@ class FGA(GradientAttack):
         *,
         flips_per_step: int = 1,
         loss: str = "target",
+        surrogate: tuple[ArrayLike, ArrayLike] | None = None,
         together: bool = True,
         device: str = "cpu",
     ) -> None:
         self.n_flips, self.flips_per_step, self.loss = n_flips, flips_per_step, loss
-        self.together, self.device = together, device
+        self.surrogate, self.together, self.device = surrogate, together, device
 
     def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
         checks.choice(self.loss, "loss of FGA", ["target", "training-set"])

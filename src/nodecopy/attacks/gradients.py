@@ -18,8 +18,12 @@ from torch import Tensor
 from nodecopy import checks
 from nodecopy.attacks.base import Attack, Nodes
 from nodecopy.attacks.edits import Edits
-from nodecopy.attacks.surrogate import Knowledge, gcn
+from nodecopy.attacks.surrogate import Knowledge, gcn_weights
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.nn.devices import checked_device
+from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.networks import KIPF
 from nodecopy.nn.stack import SparseStack
 
 
@@ -44,9 +48,8 @@ class RewiredGCN:
         self.adjacency = SparseStack([edits.adjacency()], device, torch.float64)
         self.degrees = torch.from_numpy(edits.degrees + 1.0).to(device)
         self.rows = torch.from_numpy(rows).to(device)
-        self.present = self._closed_rows(
-            torch.zeros(len(rows), len(projected), device=device).double(), self.rows
-        )
+        unchanged = torch.zeros(len(rows), len(projected), dtype=torch.float64, device=device)
+        self.present = self._closed_rows(unchanged, self.rows).contiguous()
         self.present[torch.arange(len(rows)), self.rows] = 0
 
     def free_pairs(self) -> Tensor:
@@ -102,6 +105,7 @@ class GradientAttack(Attack):
 
     device: str
     flips_per_step: int
+    surrogate: tuple[ArrayLike, ArrayLike] | None
 
     def _prepared(
         self, graph: Graph, victims: Nodes, train: ArrayLike | None, seed: SeedSequence
@@ -109,11 +113,26 @@ class GradientAttack(Attack):
         name = type(self).__name__
         checks.integer(self.flips_per_step, f"flips_per_step of {name}", low=1)
         knowledge = Knowledge.of(graph, victims, train, name)
-        networks = gcn(graph, knowledge, seed, self.device)
-        with torch.no_grad():
-            projected = (networks.features @ networks.first)[0].double()
-            second = networks.second[0].double()
-        return lambda: GradientEdits(graph, knowledge, projected, second)
+        first, second = self._weights(graph, knowledge, seed)
+        device = checked_device(self.device)
+        projected = torch.from_numpy(feature_matrix(graph, KIPF).astype(np.float64) @ first).to(device)
+        last = torch.from_numpy(second).to(device)
+        return lambda: GradientEdits(graph, knowledge, projected, last)
+
+    def _weights(self, graph: Graph, knowledge: Knowledge, seed: SeedSequence) -> list[NDArray[np.float64]]:
+        """The two layers of the surrogate, given or trained."""
+        if self.surrogate is None:
+            return gcn_weights(graph, knowledge, seed, self.device)
+        name = f"surrogate of {type(self).__name__}"
+        layers = [checks.as_array(layer, name).astype(np.float64) for layer in self.surrogate]
+        shapes = [layer.shape for layer in layers]
+        n_features = feature_matrix(graph, KIPF).shape[1]
+        if len(layers) != 2 or shapes != [(n_features, shapes[1][0]), (shapes[0][-1], knowledge.n_classes)]:
+            raise InputError(
+                f"{name} must be two matrices, {n_features} features by hidden and hidden by "
+                f"{knowledge.n_classes} classes; got shapes {shapes}."
+            )
+        return layers
 
     def _climb(
         self,

@@ -31,13 +31,19 @@ class Knowledge:
     ----------
     codes
         The class number of every node, -1 where unknown.
+    names
+        Of the classes.
     train
-        Nodes that it is trained on; every class is among them.
+        Nodes that it is trained on.
     """
 
     codes: NDArray[np.int64]
-    n_classes: int
+    names: tuple[str, ...]
     train: Nodes
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.names)
 
     @classmethod
     def of(cls, graph: Graph, victims: Nodes, train: ArrayLike | None, purpose: str) -> Knowledge:
@@ -57,12 +63,10 @@ class Knowledge:
             raise InputError(
                 f"train must hold labelled nodes; got node {nodes[codes[nodes] < 0][0]}, which has no label."
             )
-        missing = np.setdiff1d(np.arange(len(classes)), codes[nodes])
-        if len(missing):
-            name = classes[missing[0]]
-            name = name if graph.label_names is None else graph.label_names[name]
-            raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
-        return cls(codes, len(classes), nodes)
+        names = tuple(
+            map(str, classes if graph.label_names is None else np.array(graph.label_names)[classes])
+        )
+        return cls(codes, names, nodes)
 
 
 def linear_weights(graph: Graph, knowledge: Knowledge, seed: SeedSequence) -> NDArray[np.float64]:
@@ -72,14 +76,15 @@ def linear_weights(graph: Graph, knowledge: Knowledge, seed: SeedSequence) -> ND
     """
     spread = sparse.csr_array(normalised(graph.adjacency))
     twice = sparse.csr_array(spread[knowledge.train] @ (spread @ feature_matrix(graph, LINEAR)))
-    networks = _trained(LINEAR, twice, None, np.arange(len(knowledge.train)), knowledge, seed)
-    first, second = (weight[0].detach().cpu().numpy().astype(np.float64) for weight in networks.weights)
-    product: NDArray[np.float64] = first @ second
-    return product
+    rows = np.arange(len(knowledge.train))
+    first, second = _trained(LINEAR, twice, None, rows, knowledge, seed)
+    return np.asarray(first @ second)
 
 
-def gcn(graph: Graph, knowledge: Knowledge, seed: SeedSequence, device: str) -> Networks:
-    """A GCN with the settings of Kipf and Welling, trained on the clean graph."""
+def gcn_weights(
+    graph: Graph, knowledge: Knowledge, seed: SeedSequence, device: str
+) -> list[NDArray[np.float64]]:
+    """Both layers of a GCN with the settings of Kipf and Welling, trained on the clean graph."""
     matrix = normalised(graph.adjacency)
     return _trained(KIPF, feature_matrix(graph, KIPF), matrix, knowledge.train, knowledge, seed, device)
 
@@ -92,9 +97,13 @@ def _trained(
     knowledge: Knowledge,
     seed: SeedSequence,
     device: str = "cpu",
-) -> Networks:
+) -> list[NDArray[np.float64]]:
+    missing = np.setdiff1d(np.arange(knowledge.n_classes), knowledge.codes[knowledge.train])
+    if len(missing):
+        name = knowledge.names[missing[0]]
+        raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
     place = checked_device(device)
     networks = Networks(recipe, SparseStack.repeated(features, 1, place), knowledge.n_classes, [seed])
     targets = Targets([rows], [knowledge.codes[knowledge.train]], place)
     train(networks, [] if matrix is None else [matrix], targets)
-    return networks
+    return [weight[0].detach().cpu().numpy().astype(np.float64) for weight in networks.weights]

@@ -37,6 +37,9 @@ class ThroughCopying(GradientAttack):
         Whether the victim's own edges may be flipped too.
     flips_per_step
         Flips for each gradient; one is exact, more are faster.
+    surrogate
+        The two weight matrices of a GCN (features by hidden, hidden by classes, on features whose rows
+        add up to one) in place of trained ones: an attacker who knows the model itself.
     together
         Victims one after another in one graph, or each alone.
     device
@@ -50,11 +53,13 @@ class ThroughCopying(GradientAttack):
         *,
         at_victim: bool = False,
         flips_per_step: int = 1,
+        surrogate: tuple[ArrayLike, ArrayLike] | None = None,
         together: bool = True,
         device: str = "cpu",
     ) -> None:
         self.donors, self.budget, self.at_victim = donors, budget, at_victim
-        self.flips_per_step, self.together, self.device = flips_per_step, together, device
+        self.flips_per_step, self.surrogate = flips_per_step, surrogate
+        self.together, self.device = together, device
 
     def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
         victims = super()._victims(graph, targets)
