@@ -139,6 +139,7 @@ def test_wrong_settings_are_named() -> None:
         (FGA(loss="victim"), "loss of FGA must be one of 'target', 'training-set'; got 'victim'"),
         (FGA(device="tpu"), "device must be"),
         (FGA(surrogate=(np.zeros((12, 4)), np.zeros((5, 3)))), "surrogate of FGA must be two matrices"),
+        (FGA(surrogate=(3, 4)), "surrogate of FGA must be two matrices"),
     ):
         with pytest.raises(InputError, match=message):
             attack.attack(graph, TARGETS, train=TRAIN, rng=0)

@@ -70,8 +70,14 @@ class RewiredGCN:
         inner = self._spread(V, scale * self.projected)
         reach = self._closed_rows(V, donors)  # [P, n_nodes]
         swapped = scale[donors] * (self.projected[victim] - self.projected[donors])  # [P, hidden]
-        hidden = torch.relu(scale * (inner + reach[:, :, None] * swapped[:, None, :]))
-        summed = torch.einsum("pn,pnh->ph", reach * scale[:, 0], hidden)
+        hidden = torch.relu(scale * inner)
+        summed = (reach * scale[:, 0]) @ hidden
+        # The swap shows at the donor and its neighbours alone. Elsewhere reach is zero and both this
+        # correction and its derivative vanish, so leaving it out there changes no gradient.
+        which, near = reach.detach().nonzero(as_tuple=True)
+        weight = reach[which, near, None]
+        swapped_hidden = torch.relu(scale[near] * (inner[near] + weight * swapped[which]))
+        summed = summed.index_add(0, which, weight * scale[near] * (swapped_hidden - hidden[near]))
         return scale[donors] * (summed @ self.second)
 
     def _scale(self, V: Tensor) -> Tensor:
@@ -127,7 +133,8 @@ class GradientAttack(Attack):
         layers = [checks.as_array(layer, name).astype(np.float64) for layer in self.surrogate]
         shapes = [layer.shape for layer in layers]
         n_features = feature_matrix(graph, KIPF).shape[1]
-        if len(layers) != 2 or shapes != [(n_features, shapes[1][0]), (shapes[0][-1], knowledge.n_classes)]:
+        hidden = shapes[0][-1] if shapes and shapes[0] else 0
+        if shapes != [(n_features, hidden), (hidden, knowledge.n_classes)]:
             raise InputError(
                 f"{name} must be two matrices, {n_features} features by hidden and hidden by "
                 f"{knowledge.n_classes} classes; got shapes {shapes}."
@@ -149,8 +156,8 @@ class GradientAttack(Attack):
             (gradient,) = torch.autograd.grad(loss(network, V), V)
             # An edge can only be removed, another pair only connected.
             gain = torch.where(left, gradient * (1 - 2 * network.present), -torch.inf).flatten()
-            best = gain.argsort(descending=True, stable=True)[: min(budget, self.flips_per_step)]
-            best = best[gain[best] > 0]
+            steepest = gain.topk(min(budget, self.flips_per_step, len(gain)))
+            best = steepest.indices[steepest.values > 0]
             if not len(best):
                 return
             budget -= len(best)
