@@ -36,7 +36,7 @@ class Nettack(Attack):
     direct
         Whether flips are made at the victim itself, or at ``n_influencers`` other nodes: those of its
         neighbours without which its margin would be lowest, and, where it has fewer, the nodes whose
-        edge to it would lower the margin most.
+        edge to it would lower the margin most (that edge is not made).
     structure, features
         What is flipped: edges, features, or whichever of both lowers the margin more. Features must be
         binary; one is added only where it is likely to occur beside those that the node has.
