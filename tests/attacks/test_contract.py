@@ -9,6 +9,7 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.attacks import DICE, FGA, Attack, Nettack, RandomFlips, ThroughCopying
+from nodecopy.attacks.surrogate import Knowledge
 from nodecopy.errors import InputError
 from tests.contracts.attacks import TARGETS, TRAIN, AttackContract
 from tests.contracts.classifiers import planted_graph
@@ -119,6 +120,11 @@ def test_the_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
     unknown = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.labels))
     with pytest.raises(InputError, match="train must hold labelled nodes; got node 0"):
         attack.attack(unknown, [4], train=TRAIN)
+
+
+def test_surrogates_learn_from_all_labels_but_those_of_targets() -> None:
+    known = Knowledge.of(planted_graph(), np.array(TARGETS), None, "a test")
+    assert known.train.tolist() == sorted(set(range(60)) - set(TARGETS))
 
 
 def test_wrong_settings_are_named() -> None:

@@ -130,24 +130,28 @@ def dense_loss(graph: Graph, target: int) -> float:
 
 
 def test_fga_takes_the_steepest_flip_each_time() -> None:
-    graph, target = planted(), 7
-    found = FGA(4, surrogate=WEIGHTS).attack(graph, [target])
+    """Both kinds: an edge is removed where that helps, and only added where there is none."""
+    graph, kinds = planted(), set()
     first, second = map(torch.from_numpy, WEIGHTS)
-    A = torch.from_numpy(graph.adjacency.toarray()).double()
-    done = [target]
-    for flip in found.flips.tolist():
-        V = torch.zeros(1, 30, requires_grad=True)
-        logits = dense_gcn(dense_with(A, [target], V), features_of(graph), first, second)
-        (gradient,) = torch.autograd.grad(-logits[target].log_softmax(0)[target % 3], V)
-        gain = gradient[0] * (1 - 2 * A[target])
-        gain[done] = -torch.inf
-        other = int(gain.argmax())
-        assert flip == [target, other]
-        assert gain[other] > 0
-        A[target, other] = A[other, target] = 1 - A[target, other]
-        done.append(other)
-    assert found.spent.tolist() == [4]
-    assert dense_loss(found.apply(graph), target) > dense_loss(graph, target)
+    for target in range(6, 12):
+        found = FGA(4, surrogate=WEIGHTS).attack(graph, [target])
+        A, done = torch.from_numpy(graph.adjacency.toarray()).double(), [target]
+        for flip, added in zip(found.flips.tolist(), found.is_added, strict=True):
+            V = torch.zeros(1, 30, requires_grad=True)
+            logits = dense_gcn(dense_with(A, [target], V), features_of(graph), first, second)
+            (gradient,) = torch.autograd.grad(-logits[target].log_softmax(0)[target % 3], V)
+            gain = gradient[0] * (1 - 2 * A[target])
+            gain[done] = -torch.inf
+            other = int(gain.argmax())
+            assert flip == [target, other]
+            assert gain[other] > 0
+            assert added == (A[target, other] == 0)
+            kinds.add(bool(added))
+            A[target, other] = A[other, target] = 1 - A[target, other]
+            done.append(other)
+        assert found.spent.tolist() == [4]
+        assert dense_loss(found.apply(graph), target) > dense_loss(graph, target)
+    assert kinds == {True, False}
 
 
 def test_more_flips_per_step_are_fewer_gradients() -> None:
@@ -189,3 +193,13 @@ def test_two_donors_never_flip_the_same_edge() -> None:
     assert len(np.unique(ends, axis=0)) == len(ends)
     assert (ends[:, 0] != ends[:, 1]).all()
     found.apply(graph)
+
+
+def test_the_victims_own_edges_are_flipped_if_asked() -> None:
+    graph = planted()
+    donor = int(graph.adjacency[[7]].indices[0])
+    for at_victim in (False, True):
+        attack = ThroughCopying([[donor]], 500, at_victim=at_victim, flips_per_step=500, surrogate=WEIGHTS)
+        flips = attack.attack(graph, [7]).flips
+        assert (~(flips == donor).any(axis=1)).any() == at_victim
+        assert np.isin(flips, [donor, 7]).any(axis=1).all()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, stats
 
 from nodecopy import Graph
 from nodecopy.attacks import Nettack, Perturbation
@@ -117,6 +117,10 @@ def test_degree_test_equals_a_plain_one(degrees: list[int], data: st.DataObject)
             assert passed.tolist() == [ratio < CUTOFF]
         test.flip(now[one], now[other], change)
         now = after
+
+
+def test_the_cutoff_is_the_quantile_it_names() -> None:
+    assert pytest.approx(stats.chi2.ppf(0.05, 1), abs=1e-4) == CUTOFF
 
 
 def test_degree_test_by_hand() -> None:

@@ -79,6 +79,7 @@ def test_a_later_victim_may_undo_what_an_earlier_one_did() -> None:
     both = made([[0, 3], [3, 0], [0, 3]], [True, False, True], [0, 1, 1])
     assert both.apply(path()).n_edges == 4
     assert both.of(0).apply(path()).n_edges == 4
+    assert made([[0, 3], [3, 0]], [True, False], [0, 1]).apply(path()) == path()
     with pytest.raises(InputError, match="to be removed and is not there"):
         both.apply(path(), target=1)
 
