@@ -56,6 +56,14 @@ def test_product_and_gradient_are_those_of_dense_matrices(
     torch.testing.assert_close(ours.grad, theirs.grad)
 
 
+def test_products_in_double_precision() -> None:
+    (matrix,) = matrices((7, 5))
+    dense = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    expected = matrix.toarray().astype(np.float64) @ dense[0].numpy()
+    found = SparseStack([matrix], CPU, torch.float64) @ dense
+    np.testing.assert_allclose(found[0].numpy(), expected, rtol=0, atol=1e-14)
+
+
 def test_the_same_matrix_for_all_is_a_stack_of_copies() -> None:
     (matrix,) = matrices((7, 5))
     dense = torch.randn(3, 5, 2)

@@ -178,3 +178,14 @@ def test_restored_networks_have_the_same_logits() -> None:
 def test_a_recipe_that_cannot_be_trained(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Recipe(**wrong)
+
+
+def test_without_activation_two_layers_are_one() -> None:
+    networks = trained(replace(SHORT, activation="none"), [0])
+    first, second = weights(networks, 0)
+    dense = torch.from_numpy(GRAPHS[0].toarray())
+    expected = dense @ dense @ torch.from_numpy(FEATURES.toarray()) @ (first @ second)
+    found = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
+    torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(InputError, match="activation of a recipe must be one of 'relu', 'none'; got 'tanh'"):
+        Recipe(activation="tanh")

@@ -15,12 +15,13 @@ from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.classify import saving
-from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, feature_matrix
+from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
+from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, all_normalised, normalised
 from nodecopy.nn.training import Observer, Targets, Watch, train

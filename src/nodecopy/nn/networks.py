@@ -31,6 +31,8 @@ class Recipe:
     spread
         ``"none"`` (MLP), ``"convolution"`` (GCN: both layers average over neighbours) or ``"pagerank"``
         (APPNP: the logits of an MLP spread by ``steps`` steps with probability ``teleport`` to return).
+    activation
+        ``"relu"`` between the layers, or ``"none"``: a linear network.
     features
         ``"rows"``: each node's features add up to one; ``"binary"``: present or not; ``"plain"``.
     weight_decay
@@ -44,6 +46,7 @@ class Recipe:
 
     spread: str = "convolution"
     hidden: int = 16
+    activation: str = "relu"
     bias: bool = False
     features: str = "rows"
     dropout: float = 0.5
@@ -57,6 +60,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         checks.choice(self.spread, "spread of a recipe", ["none", "convolution", "pagerank"])
+        checks.choice(self.activation, "activation of a recipe", ["relu", "none"])
         checks.choice(self.features, "features of a recipe", ["rows", "binary", "plain"])
         for name in ("hidden", "epochs"):
             checks.integer(getattr(self, name), f"{name} of a recipe", low=1)
@@ -153,7 +157,8 @@ class Networks:
             hidden = self._spread(graphs, hidden, step, FIRST_EDGES)
         if self.biases:
             hidden = hidden + self.biases[0]
-        hidden = torch.relu(hidden)
+        if self.recipe.activation == "relu":
+            hidden = torch.relu(hidden)
         if step is not None and self.masks.threshold:
             n = hidden.shape[1] * hidden.shape[2]
             hidden = hidden * self.masks.draw(n, step=step, place=HIDDEN).view_as(hidden)

@@ -32,9 +32,16 @@ class SparseStack:
         out on the device itself.
     device
         Where the product is computed.
+    dtype
+        In which precision.
     """
 
-    def __init__(self, matrices: Sequence[sparse.csr_array], device: torch.device) -> None:
+    def __init__(
+        self,
+        matrices: Sequence[sparse.csr_array],
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         first, n_models = matrices[0], len(matrices)
         n_rows, n_columns = np.array([matrix.shape for matrix in matrices]).max(axis=0).tolist()
         self.shape = (n_models, n_rows, n_columns)
@@ -45,7 +52,7 @@ class SparseStack:
             (n_models, first) if same else (1, _block_diagonal(matrices, self.shape))
         )
         self._index = _repeated(self._pattern, self._copies, device)
-        values = torch.from_numpy(self._pattern.data.astype(np.float32)).to(device)
+        values = torch.from_numpy(self._pattern.data.copy()).to(device, dtype)
         self.values = values.repeat(self._copies)
 
     def _check_size(self) -> None:

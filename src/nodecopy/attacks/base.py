@@ -1,0 +1,145 @@
+"""The contract of attacks, and what they share: whom they attack, what they know, in which order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy import checks
+from nodecopy.attacks.edits import Edits, check_simple, pairs
+from nodecopy.attacks.perturbation import Perturbation
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.rng import Rng, child, seed_sequence
+
+Nodes: TypeAlias = NDArray[np.int64]
+
+
+class Attack(ABC):
+    """Flips edges (or features) so that classifiers err at some nodes.
+
+    An attack works on undirected, binary graphs. It never flips the same pair twice for one victim and
+    stops early where nothing is left to flip; the perturbation says what was granted and what was spent.
+    """
+
+    together: bool = True
+
+    def attack(
+        self, graph: Graph, targets: ArrayLike | None, *, train: ArrayLike | None = None, rng: Rng = None
+    ) -> Perturbation:
+        """Attack some nodes.
+
+        Parameters
+        ----------
+        graph
+            Undirected and binary; its labels are the true ones, which the attacker knows.
+        targets
+            Node numbers of the victims, in the order in which they are attacked; ``None`` where the
+            whole graph is attacked.
+        train
+            Nodes whose labels the attacker's own surrogate model is trained on; by default every
+            labelled node that is no target. A target may be among them. Attacks without a surrogate
+            do not read it.
+        rng
+            Seed or generator.
+        """
+        check_simple(graph)
+        seed = seed_sequence(rng)
+        victims = self._victims(graph, targets)
+        begin = self._prepared(graph, victims, train, child(seed, 0))
+        edits = begin()
+        budgets, parts = [], []
+        for number, target in enumerate(victims.tolist()):
+            if not self.together:
+                edits = begin()
+            before = len(edits.flips), len(edits.feature_flips)
+            budgets.append(self._budget(edits, target))
+            # The victim's own seed: alone, it is attacked in the same way whoever else is.
+            self._strike(
+                edits, number, target, budgets[-1], np.random.default_rng(child(child(seed, 1), target))
+            )
+            parts.append((target, edits.flips[before[0] :], edits.feature_flips[before[1] :]))
+        return perturbation(self, graph, victims, budgets, parts)
+
+    @abstractmethod
+    def _budget(self, edits: Edits, target: int) -> int:
+        """Flips granted for one victim."""
+
+    @abstractmethod
+    def _strike(self, edits: Edits, number: int, target: int, budget: int, draws: Generator) -> None:
+        """Make the flips for ``target``, the victim of that ``number``."""
+
+    def _prepared(
+        self, graph: Graph, victims: Nodes, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], Any]:
+        """Learn what there is to learn once; the result starts the edits of a clean graph."""
+        return lambda: Edits(graph)
+
+    def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
+        if targets is None:
+            raise InputError(f"targets of {type(self).__name__} must hold node numbers; got None.")
+        victims = checks.indices(targets, "targets", size=graph.n_nodes)
+        checks.unique(victims, "targets")
+        return victims
+
+    def __repr__(self) -> str:
+        plain = {name: value for name, value in vars(self).items() if value is None or np.isscalar(value)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in plain.items())})"
+
+
+def perturbation(
+    attack: Attack,
+    graph: Graph,
+    victims: Nodes,
+    budgets: list[int],
+    parts: list[tuple[int, list[tuple[int, int]], list[tuple[int, int]]]],
+) -> Perturbation:
+    """Put together what was done for each victim."""
+    flips = pairs([flip for _, made, _ in parts for flip in made])
+    owners = np.repeat([owner for owner, _, _ in parts], [len(made) for _, made, _ in parts])
+    features = pairs([flip for _, _, made in parts for flip in made])
+    feature_owners = np.repeat([owner for owner, _, _ in parts], [len(made) for _, _, made in parts])
+    return Perturbation(
+        repr(attack),
+        graph.node_ids,
+        victims,
+        np.array(budgets, np.int64),
+        flips,
+        _added(graph, flips, alone=not attack.together),
+        owners.astype(np.int64),
+        features,
+        feature_owners.astype(np.int64),
+        attack.together,
+    )
+
+
+def _added(graph: Graph, flips: NDArray[np.int64], *, alone: bool) -> NDArray[np.bool_]:
+    """Which flips added an edge: it was not there, or an earlier victim had removed it."""
+    edits, added = Edits(graph), []
+    for first, second in flips.tolist():
+        added.append(not edits.has_edge(first, second))
+        if not alone:
+            edits.flip(first, second)
+    return np.array(added, bool)
+
+
+def degree_budget(budget: int | None, edits: Edits, target: int, name: str) -> int:
+    """A number of flips for every victim; by default its degree in the clean graph."""
+    if budget is None:
+        return int(edits.graph.degrees[target])
+    return checks.integer(budget, name, low=0)
+
+
+def known_labels(graph: Graph, targets: Nodes, purpose: str) -> Nodes:
+    """The labels of a graph, known at least at the targets."""
+    if graph.labels is None:
+        raise InputError(f"graph must have labels for {purpose}; this one has none.")
+    unknown = targets[graph.labels[targets] == UNLABELLED]
+    if len(unknown):
+        raise InputError(f"targets must have labels for {purpose}; got node {unknown[0]}, which has none.")
+    return graph.labels

@@ -1,0 +1,69 @@
+"""Dense, plain twins of what the attacks compute."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from nodecopy import Graph
+
+
+@st.composite
+def small_graphs(draw: st.DrawFn, *, least: int = 3, n_features: int = 5) -> Graph:
+    """Labelled graphs of a few nodes with binary features, of any density, isolated nodes among them."""
+    n = draw(st.integers(least, 10))
+    seed = draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    upper = np.triu(random.random((n, n)) < draw(st.sampled_from([0.1, 0.3, 0.7])), 1)
+    labels = np.append([0, 1, 2], random.integers(0, 3, n - 3))
+    features = random.integers(0, 2, (n, n_features)).astype(float)
+    return Graph(upper | upper.T, features, labels)
+
+
+def dense_normalised(adjacency: Any) -> Any:
+    """D^-1/2 (A + I) D^-1/2 of an array or a tensor."""
+    looped = adjacency + (torch.eye(len(adjacency)) if torch.is_tensor(adjacency) else np.eye(len(adjacency)))
+    scale = looped.sum(1) ** -0.5
+    return scale[:, None] * looped * scale
+
+
+def linear_logits(adjacency: NDArray[Any], features: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    spread = dense_normalised(adjacency)
+    return np.asarray(spread @ spread @ features @ weights)
+
+
+def flipped(adjacency: NDArray[Any], first: int, second: int) -> NDArray[Any]:
+    changed = adjacency.copy()
+    changed[first, second] = changed[second, first] = 1 - changed[first, second]
+    return changed
+
+
+def margin(logits: NDArray[Any], true: int) -> float:
+    """True less best wrong."""
+    return float(logits[true] - max(value for code, value in enumerate(logits) if code != true))
+
+
+def degree_ratio(before: list[int], after: list[int]) -> float:
+    """Nettack's likelihood ratio of two lists of degrees, by the formulas of its paper."""
+    separate = log_likelihood(before) + log_likelihood(after)
+    return -2 * log_likelihood(before + after) + 2 * separate
+
+
+def log_likelihood(degrees: list[int], lowest: int = 2) -> float:
+    counted = [degree for degree in degrees if degree >= lowest]
+    if not counted:
+        return 0.0
+    n, total = len(counted), sum(log(degree) for degree in counted)
+    alpha = 1 + n / sum(log(degree / (lowest - 0.5)) for degree in counted)
+    return n * log(alpha) + n * alpha * log(lowest) - (alpha + 1) * total
+
+
+def dense_gcn(adjacency: Any, features: Any, first: Any, second: Any) -> Any:
+    """Logits of a GCN on tensors."""
+    spread = dense_normalised(adjacency)
+    return spread @ torch.relu(spread @ features @ first) @ second

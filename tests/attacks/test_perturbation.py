@@ -1,0 +1,130 @@
+"""Perturbations: applied to the graph they were made for, and to no other."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph
+from nodecopy.attacks import Perturbation, RandomFlips
+from nodecopy.errors import InputError
+
+
+def path(**changes: Any) -> Graph:
+    """Four nodes in a row."""
+    return Graph(np.eye(4, k=1), node_ids=["a", "b", "c", "d"]).replace(**changes)
+
+
+def made(flips: Any, added: Any, owners: Any, **changes: Any) -> Perturbation:
+    arguments: dict[str, Any] = {
+        "attack": "By hand",
+        "node_ids": np.array(["a", "b", "c", "d"]),
+        "targets": np.array([0, 1]),
+        "budgets": np.array([2, 3]),
+        "flips": np.array(flips).reshape(-1, 2),
+        "is_added": np.array(added, bool),
+        "owners": np.array(owners, int),
+        "feature_flips": np.zeros((0, 2), int),
+        "feature_owners": np.zeros(0, int),
+    }
+    return Perturbation(**arguments | changes)
+
+
+ATTACK = made([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1])
+
+
+def test_counts_and_print() -> None:
+    assert ATTACK.added.tolist() == [[0, 2], [1, 3]]
+    assert ATTACK.removed.tolist() == [[0, 1]]
+    assert ATTACK.spent.tolist() == [2, 1]
+    assert str(ATTACK).splitlines() == [
+        "By hand on 2 nodes: 2 edges added, 1 removed",
+        "  a: 2 of 2 flips -a~b +a~c",
+        "  b: 1 of 3 flips +b~d",
+    ]
+    many = RandomFlips(1).attack(Graph(np.eye(20, k=1)), np.arange(20), rng=0)
+    assert str(many).splitlines()[-1] == "  and 8 more"
+
+
+def test_apply_all_or_one() -> None:
+    edges = {frozenset(pair) for pair in zip(*ATTACK.apply(path()).edges()[:2], strict=True)}
+    assert edges == {frozenset(pair) for pair in ("bc", "cd", "ac", "bd")}
+    alone = ATTACK.apply(path(), target=1)
+    assert alone.n_edges == 4
+    with pytest.raises(InputError, match="target must be one of the 2 attacked nodes; got 3"):
+        ATTACK.apply(path(), target=3)
+
+
+def test_another_graph_is_refused() -> None:
+    for other, message in (
+        (path(node_ids=["a", "b", "d", "c"]), "graph must have the nodes of the attacked graph"),
+        (Graph(np.eye(5, k=1)), "graph must have the nodes of the attacked graph"),
+        (ATTACK.apply(path()), "the edge 'a', 'b' is to be removed and is not there"),
+        (path(adjacency=np.ones((4, 4))), "the edge 'a', 'c' is to be added and is there already"),
+        (path(directed=True), "graph must be undirected"),
+        (path(adjacency=3 * np.eye(4, k=1)), "graph must be binary"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ATTACK.apply(other)
+    features = made([], [], [], feature_flips=np.array([[0, 2]]), feature_owners=np.array([0]))
+    with pytest.raises(InputError, match="graph must have the features that were attacked"):
+        features.apply(path(features=np.ones((4, 2))))
+
+
+def test_a_later_victim_may_undo_what_an_earlier_one_did() -> None:
+    both = made([[0, 3], [3, 0], [0, 3]], [True, False, True], [0, 1, 1])
+    assert both.apply(path()).n_edges == 4
+    assert both.of(0).apply(path()).n_edges == 4
+    assert made([[0, 3], [3, 0]], [True, False], [0, 1]).apply(path()) == path()
+    with pytest.raises(InputError, match="to be removed and is not there"):
+        both.apply(path(), target=1)
+
+
+def test_victims_attacked_alone_may_flip_the_same_edge() -> None:
+    both = made([[0, 3], [3, 0]], [True, True], [0, 1], together=False)
+    assert both.apply(path()).n_edges == 4
+
+
+def test_frozen_and_compared() -> None:
+    with pytest.raises(FrozenInstanceError):
+        ATTACK.together = False  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        ATTACK.flips[0, 0] = 3
+    assert made([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1]) == ATTACK
+    assert made([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 1, 1]) != ATTACK
+    assert ATTACK != "a string"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"budgets": np.array([1])}, r"budgets of a perturbation must have the shape \(2,\); got \(1,\)"),
+        ({"targets": np.array([0, 4])}, "targets of a perturbation must lie between 0 and 3; got 4"),
+        ({"is_added": np.array([True])}, "is_added of a perturbation"),
+    ],
+)
+def test_parts_must_fit(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        made([], [], [], **changes)
+
+
+def test_files(tmp_path: Path) -> None:
+    file = tmp_path / "attack.npz"
+    ATTACK.save(file)
+    assert Perturbation.load(file) == ATTACK
+    numbers = RandomFlips(2).attack(Graph(np.eye(4, k=1)), [2], rng=0)
+    numbers.save(file)
+    assert Perturbation.load(file).apply(Graph(np.eye(4, k=1))).n_nodes == 4
+    assert [entry.name for entry in tmp_path.iterdir()] == ["attack.npz"]
+    with pytest.raises(InputError, match=r"must end in one of \.npz"):
+        ATTACK.save(tmp_path / "attack.pkl")
+    np.savez(file, targets=np.arange(3))
+    with pytest.raises(InputError, match="there is no perturbation in it; it holds targets"):
+        Perturbation.load(file)
+    file.write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="cannot be read"):
+        Perturbation.load(file)
