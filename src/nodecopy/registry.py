@@ -24,3 +24,17 @@ def resolve(name: str, paths: Mapping[str, str], what: str) -> Any:
     """Import what ``name`` stands for: ``paths`` maps names to ``module:attribute``."""
     module, _, attribute = paths[known(name, paths, what)].partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def made(name: str, path: str, settings: Mapping[str, Any], where: str) -> Any:
+    """Import the class at ``path`` (``module:Class``) and make one; errors say ``where`` it was asked for."""
+    try:
+        make = resolve(name, {name: path}, "name")
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise InputError(f"class of {where} must be importable; got {path} ({error}).") from error
+    try:
+        return make(**settings)
+    except TypeError as error:
+        raise InputError(
+            f"settings of {where} must be keywords of {path}; got {dict(settings)} ({error})."
+        ) from error

@@ -104,7 +104,7 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
 def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     pytest.importorskip("sklearn")
     from nodecopy.classify import GCN
-    from nodecopy.experiments.config import Cell
+    from nodecopy.experiments.experiment import Cell
     from nodecopy.experiments.runner import trial_seed, trial_split
     from nodecopy.rng import child
 

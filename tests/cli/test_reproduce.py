@@ -34,8 +34,8 @@ def test_json(run: Run, table: str) -> None:
     assert places == [("karate", labels, method) for labels in (1, 3) for method in ("weak", "strong")]
     for cell in found["cells"]:
         assert {"mean", "std", "n", "published", "seconds", "verdict", "nll", "brier", "ece"} <= set(cell)
-        assert cell["n"] == len(cell["accuracies"]) == 6
-        assert cell["mean"] == pytest.approx(sum(cell["accuracies"]) / 6)
+        assert cell["n"] == len(cell["values"]) == 6
+        assert cell["mean"] == pytest.approx(sum(cell["values"]) / 6)
     assert [cell["published"] for cell in found["cells"]] == [60, 90, 70, 95]
     assert found["cells"][1]["gains"][0]["over"] == "weak"
     assert found["seed"] == 0
@@ -77,7 +77,7 @@ def test_narrowing_and_store(run: Run, table: str) -> None:
 def test_other_seeds_are_other_results(run: Run, table: str) -> None:
     def accuracies(seed: int) -> Any:
         found = json.loads(run("reproduce", table, "--seed", str(seed), "--json").out)
-        return [cell["accuracies"] for cell in found["cells"]]
+        return [cell["values"] for cell in found["cells"]]
 
     assert accuracies(0) != accuracies(1)
     assert accuracies(0) == accuracies(0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from nodecopy.classify.base import Prediction, Trial
 from nodecopy.experiments import config
-from nodecopy.experiments.config import Experiment
+from nodecopy.experiments.experiment import Experiment
 from nodecopy.rng import generator
 
 TOML = """

@@ -7,7 +7,8 @@ import pytest
 from nodecopy import datasets, registry
 from nodecopy.errors import InputError
 from nodecopy.experiments import config
-from nodecopy.experiments.config import CLASS_PATH, Published
+from nodecopy.experiments.config import CLASS_PATH
+from nodecopy.experiments.experiment import Column, Published
 from tests.experiments.fakes import TOML, experiment
 
 # Read off the paper's tables a second time, column by column.
@@ -37,15 +38,15 @@ TABLE_3 = {
 
 def test_published_numbers_of_table_2() -> None:
     table = config.load("table2")
-    for dataset, column in TABLE_2_FIVE_LABELS.items():
+    for dataset, numbers in TABLE_2_FIVE_LABELS.items():
         found = {
             method: number.mean
-            for (where, labels, method), number in table.published.items()
-            if where == dataset and labels == 5
+            for (where, column, method), number in table.published.items()
+            if where == dataset and column.labels == 5
         }
-        assert found == column
-    for place, numbers in TABLE_2_SOME.items():
-        assert table.published[place] == Published(*numbers)
+        assert found == numbers
+    for (dataset, labels, method), printed in TABLE_2_SOME.items():
+        assert table.published[dataset, Column(labels), method] == Published(*printed)
     assert len(table.published) == 3 * (5 + 5 + 4 + 4)
 
 
@@ -53,7 +54,7 @@ def test_published_numbers_of_table_3() -> None:
     table = config.load("table3")
     methods = ("mlp", "gcn", "mmsbm-bgcn", "sbm-gcn", "bgcn-copy")
     assert table.published == {
-        (dataset, 5, method): Published(*numbers)
+        (dataset, Column(5), method): Published(*numbers)
         for dataset, row in TABLE_3.items()
         for method, numbers in zip(methods, row, strict=True)
     }
@@ -109,8 +110,8 @@ def test_narrowing() -> None:
     ]
     assert (narrow.protocol.trials, narrow.published_trials) == (3, 50)
     assert table.narrowed() == table
-    same = {cell.place: cell for cell in table.cells(0)}
-    assert all(same[cell.place] == cell for cell in narrow.cells(0))
+    same = {cell.folders: cell for cell in table.cells(0)}
+    assert all(same[cell.folders] == cell for cell in narrow.cells(0))
 
 
 @pytest.mark.parametrize(
@@ -148,8 +149,8 @@ def test_narrowing_to_what_is_not_there(options: dict[str, list[str]], message: 
         ('["weak"]', '["weka"]', r"gain_over of \[methods.strong\] must be one of weak; got 'weka'"),
         ('["weak"]', '["absent"]', r"gain_over of \[methods.strong\] .*got 'absent'"),
         ("weak = [", "weka = [", r"method of \[published.karate\] .*Did you mean weak"),
-        ('"70±4"', "", r"must hold one entry per number of labels, 2 in all"),
-        ('"70±4"', '"70+-4"', r"entries such as '70.0±3.7'; got '70\+-4'"),
+        ('"70±4"', "", r"must hold one entry per column, 2 in all"),
+        ('"70±4"', '"70+-4"', r"entries such as '70.0±3.7' or '-'; got '70\+-4'"),
         ("published.karate", "published.cora", r"dataset of \[published\] must be one of karate"),
         ("[protocol]", "[protocol", r"fake.toml must be valid TOML"),
         ('title = "A fake"', "titles = 1", r"key of fake.toml"),

@@ -27,7 +27,7 @@ def results(fill: Fill) -> Results:
 
 def test_markdown(results: Results) -> None:
     text = formats.markdown(results)
-    assert text.startswith("# fake: A fake\n\n- Accuracy in percent")
+    assert text.startswith("# fake: A fake\n\n- In percent")
     assert text[text.index("## karate") :] == (
         "## karate\n"
         "\n"

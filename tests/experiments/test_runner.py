@@ -19,7 +19,7 @@ from numpy.random import SeedSequence
 from nodecopy import datasets
 from nodecopy.errors import InputError
 from nodecopy.experiments import runner
-from nodecopy.experiments.config import Experiment
+from nodecopy.experiments.experiment import Experiment
 from nodecopy.experiments.formats import markdown
 from nodecopy.experiments.provenance import commit, provenance
 from nodecopy.experiments.runner import Finished, run, trial_seed, trial_split
@@ -28,14 +28,14 @@ from nodecopy.experiments.tables import summarise
 from tests.experiments.fakes import TOML, experiment
 
 ROOT = Path(__file__).parents[2]
-Found = dict[tuple[str, int, str], list[Record]]
+Found = dict[tuple[str, ...], list[Record]]
 
 
 def found(table: Experiment, store: Store, seed: int = 0) -> Found:
-    return {cell.place: store.records(cell, range(table.protocol.trials)) for cell in table.cells(seed)}
+    return {cell.folders: store.records(cell, range(table.protocol.trials)) for cell in table.cells(seed)}
 
 
-def scores(table: Experiment, store: Store) -> dict[tuple[str, int, str], list[dict[str, float]]]:
+def scores(table: Experiment, store: Store) -> dict[tuple[str, ...], list[dict[str, float]]]:
     return {place: [one.scores for one in records] for place, records in found(table, store).items()}
 
 
@@ -118,7 +118,7 @@ def test_every_method_sees_the_same_splits_and_seeds(store: Store) -> None:
     run(table, store)
     both = found(table, store)
     for labels in (1, 3):
-        weak, strong = both["karate", labels, "weak"], both["karate", labels, "strong"]
+        weak, strong = both["karate", str(labels), "weak"], both["karate", str(labels), "strong"]
         assert [one.details["seen"] for one in weak] == [one.details["seen"] for one in strong]
         assert [one.scores for one in weak] == [one.scores for one in strong]
         assert len({one.details["seen"] for one in weak}) == 6  # and trials differ
@@ -167,7 +167,7 @@ def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
 def test_scores_are_those_of_the_test_nodes(store: Store) -> None:
     table = experiment(text=TOML.replace("skill = 2.0", "skill = 99.0"))
     run(table, store)
-    for one in found(table, store)["karate", 1, "strong"]:
+    for one in found(table, store)["karate", "1", "strong"]:
         assert one.scores == pytest.approx({"accuracy": 1, "nll": 0, "brier": 0, "ece": 0}, abs=1e-6)
 
 

@@ -6,7 +6,7 @@ import math
 import pytest
 from scipy import stats
 
-from nodecopy.experiments.config import Published
+from nodecopy.experiments.experiment import Column, Published
 from nodecopy.experiments.tables import Gain, summarise, verdict
 from tests.experiments.conftest import Fill
 from tests.experiments.fakes import experiment
@@ -19,7 +19,7 @@ def test_a_cell_by_hand(fill: Fill) -> None:
     table = experiment()
     store = fill(table, {("weak", 1): WEAK, ("strong", 1): STRONG})
     results = summarise(table, store)
-    weak, strong = results.cells["karate", 1, "weak"], results.cells["karate", 1, "strong"]
+    weak, strong = results.cells["karate", Column(1), "weak"], results.cells["karate", Column(1), "strong"]
     assert weak.n == 6
     assert weak.mean == pytest.approx(62.5)
     assert weak.std == pytest.approx(math.sqrt(3.5))  # (2.5^2 + 1.5^2 + 0.5^2) * 2 / 5
@@ -30,7 +30,7 @@ def test_a_cell_by_hand(fill: Fill) -> None:
     assert strong.verdict == "behind"
     assert [strong.mean, strong.difference] == pytest.approx([66, -24])
     assert (weak.nll, weak.brier, weak.ece, weak.seconds, weak.seconds_total) == (0.5, 0.25, 0.125, 1.5, 9)
-    assert weak.accuracies == pytest.approx(WEAK)
+    assert weak.values == pytest.approx(WEAK)
     assert weak.gains == ()
     (gain,) = strong.gains
     # Six positive differences: two of the 2^6 signs are as extreme.
@@ -44,7 +44,7 @@ def test_best_with_an_asterisk_where_it_is_significant(fill: Fill) -> None:
     store = fill(table, {("weak", 1): WEAK, ("strong", 1): STRONG, ("weak", 3): WEAK, ("strong", 3): mixed})
     cells = summarise(table, store).cells
     assert stats.wilcoxon(mixed, WEAK).pvalue > 0.05
-    marks = {place[1:]: (cell.best, cell.significant) for place, cell in cells.items()}
+    marks = {(place[1].labels, place[2]): (cell.best, cell.significant) for place, cell in cells.items()}
     assert marks == {
         (1, "weak"): (False, False),
         (1, "strong"): (True, True),
@@ -57,14 +57,14 @@ def test_best_with_an_asterisk_where_it_is_significant(fill: Fill) -> None:
 
 def test_a_method_alone_is_best_without_an_asterisk(fill: Fill) -> None:
     table = experiment()
-    cell = summarise(table, fill(table, {("weak", 1): WEAK})).cells["karate", 1, "weak"]
+    cell = summarise(table, fill(table, {("weak", 1): WEAK})).cells["karate", Column(1), "weak"]
     assert (cell.best, cell.significant) == (True, False)
 
 
 def test_tests_use_the_trials_that_both_have(fill: Fill) -> None:
     table = experiment()
     store = fill(table, {("weak", 1): [*WEAK[:5], None], ("strong", 1): [None, *STRONG[1:]]})
-    strong = summarise(table, store).cells["karate", 1, "strong"]
+    strong = summarise(table, store).cells["karate", Column(1), "strong"]
     assert strong.n == 5
     (gain,) = strong.gains
     assert [gain.gain, gain.p] == pytest.approx([3.5, 2 / 16])
@@ -75,20 +75,20 @@ def test_equal_results_are_not_a_gain(fill: Fill) -> None:
     table = experiment()
     store = fill(table, {("weak", 1): WEAK, ("strong", 1): WEAK})
     cells = summarise(table, store).cells
-    assert cells["karate", 1, "strong"].gains == (Gain("weak", 0, 1, published=30),)
+    assert cells["karate", Column(1), "strong"].gains == (Gain("weak", 0, 1, published=30),)
     assert not any(cell.significant for cell in cells.values())
 
 
 def test_one_trial_has_no_deviation_and_no_verdict(fill: Fill) -> None:
     table = experiment()
-    cell = summarise(table, fill(table, {("weak", 1): [60.0]})).cells["karate", 1, "weak"]
+    cell = summarise(table, fill(table, {("weak", 1): [60.0]})).cells["karate", Column(1), "weak"]
     assert (cell.n, cell.std, cell.verdict) == (1, None, None)
 
 
 def test_what_was_not_run_has_published_numbers_only(fill: Fill) -> None:
     table = experiment()
     results = summarise(table, fill(table, {("weak", 1): WEAK}))
-    absent = results.cells["karate", 1, "absent"]
+    absent = results.cells["karate", Column(1), "absent"]
     assert (absent.n, absent.mean, absent.published, absent.verdict) == (0, None, 50, None)
     assert [cell["method"] for cell in results.to_dict()["cells"]] == ["weak"]
 
@@ -96,7 +96,9 @@ def test_what_was_not_run_has_published_numbers_only(fill: Fill) -> None:
 def test_trials_beyond_the_chosen_are_left_out(fill: Fill) -> None:
     table = experiment()
     store = fill(table, {("weak", 1): WEAK})
-    assert summarise(table.narrowed(trials=2), store).cells["karate", 1, "weak"].mean == pytest.approx(60.5)
+    assert summarise(table.narrowed(trials=2), store).cells[
+        "karate", Column(1), "weak"
+    ].mean == pytest.approx(60.5)
 
 
 def test_the_dictionary_is_ready_for_json(fill: Fill) -> None:

@@ -149,7 +149,7 @@ def _experiment_split(
     dataset: str, per_class: int, seed: int, largest_component: bool
 ) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
     """The nodes and the seed of trial 0, as ``nodecopy reproduce`` has them."""
-    from nodecopy.experiments.config import Cell
+    from nodecopy.experiments.experiment import Cell
     from nodecopy.experiments.runner import trial_seed, trial_split
 
     checks.integer(per_class, "labels-per-class", low=1)

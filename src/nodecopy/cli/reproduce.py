@@ -12,7 +12,7 @@ from nodecopy.cli import sources
 from nodecopy.cli.terminal import as_json, err, out, remark, table
 from nodecopy.errors import InputError
 from nodecopy.experiments import config, formats, runner
-from nodecopy.experiments.config import Experiment
+from nodecopy.experiments.experiment import Experiment
 from nodecopy.experiments.runner import Finished
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.tables import Results, summarise
@@ -30,6 +30,7 @@ def reproduce(
     labels: Annotated[
         str | None, typer.Option(help="Some of its numbers of labels per class, such as 5,10.")
     ] = None,
+    attacks: Annotated[str | None, typer.Option(help="Some of its attacks, such as dice-50,nettack.")] = None,
     methods: Annotated[str | None, typer.Option(help="Some of its methods, such as gcn,bgcn-copy.")] = None,
     trials: Annotated[
         int | None, typer.Option(help="Number of trials; by default as many as the paper's.")
@@ -66,6 +67,7 @@ def reproduce(
     chosen = config.load(experiment).narrowed(
         datasets=_parts(dataset),
         labels=_numbers(labels),
+        attacks=_parts(attacks),
         methods=_parts(methods),
         trials=trials,
     )

@@ -7,10 +7,11 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from nodecopy.experiments.experiment import Column
 from nodecopy.experiments.tables import Gain, Results, Summary
 
 NOTES = (
-    "Accuracy in percent: mean and standard deviation over trials. The paper calls its deviations standard "
+    "In percent, mean and standard deviation over trials. The paper calls its deviations standard "
     "errors; by their size they are standard deviations too.",
     "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %.",
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
@@ -60,48 +61,54 @@ def latex(results: Results) -> str:
 def comma_separated(results: Results) -> str:
     """One line per cell with every number in full, and its provenance."""
     others = sorted({other for method in results.experiment.methods for other in method.gain_over})
-    fields = Summary.__dataclass_fields__
-    plain = [name for name in fields if name not in ("gains", "accuracies", "provenance")]
+    names = [*Column.__dataclass_fields__, *Summary.__dataclass_fields__]
+    plain = [name for name in names if name not in ("dataset", "column", "gains", "values", "provenance")]
     gains = [f"{what}_{other}" for other in others for what in ("gain_over", "p_over", "published_gain_over")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["experiment", *plain, *gains, "seed", *results.provenance])
+    writer.writerow(["experiment", "dataset", *plain, *gains, "seed", *results.provenance])
     for cell in results.cells.values():
-        numbers = [getattr(cell, name) for name in plain]
+        described = vars(cell) | vars(cell.column)
+        numbers = [described[name] for name in plain]
         for other in others:
             gain = _gain_over(cell, other)
             numbers += [gain.gain, gain.p, gain.published] if gain else [None] * 3
         origin = [str(results.seed) if cell.n else "", *map("; ".join, cell.provenance.values())]
-        writer.writerow([results.experiment.name, *map(_number, numbers), *origin])
+        writer.writerow([results.experiment.name, cell.dataset, *map(_number, numbers), *origin])
     return text.getvalue()
 
 
 def grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of a dataset's table: ours, the paper's and the verdict for each number of labels."""
-    labels = results.experiment.protocol.labels
-    heads = ["method"] + [head for number in labels for head in (f"{number} labels", "paper", "verdict")]
+    """Heads and rows of a dataset's table: ours, and where the paper prints something, that and a verdict."""
+    protocol = results.experiment.protocol
+    compared = {column for _, column, _ in results.experiment.published}
+    heads = ["method"]
+    for column in protocol.columns:
+        heads.append(style.plain(protocol.heading(column)))
+        heads += ["paper", "verdict"] if column in compared else []
     rows = []
     for method in results.experiment.methods:
-        cells = [results.cells.get((dataset, number, method.name)) for number in labels]
-        if any(cells):
-            rows.append(
-                [style.plain(method.title), *(text for cell in cells for text in _texts(cell, style))]
+        cells = {column: results.cells.get((dataset, column, method.name)) for column in protocol.columns}
+        if any(cells.values()):
+            texts = (
+                text
+                for column, cell in cells.items()
+                for text in _texts(cell, style)[: 3 if column in compared else 1]
             )
+            rows.append([style.plain(method.title), *texts])
     return heads, rows
 
 
 def gain_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the gains of methods over others on the same trials."""
-    labels = results.experiment.protocol.labels
+    protocol = results.experiment.protocol
     titles = {method.name: method.title for method in results.experiment.methods}
-    heads = ["gain", *(f"{number} labels" for number in labels)]
+    heads = ["gain", *(style.plain(protocol.heading(column)) for column in protocol.columns)]
     rows = []
     for method in results.experiment.methods:
         for other in method.gain_over:
-            cells = [results.cells.get((dataset, number, method.name)) for number in labels]
-            gains = [
-                next((g for g in cell.gains if g.over == other), None) if cell else None for cell in cells
-            ]
+            cells = [results.cells.get((dataset, column, method.name)) for column in protocol.columns]
+            gains = [_gain_over(cell, other) for cell in cells]
             if any(gains):
                 name = style.plain(f"{method.title} over {titles[other]}")
                 rows.append([name, *(_gain(gain) for gain in gains)])

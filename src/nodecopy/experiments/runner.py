@@ -2,9 +2,9 @@
 
 The rule of randomness: trial t of a dataset with L labels per class has the seed sequence with entropy
 ``seed`` and path (CRC-32 of the dataset's name, L, t). Its child 0 draws the split; its child 1 goes to
-the method. Neither the method nor the experiment is part of the path, so every method of a trial sees
-the same split and the same seed, in Table 3 as in Table 2, and trial 7 is the same whether it runs
-alone, last or on another machine.
+the method; what an attack needs is told in :mod:`.attacked`. Neither the method nor the experiment is
+part of the path, so every method of a trial sees the same split and the same seed, in Table 3 as in
+Table 2, and trial 7 is the same whether it runs alone, last or on another machine.
 """
 
 from __future__ import annotations
@@ -19,25 +19,31 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy import checks, datasets, registry
+from nodecopy import checks, datasets
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
-from nodecopy.experiments.config import Cell, Experiment
+from nodecopy.experiments.attacked import attacked, victims_of
+from nodecopy.experiments.experiment import Cell, Experiment
 from nodecopy.experiments.provenance import provenance
 from nodecopy.experiments.store import Record, Store
 from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.metrics.classification import scores
+from nodecopy.metrics.classification import accuracy, area_under_roc, scores
+from nodecopy.registry import made
 from nodecopy.rng import child, seed_sequence
 
 if TYPE_CHECKING:
-    from nodecopy.classify.base import Prediction
+    from nodecopy.classify import Prediction, Trial
+
+NodeSplit: TypeAlias = Split[NDArray[np.int64]]
+Judged: TypeAlias = tuple[dict[str, float], dict[str, Any]]
+"""The scores of a trial, and what the method tells of itself."""
 
 
 @dataclass(frozen=True)
@@ -176,48 +182,76 @@ def _perform(batch: Batch, store: Store, device: str, wait: bool) -> Finished:
 
 
 def _compute(cell: Cell, trials: list[int], store: Store, device: str) -> float:
-    """Train, judge on the test nodes, keep; returns the seconds of training and prediction."""
+    """Train, judge, keep; returns the seconds of training and prediction."""
     optional("torch", "running an experiment")
-    from nodecopy.classify.base import Trial
 
     graph = _graph(cell.dataset, cell.largest_component)
+    classifier = made(cell.method, cell.path, {**cell.settings, "device": device}, f"[methods.{cell.method}]")
     splits = [trial_split(cell, trial) for trial in trials]
-    prepared = [
-        Trial(
-            datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph,
-            split.train,
-            split.validation,
-            child(trial_seed(cell, trial), 1),
-        )
-        for trial, split in zip(trials, splits, strict=True)
-    ]
-    classifier = _classifier(cell, device)
-    start = time.perf_counter()
-    predictions: list[Prediction] = classifier.fit_trials(prepared)
-    seconds = time.perf_counter() - start
-    labels = _codes(graph)
+    solve = _solved_plainly if cell.attacker is None else _solved_under_attack
+    found, seconds = solve(cell, graph, classifier, trials, splits, store)
     origin = provenance(device)
-    for trial, split, prediction in zip(trials, splits, predictions, strict=True):
-        found = scores(prediction.probabilities, labels, split.test)
-        record = Record(trial, found, seconds / len(trials), dict(prediction.details), origin)
-        store.write(cell, record)
+    for trial, (judged, details) in zip(trials, found, strict=True):
+        store.write(cell, Record(trial, judged, seconds / len(trials), details, origin))
     return seconds
 
 
-def _classifier(cell: Cell, device: str) -> Any:
-    try:
-        make = registry.resolve(cell.method, {cell.method: cell.path}, "method")
-    except (ModuleNotFoundError, AttributeError) as error:
-        raise InputError(
-            f"class of [methods.{cell.method}] must be importable; got {cell.path} ({error})."
-        ) from error
-    try:
-        return make(**cell.settings, device=device)
-    except TypeError as error:
-        raise InputError(
-            f"settings of [methods.{cell.method}] must be keywords of {cell.path}; "
-            f"got {dict(cell.settings)} ({error})."
-        ) from error
+def _solved_plainly(
+    cell: Cell, graph: Graph, classifier: Any, trials: list[int], splits: list[NodeSplit], store: Store
+) -> tuple[list[Judged], float]:
+    """Predictions of the test nodes."""
+    graphs = [
+        datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph
+        for split in splits
+    ]
+    start = time.perf_counter()
+    predictions: list[Prediction] = classifier.fit_trials(_prepared(cell, trials, splits, graphs))
+    seconds = time.perf_counter() - start
+    labels = _codes(graph)
+    return [
+        (scores(prediction.probabilities, labels, split.test), dict(prediction.details))
+        for prediction, split in zip(predictions, splits, strict=True)
+    ], seconds
+
+
+def _solved_under_attack(
+    cell: Cell, graph: Graph, classifier: Any, trials: list[int], splits: list[NodeSplit], store: Store
+) -> tuple[list[Judged], float]:
+    """Predictions of the victims; untold who they are, of all test nodes."""
+    from nodecopy.defend import corrected_trials
+
+    seeds = [trial_seed(cell, trial) for trial in trials]
+    victims = [victims_of(cell, graph, split, seed) for split, seed in zip(splits, seeds, strict=True)]
+    graphs = [
+        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial))
+        for trial, split, chosen, seed in zip(trials, splits, victims, seeds, strict=True)
+    ]
+    asked = victims if cell.told else [split.test for split in splits]
+    start = time.perf_counter()
+    predictions = corrected_trials(classifier, _prepared(cell, trials, splits, graphs), asked)
+    seconds = time.perf_counter() - start
+    labels = _codes(graph)
+    found = []
+    for prediction, nodes, chosen in zip(predictions, asked, victims, strict=True):
+        hit = np.isin(nodes, chosen)
+        judged = scores(prediction.probabilities, labels[nodes], np.flatnonzero(hit))
+        details = dict(prediction.details)
+        suspicion = details.pop("suspicion", None)
+        if not cell.told:
+            judged["others"] = accuracy(prediction.probabilities, labels[nodes], np.flatnonzero(~hit))
+            if suspicion is not None:
+                judged["auc"] = area_under_roc(suspicion, hit)
+        found.append((judged, details))
+    return found, seconds
+
+
+def _prepared(cell: Cell, trials: list[int], splits: list[NodeSplit], graphs: list[Graph]) -> list[Trial]:
+    from nodecopy.classify import Trial
+
+    return [
+        Trial(graph, split.train, split.validation, child(trial_seed(cell, trial), 1))
+        for trial, split, graph in zip(trials, splits, graphs, strict=True)
+    ]
 
 
 def _codes(graph: Graph) -> NDArray[np.int64]:

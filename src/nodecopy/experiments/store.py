@@ -22,23 +22,22 @@ from pathlib import Path
 from typing import Any
 
 from nodecopy.errors import InputError
-from nodecopy.experiments.config import Cell
+from nodecopy.experiments.experiment import Cell
 from nodecopy.files import whole_file
 
 if sys.platform != "win32":
     import fcntl
 
 LOG = logging.getLogger(__name__)
-SCORES = ("accuracy", "nll", "brier", "ece")
 
 
 @dataclass(frozen=True)
 class Record:
     """What is kept of a finished trial.
 
-    ``scores`` are those of :func:`nodecopy.metrics.classification.scores` on the test nodes; ``seconds``
-    is the trial's share of its batch; ``details`` is what the method tells of itself; ``provenance``
-    holds commit, versions, machine and time.
+    ``scores`` are those of :func:`nodecopy.metrics.classification.scores` on the judged nodes, and what
+    else columns may show; ``seconds`` is the trial's share of its batch; ``details`` is what the method
+    tells of itself; ``provenance`` holds commit, versions, machine and time.
     """
 
     trial: int
@@ -57,6 +56,12 @@ class Store:
     def path(self, cell: Cell, trial: int) -> Path:
         """Where a trial is kept."""
         return self._home(cell) / f"{trial:03d}.json"
+
+    def flips(self, cell: Cell, trial: int) -> Path:
+        """Where the attack of a trial is kept, which all methods share."""
+        *place, _ = cell.folders
+        home = self.folder.joinpath(cell.experiment, *place, "flips")
+        return home / f"seed-{cell.seed}-{cell.attack_fingerprint}" / f"{trial:03d}.npz"
 
     def read(self, cell: Cell, trial: int) -> Record | None:
         """A finished trial; ``None`` if it is not there, or damaged, which is logged."""
@@ -124,8 +129,7 @@ class Store:
             yield held  # closing the file lets go of them
 
     def _home(self, cell: Cell) -> Path:
-        place = (cell.experiment, cell.dataset, str(cell.labels), cell.method)
-        return self.folder.joinpath(*place, f"seed-{cell.seed}-{cell.fingerprint}")
+        return self.folder.joinpath(cell.experiment, *cell.folders, f"seed-{cell.seed}-{cell.fingerprint}")
 
 
 def _address(cell: Cell, trial: int) -> dict[str, Any]:
@@ -133,6 +137,7 @@ def _address(cell: Cell, trial: int) -> dict[str, Any]:
         "experiment": cell.experiment,
         "dataset": cell.dataset,
         "labels": cell.labels,
+        **({"attack": cell.attack} if cell.attack else {}),
         "method": cell.method,
         "seed": cell.seed,
         "fingerprint": cell.fingerprint,
@@ -145,14 +150,14 @@ def _record(content: dict[str, Any], address: dict[str, Any]) -> Record:
     for key, value in address.items():
         if content[key] != value:
             raise ValueError(f"{key} must be {value!r}; got {content[key]!r}")
-    numbers = {key: float(content["scores"][key]) for key in SCORES} | {"seconds": float(content["seconds"])}
-    for key, number in numbers.items():
+    scores = {key: float(number) for key, number in content["scores"].items()}
+    for key, number in (scores | {"accuracy": scores["accuracy"], "seconds": content["seconds"]}).items():
         if not math.isfinite(number):
             raise ValueError(f"{key} must be finite; got {number}")
     return Record(
         address["trial"],
-        {key: numbers[key] for key in SCORES},
-        numbers["seconds"],
+        scores,
+        float(content["seconds"]),
         dict(content["details"]),
         dict(content["provenance"]),
     )

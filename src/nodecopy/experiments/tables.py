@@ -1,7 +1,8 @@
 """From finished trials to what a table says of each cell.
 
-All numbers are accuracies in percent. A deviation is the standard deviation over trials (divisor n - 1),
-which is also what the paper prints, although it says standard errors.
+All numbers are in percent: accuracies, or what else a column shows. A deviation is the standard
+deviation over trials (divisor n - 1), which is also what the paper prints, although it says standard
+errors.
 
 *Verdict.* Ours and the published mean are both averages over random trials, ours of n, the paper's of N,
 on different splits. Their difference d has the standard error e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus
@@ -17,11 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from nodecopy.experiments.config import Experiment, Method, Place, Published
+from nodecopy.experiments.experiment import Column, Experiment, Method, Place, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
@@ -43,7 +45,7 @@ class Summary:
     """A cell of the table; a method that was not run has ``n`` = 0 and only published numbers."""
 
     dataset: str
-    labels: int
+    column: Column
     method: str
     n: int
     mean: float | None
@@ -60,18 +62,18 @@ class Summary:
     ece: float | None
     seconds: float | None
     seconds_total: float
-    accuracies: tuple[float, ...]
+    values: tuple[float, ...]
     provenance: Mapping[str, tuple[str, ...]]
-
-    @property
-    def place(self) -> Place:
-        return self.dataset, self.labels, self.method
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; ``seconds`` is per trial."""
-        return vars(self) | {
+        place = {"dataset": self.dataset, **vars(self.column), "method": self.method}
+        own = {key: value for key, value in vars(self).items() if key not in ("dataset", "column", "method")}
+        return {
+            **place,
+            **own,
             "gains": [vars(gain) for gain in self.gains],
-            "accuracies": list(self.accuracies),
+            "values": list(self.values),
             "provenance": {key: list(values) for key, values in self.provenance.items()},
         }
 
@@ -98,21 +100,26 @@ class Results:
 def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results:
     """Gather what the store holds of an experiment; trials that are missing are left out."""
     trials = range(experiment.protocol.trials)
-    records = {cell.place: store.records(cell, trials) for cell in experiment.cells(seed)}
+    records = {
+        (cell.dataset, cell.labels, cell.attack, cell.method): store.records(cell, trials)
+        for cell in experiment.cells(seed)
+    }
     cells: dict[Place, Summary] = {}
-    for dataset in experiment.protocol.datasets:
-        for labels in experiment.protocol.labels:
-            column = {
-                method.name: records.get((dataset, labels, method.name), []) for method in experiment.methods
-            }
-            best, is_significant = _best(column)
-            for method in experiment.methods:
-                place = dataset, labels, method.name
-                if column[method.name] or place in experiment.published:
-                    is_best = method.name == best
-                    cells[place] = _summary(
-                        experiment, place, method, column, is_best, is_best and is_significant
-                    )
+    for dataset, column in product(experiment.protocol.datasets, experiment.protocol.columns):
+        shown = {
+            method.name: [
+                one
+                for one in records.get((dataset, column.labels, column.attack, method.name), [])
+                if column.score in one.scores
+            ]
+            for method in experiment.methods
+        }
+        best, is_significant = _best(shown, column.score)
+        for method in experiment.methods:
+            place = dataset, column, method.name
+            if shown[method.name] or place in experiment.published:
+                is_best = method.name == best
+                cells[place] = _summary(experiment, place, method, shown, is_best, is_best and is_significant)
     return Results(experiment, seed, cells, _provenance([one for many in records.values() for one in many]))
 
 
@@ -145,9 +152,9 @@ def _summary(
 ) -> Summary:
     records = column[method.name]
     n = len(records)
-    accuracies = tuple(_accuracies(records).values())
-    mean = float(np.mean(accuracies)) if n else None
-    std = float(np.std(accuracies, ddof=1)) if n > 1 else None
+    values = tuple(_values(records, place[1].score).values())
+    mean = float(np.mean(values)) if n else None
+    std = float(np.std(values, ddof=1)) if n > 1 else None
     published = experiment.published.get(place)
     return Summary(
         *place,
@@ -166,14 +173,14 @@ def _summary(
         ece=_mean([one.scores["ece"] for one in records]),
         seconds=_mean([one.seconds for one in records]),
         seconds_total=math.fsum(one.seconds for one in records),
-        accuracies=accuracies,
+        values=values,
         provenance=_provenance(records),
     )
 
 
-def _best(column: Mapping[str, list[Record]]) -> tuple[str | None, bool]:
+def _best(column: Mapping[str, list[Record]], score: str) -> tuple[str | None, bool]:
     """The method with the highest mean, and whether it beats the second best significantly."""
-    found = {name: _accuracies(records) for name, records in column.items() if records}
+    found = {name: _values(records, score) for name, records in column.items() if records}
     ranking = sorted(found, key=lambda name: -float(np.mean(list(found[name].values()))))  # stable
     if len(ranking) < 2:
         return (ranking[0] if ranking else None), False
@@ -184,22 +191,22 @@ def _best(column: Mapping[str, list[Record]]) -> tuple[str | None, bool]:
 def _gains(
     experiment: Experiment, place: Place, method: Method, column: Mapping[str, list[Record]]
 ) -> list[Gain]:
-    dataset, labels, _ = place
-    ours = _accuracies(column[method.name])
+    dataset, where, _ = place
+    ours = _values(column[method.name], where.score)
     gains = []
     for other in method.gain_over:
-        first, second = _paired(ours, _accuracies(column.get(other, [])))
+        first, second = _paired(ours, _values(column.get(other, []), where.score))
         if first:
-            both = [experiment.published.get((dataset, labels, name)) for name in (method.name, other)]
+            both = [experiment.published.get((dataset, where, name)) for name in (method.name, other)]
             published = both[0].mean - both[1].mean if both[0] and both[1] else None
             gain = float(np.mean(first) - np.mean(second))
             gains.append(Gain(other, gain, signed_rank_p(first, second), published))
     return gains
 
 
-def _accuracies(records: Sequence[Record]) -> dict[int, float]:
-    """Accuracy of each trial in percent."""
-    return {one.trial: 100 * one.scores["accuracy"] for one in records}
+def _values(records: Sequence[Record], score: str) -> dict[int, float]:
+    """A score of each trial in percent."""
+    return {one.trial: 100 * one.scores[score] for one in records}
 
 
 def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 
 from nodecopy import checks
 from nodecopy.errors import InputError
@@ -47,6 +48,23 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None =
     0.08
     """
     return _brier(*_checked(probabilities, labels, nodes))
+
+
+def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
+    """How often a positive has the higher score of a positive and a negative; equal ones count half.
+
+    >>> area_under_roc([3, 1, 2, 0], [True, True, False, False])
+    0.75
+    """
+    values = np.asarray(scores, np.float64)
+    checks.finite(values, "scores")
+    is_positive = checks.vector(positive, "positive", length=len(values)).astype(bool)
+    n_positive = int(is_positive.sum())
+    n_negative = len(values) - n_positive
+    if not n_positive or not n_negative:
+        raise InputError(f"positive must hold both kinds; got {n_positive} of {len(values)}.")
+    ranks = rankdata(values)[is_positive].sum()
+    return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
 def expected_calibration_error(

@@ -1,0 +1,246 @@
+"""What an experiment is: a protocol, methods with their settings, and the numbers the paper printed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, TypeAlias
+
+from nodecopy import checks, registry
+from nodecopy.errors import InputError
+
+SCORES = {"accuracy": "", "others": "others", "auc": "detection"}
+"""What a column may show, and what its head says of it."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the methods of a column have in common: labels per class, an attack or none, and a score."""
+
+    labels: int
+    attack: str = ""
+    score: str = "accuracy"
+
+
+Place: TypeAlias = tuple[str, Column, str]  # dataset, column, method
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number as the paper prints it, in percent.
+
+    The paper calls its deviations standard errors; they are standard deviations over trials, since with
+    50 trials a standard error of 3.7 points would mean accuracies that scatter by 26.
+    """
+
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """Who attacks the graph before anything is trained; nobody where ``path`` (``module:Class``) is empty."""
+
+    name: str
+    title: str
+    path: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How trials are drawn: ``labels`` training nodes per class, validation and test nodes over all.
+
+    Where there are ``attackers``, ``victims`` of the test nodes are attacked and judged. Methods are
+    ``told`` who they are, or must answer for all test nodes without knowing.
+    """
+
+    datasets: tuple[str, ...]
+    labels: tuple[int, ...]
+    trials: int
+    validation: int
+    test: int
+    largest_component: tuple[str, ...] = ()
+    without_test_edges: bool = False
+    attackers: tuple[Attacker, ...] = ()
+    victims: int = 0
+    told: bool = True
+    scores: tuple[str, ...] = ("accuracy",)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a dataset's table."""
+        attacks = [attacker.name for attacker in self.attackers] or [""]
+        return tuple(Column(*parts) for parts in product(self.labels, attacks, self.scores))
+
+    def heading(self, column: Column) -> str:
+        """What stands above a column."""
+        titles = {attacker.name: attacker.title for attacker in self.attackers}
+        parts = [titles[column.attack]] if titles else []
+        parts += [f"{column.labels} labels"] if not titles or len(self.labels) > 1 else []
+        parts += [SCORES[column.score]] if len(self.scores) > 1 and SCORES[column.score] else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row of the table.
+
+    ``path`` is ``module:Class`` of a classifier, empty where the row is only printed as published.
+    ``on`` holds settings that differ on some datasets; ``gain_over`` names the methods to compare with,
+    trial by trial.
+    """
+
+    name: str
+    title: str
+    path: str
+    settings: Mapping[str, Any]
+    on: Mapping[str, Mapping[str, Any]]
+    gain_over: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table, with all that its trials depend on."""
+
+    experiment: str
+    dataset: str
+    labels: int
+    method: str
+    seed: int
+    path: str
+    settings: Mapping[str, Any]
+    validation: int
+    test: int
+    largest_component: bool
+    without_test_edges: bool
+    attacker: Attacker | None = None
+    victims: int = 0
+    told: bool = True
+
+    @property
+    def attack(self) -> str:
+        return self.attacker.name if self.attacker else ""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where it stands in its experiment."""
+        return (self.dataset, str(self.labels), *filter(None, [self.attack]), self.method)
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hexadecimal digits that change with the method's settings or the protocol.
+
+        The device and the other methods are no part of it, nor is the number of trials: trial 7 is
+        the same trial however many there are.
+        """
+        return _digest([self.path, dict(self.settings), *self._drawing, *([] if self.told else ["untold"])])
+
+    @property
+    def attack_fingerprint(self) -> str:
+        """The same of the attack, which all methods share."""
+        return _digest(self._drawing)
+
+    @property
+    def _drawing(self) -> list[Any]:
+        parts: list[Any] = [self.validation, self.test, self.largest_component, self.without_test_edges]
+        if self.attacker:
+            parts += [self.attacker.path, dict(self.attacker.settings), self.victims]
+        return parts
+
+    def __str__(self) -> str:
+        return ", ".join([self.dataset, f"{self.labels} labels", *filter(None, [self.attack]), self.method])
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table to reproduce; ``published_trials`` is how many trials are behind a published number."""
+
+    name: str
+    title: str
+    protocol: Protocol
+    methods: tuple[Method, ...]
+    published: Mapping[Place, Published]
+    published_trials: int
+
+    @property
+    def runnable(self) -> tuple[Method, ...]:
+        """The methods that can be run; the others are printed as published."""
+        return tuple(method for method in self.methods if method.path)
+
+    def narrowed(
+        self,
+        *,
+        datasets: Sequence[str] | None = None,
+        labels: Sequence[int] | None = None,
+        attacks: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        trials: int | None = None,
+    ) -> Experiment:
+        """The same experiment with some of its datasets, labels, attacks and methods, in its order."""
+        attackers = self.protocol.attackers
+        if attacks is not None and not attackers:
+            raise InputError(f"attacks must be left out: {self.name} has none; got {', '.join(attacks)}.")
+        named = _chosen([attacker.name for attacker in attackers], attacks, f"attack of {self.name}")
+        protocol = replace(
+            self.protocol,
+            datasets=_chosen(self.protocol.datasets, datasets, f"dataset of {self.name}"),
+            labels=_chosen(self.protocol.labels, labels, f"labels of {self.name}"),
+            attackers=tuple(attacker for attacker in attackers if attacker.name in named),
+            trials=self.protocol.trials if trials is None else checks.integer(trials, "trials", low=1),
+        )
+        rows = self.methods
+        if methods is not None:
+            names = _chosen(
+                [method.name for method in self.runnable], methods, f"method that {self.name} runs"
+            )
+            rows = tuple(method for method in rows if method.name in names)
+        return replace(self, protocol=protocol, methods=rows)
+
+    def cells(self, seed: int) -> list[Cell]:
+        """All that there is to compute: dataset by dataset, then by labels, attack and method."""
+        protocol = self.protocol
+        return [
+            Cell(
+                self.name,
+                dataset,
+                labels,
+                method.name,
+                seed,
+                method.path,
+                {**method.settings, **method.on.get(dataset, {})},
+                protocol.validation,
+                protocol.test,
+                dataset in protocol.largest_component,
+                protocol.without_test_edges,
+                attacker,
+                protocol.victims,
+                protocol.told,
+            )
+            for dataset in protocol.datasets
+            for labels in protocol.labels
+            for attacker in protocol.attackers or [None]
+            for method in self.runnable
+        ]
+
+
+def _chosen(allowed: Sequence[Any], wanted: Sequence[Any] | None, what: str) -> tuple[Any, ...]:
+    """Those of ``allowed`` that are wanted, in its order."""
+    if wanted is None:
+        return tuple(allowed)
+    if not wanted:
+        raise InputError(f"{what} must name at least one; got none.")
+    for one in wanted:
+        if isinstance(one, str):
+            registry.known(one, allowed, what)
+        elif one not in allowed:
+            raise InputError(f"{what} must be one of {', '.join(map(str, allowed))}; got {one}.")
+    return tuple(one for one in allowed if one in wanted)
+
+
+def _digest(parts: list[Any]) -> str:
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
