@@ -21,8 +21,8 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
-from nodecopy.nn.networks import Networks, Recipe
-from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
+from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Observer, Targets, train
 from nodecopy.rng import Rng, child, seed_sequence
 
@@ -173,12 +173,12 @@ class Problems:
             _check(trial, first, self.classes)
         # Trials often share one graph; its matrix is then made once.
         made = {id(trial.graph): trial.graph for trial in trials}
-        matrices = {key: normalised(graph.adjacency) for key, graph in made.items()}
+        matrices = {key: spreading(graph.adjacency, recipe) for key, graph in made.items()}
         self.observed = [matrices[id(trial.graph)] for trial in trials]
 
     def trained(
         self,
-        matrices: Sequence[sparse.csr_array],
+        matrices: Sequence[Matrix],
         seeds: Sequence[SeedSequence],
         observer: Observer | None = None,
     ) -> Networks:
@@ -188,8 +188,9 @@ class Problems:
         watched = [trial.validation for trial in self.trials for _ in range(per_trial)]
         targets, validation = self._targets(nodes), self._validation(watched)
         features = [self.features] * len(matrices)
-        if validation is None and observer is None and self.recipe.spread == "convolution":
-            matrices, features = self._reached(matrices, nodes, targets)
+        plain = [matrix for matrix in matrices if isinstance(matrix, sparse.csr_array)]
+        if plain and validation is None and observer is None and self.recipe.spread == "convolution":
+            matrices, features = self._reached(plain, nodes, targets)
         same = all(matrix is features[0] for matrix in features)
         stack = (
             SparseStack.repeated(features[0], len(features), self.device)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
@@ -18,8 +17,7 @@ from nodecopy.classify.ensemble import Ensemble
 from nodecopy.classify.networks import recipe_for
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import Networks
-from nodecopy.nn.stack import normalised
+from nodecopy.nn.networks import Matrix, Networks, spreading
 from nodecopy.nn.training import Observer
 from nodecopy.registry import known
 from nodecopy.rng import child, seed_sequence
@@ -122,7 +120,7 @@ class BayesianGCN(Classifier):
 
     def sampled(
         self, problems: Problems, before: Sequence[Prediction], number: int, n_graphs: int
-    ) -> list[sparse.csr_array]:
+    ) -> list[Matrix]:
         """Graphs of every trial sampled with its predicted labels, ready for convolutions."""
         matrices = []
         for trial, prediction in zip(problems.trials, before, strict=True):
@@ -132,7 +130,7 @@ class BayesianGCN(Classifier):
             samples = list(model.sample_many(n_graphs, rng=child(root, SAMPLING + number)))
             if any(sample.n_nodes != labelled.n_nodes for sample in samples):
                 raise InputError("graph_model of BayesianGCN must sample graphs with the observed nodes.")
-            matrices += [normalised(sample.adjacency) for sample in samples]
+            matrices += [spreading(sample.adjacency, problems.recipe) for sample in samples]
         return matrices
 
     def _graph_model(self) -> Any:
@@ -154,7 +152,7 @@ class _Online(Observer):
         self.classifier, self.problems, self.n_observed = classifier, problems, n_observed
         self.kept: deque[list[Prediction]] = deque(maxlen=MOST_AVERAGED)
 
-    def before(self, epoch: int, networks: Networks) -> Sequence[sparse.csr_array] | None:
+    def before(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
         if epoch < self.n_observed:
             return None
         now = self.kept[-1] if self.kept else self.problems.predictions(networks, 0)

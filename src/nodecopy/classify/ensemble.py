@@ -15,8 +15,7 @@ from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import checked_device
-from nodecopy.nn.networks import Networks, Recipe
-from nodecopy.nn.stack import normalised
+from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.training import stacked
 
 
@@ -103,13 +102,11 @@ class Ensemble:
         networks = Networks.restored(
             self.recipe, features, self.weights, self.keys, device=checked_device(device)
         )
-        return averaged(networks, [normalised(graph.adjacency)], self.n_weight_samples)[0]
+        return averaged(networks, [spreading(graph.adjacency, self.recipe)], self.n_weight_samples)[0]
 
 
 @torch.no_grad()
-def averaged(
-    networks: Networks, observed: Sequence[sparse.csr_array], n_weight_samples: int
-) -> list[Prediction]:
+def averaged(networks: Networks, observed: Sequence[Matrix], n_weight_samples: int) -> list[Prediction]:
     """One prediction for each observed graph: networks and weight samples have equal parts in it."""
     per_graph = networks.first.shape[0] // len(observed)
     graphs = stacked(networks, [matrix for matrix in observed for _ in range(per_graph)])
@@ -143,9 +140,13 @@ def feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
         raise InputError("a graph must have features to be classified; this one has none.")
     if not graph.features.shape[1]:
         raise InputError("a graph must have at least one feature to be classified; this one has none.")
-    plain: Any = graph.features
+    return prepared(graph.features, recipe)
+
+
+def prepared(features: Any, recipe: Recipe) -> sparse.csr_array:
+    """Rows of features as a recipe wants them, each on its own, in single precision."""
     with np.errstate(over="ignore"):
-        matrix: sparse.csr_array = sparse.csr_array(plain).astype(np.float32)
+        matrix: sparse.csr_array = sparse.csr_array(features).astype(np.float32)
         total = np.asarray(abs(matrix).sum(axis=1), np.float32)
     checks.finite(total, "sums of features in single precision")
     if recipe.features == "binary":
