@@ -15,12 +15,13 @@ from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.classify import saving
-from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, feature_matrix
+from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
+from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Observer, Targets, train
@@ -76,6 +77,12 @@ class Classifier(ABC):
     @abstractmethod
     def _arguments(self) -> dict[str, Any]:
         """What the constructor was given, but for the device, ready for JSON."""
+
+    @classmethod
+    def _restored(cls, arguments: dict[str, Any], device: str) -> Self:
+        """An unfitted classifier from what :meth:`_arguments` gave."""
+        settings: Any = {**arguments, "device": device}
+        return cls(**settings)
 
     def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
         """Solve many problems on the same features at once, each as if it were alone."""

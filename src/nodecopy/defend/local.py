@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
-from nodecopy.classify.ensemble import Ensemble, prepared
+from nodecopy.classify.ensemble import Ensemble
 from nodecopy.graph import Graph
+from nodecopy.nn.features import prepared
 from nodecopy.rows import FloatArray, IntArray
 
 Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
