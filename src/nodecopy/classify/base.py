@@ -129,6 +129,10 @@ class Classifier(ABC):
         prediction = self._predicted(None)
         saving.save(path, type(self).__name__, self._arguments(), prediction, self.classes_, self.node_ids_)
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self._arguments().items())
+        return f"{type(self).__name__}({settings})"
+
     def _take(self, prediction: Prediction, classes: NDArray[Any], node_ids: NDArray[Any]) -> None:
         self.prediction_, self.classes_, self.node_ids_ = prediction, classes, node_ids
 

@@ -198,6 +198,10 @@ class Correction(Defence):
         inner = self._inner()
         return {"classifier": [type(inner).__name__, inner._arguments()]}
 
+    def __repr__(self) -> str:
+        settings = self._arguments() | {"classifier": self._inner()}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
+
     @classmethod
     def _restored(cls, arguments: dict[str, Any], device: str) -> Self:
         kind, settings = arguments["classifier"]

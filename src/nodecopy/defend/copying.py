@@ -77,6 +77,8 @@ class _DonorDefence(Correction):
         return found.reshape(len(nodes), self.n_donors).astype(np.int64)
 
     def _corrected(self, corrector: _Donors, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        if not len(nodes):
+            return corrector.case.probabilities[:0]
         donors = self._nearest(corrector, nodes)
         if self.n_graphs is not None:
             # A node's draws depend on the seed and its number, not on who is asked for beside it.
