@@ -95,9 +95,9 @@ class DefenceContract(ClassifierContract):
             fitted.correct(wrong)
 
     def test_no_correction_before_fit(self, classifier: Defence, observed: Graph) -> None:
-        for ask in (lambda: classifier.correct(SOME), lambda: classifier.correct(SOME, graph=observed)):
+        for graph in (None, observed):
             with pytest.raises(NotFittedError, match=r"call fit\(graph, train\) first"):
-                ask()
+                classifier.correct(SOME, graph=graph)
 
     def test_corrections_survive_files_and_pickles(
         self, fitted: Defence, observed: Graph, tmp_path: Path
