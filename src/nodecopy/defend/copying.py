@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from nodecopy.classify import Classifier
 from nodecopy.defend.base import Case, Correction, checked_nodes
 from nodecopy.defend.donors import search
 from nodecopy.defend.local import LocalCopying, WholeCopying
+from nodecopy.defend.suspicion import suspicion
 from nodecopy.graph import Graph
 from nodecopy.neighbours import Search
 from nodecopy.rng import child, sample_key, threefry, unit_interval
@@ -110,9 +111,10 @@ class CopyingDefence(_DonorDefence):
     donors
         How donors are found, always among all other nodes, also those that are corrected beside it.
         ``"vgae"`` (the paper) or ``"gae"``: by the autoencoder's embedding of the attacked graph.
-        ``"features"``: by features alone. ``"expected"``: nodes that live where a node with such features
-        is expected to live; what is expected is learned from all other nodes. An array with one row per
-        node, or a function that makes one of a graph: by that. Distances are Euclidean.
+        ``"features"``: by features alone. ``"neighbourhoods"``: by the features within two hops.
+        ``"expected"``: nodes that live where a node with such features should live, as is learned from
+        all other nodes; its own edges have no say. An array with one row per node, or a function that
+        makes one of a graph: by that. Distances are Euclidean.
     n_donors
         How many donors a node has (the paper's P).
     n_graphs
@@ -128,6 +130,7 @@ class CopyingDefence(_DonorDefence):
     -----
     - *Cost*: with GCNs, also those of a Bayesian GCN, exactly the two-hop neighbourhoods of the donors
       are evaluated. Other classifiers predict on a whole graph for every donor of every node.
+    - *Donors' edges* may be attacked too; nothing is done about that.
     - *Dropout samples* of a Bayesian GCN's networks are not drawn in corrections.
 
     Examples
@@ -153,6 +156,41 @@ class CopyingDefence(_DonorDefence):
     ) -> None:
         super().__init__(classifier, donors, n_donors, n_graphs, device=device)
         self.place = place
+
+    def suspects(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+        """How attacked every node looks, the higher the more; see :func:`.suspicion`.
+
+        All nodes are copied for this, and donors are looked for in time that grows with their square.
+        """
+        prepared, n_nodes = self._prepared(graph)
+        case = prepared.case
+        return suspicion(case.graph, case.probabilities, self._corrected(prepared, np.arange(n_nodes)))
+
+    def correct_suspects(self, share: float = 0.07, *, graph: Graph | None = None) -> NDArray[np.float32]:
+        """Probabilities of all nodes, corrected without being told who was attacked.
+
+        The most suspicious nodes are corrected. All others are predicted with the neighbourhoods of
+        donors, too, but of donors that live as they do (``"neighbourhoods"``), which makes up for those
+        that are corrected without need.
+
+        Parameters
+        ----------
+        share
+            How many nodes are corrected, as a share of all: the more, the more victims are found, and the
+            more others pay for it.
+        graph
+            As in :meth:`correct`.
+        """
+        checks.real(share, "share of correct_suspects", low=0.0, high=1.0)
+        prepared, n_nodes = self._prepared(graph)
+        case, nodes = prepared.case, np.arange(n_nodes)
+        copied = self._corrected(prepared, nodes)
+        scores = suspicion(case.graph, case.probabilities, copied)
+        alike = search("neighbourhoods", case.graph, seed=case.seed, device=self.device, owner="suspects")
+        found = self._corrected(replace(prepared, search=alike), nodes)
+        chosen = np.argsort(-scores, kind="stable")[: round(share * n_nodes)]
+        found[chosen] = copied[chosen]
+        return found.astype(np.float32)
 
     def _check(self, n_nodes: int) -> None:
         super()._check(n_nodes)

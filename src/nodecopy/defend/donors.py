@@ -21,7 +21,7 @@ from nodecopy.graph import Graph
 from nodecopy.neighbours import Search
 
 Matrix: TypeAlias = NDArray[np.float64]
-NAMES = ("expected", "features", "vgae", "gae")
+NAMES = ("expected", "features", "neighbourhoods", "vgae", "gae")
 RANK = 64
 """Of the features in which donors are looked for."""
 RIDGE = 1.0
@@ -34,8 +34,7 @@ def search(donors: Any, graph: Graph, *, seed: SeedSequence, device: str, owner:
     Parameters
     ----------
     donors
-        ``"expected"``, ``"features"``, ``"vgae"``, ``"gae"``, an array with one row per node, or a
-        function that makes one of a graph.
+        One of ``NAMES``, an array with one row per node, or a function that makes one of a graph.
     graph
         The attacked graph.
     seed, device
@@ -51,7 +50,10 @@ def search(donors: Any, graph: Graph, *, seed: SeedSequence, device: str, owner:
         own = feature_embedding(graph)
         if donors == "features":
             return Search(own, owner=owner)
-        return Search(neighbourhoods(graph, own), queries=expected_neighbourhoods(graph, own), owner=owner)
+        around = neighbourhoods(graph, own)
+        if donors == "neighbourhoods":
+            return Search(around, owner=owner)
+        return Search(around, queries=expected_neighbourhoods(graph, own, around), owner=owner)
     found = Search(donors(graph) if callable(donors) else donors, owner=owner)
     if found.matrix.shape[0] != graph.n_nodes:
         raise InputError(
@@ -85,12 +87,11 @@ def neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
     return around
 
 
-def expected_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
+def expected_neighbourhoods(graph: Graph, embedding: Matrix, around: Matrix) -> Matrix:
     """What should stand around a node with such features, by ridge regression over all the other nodes.
 
     Each node is left out of its own regression, so its own edges, attacked or not, have no say.
     """
-    around = neighbourhoods(graph, embedding)
     teaches = (graph.degrees > 0)[:, None]
     penalty = RIDGE * np.eye(embedding.shape[1])
     inverse = np.linalg.inv(embedding.T @ (teaches * embedding) + penalty)
