@@ -85,7 +85,8 @@ class Search:
     embeddings
         One row per node, dense or SciPy sparse, finite.
     queries
-        Where each node looks from, if not from its own row; of the same shape.
+        Where each node looks from, if not from its own row; of the same shape. Meant for searches
+        with ``include_self=False``: a node is taken to be no distance from itself.
     owner
         Who asks; error messages name it.
     """

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
+from nodecopy.classify import APPNP, GCN, BayesianGCN
 from nodecopy.defend import GCNSVD, CopyingDefence, Defence, DonorAverage, GCNJaccard, WithoutEdges
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import ClassifierContract
@@ -16,7 +16,6 @@ from tests.contracts.defences import DefenceContract
 QUICK: dict[str, Any] = {"epochs": 25, "learning_rate": 0.05}
 NETWORKS: dict[str, Defence] = {
     "svd": GCNSVD(8, **QUICK),
-    "svd-patience": GCNSVD(8, preset="gnn-benchmark", epochs=30, patience=5),
     "jaccard": GCNJaccard(0.1, **QUICK),
 }
 CORRECTIONS: dict[str, Defence] = {
@@ -25,9 +24,7 @@ CORRECTIONS: dict[str, Defence] = {
     "copying-draws": CopyingDefence(GCN(**QUICK), "vgae", 4, n_graphs=3),
     "copying-bayesian": CopyingDefence(BayesianGCN(n_graphs=2, n_weight_samples=1, **QUICK), n_donors=3),
     "copying-appnp": CopyingDefence(APPNP(steps=3, **QUICK), n_donors=2),
-    "copying-mlp": CopyingDefence(MLP(**QUICK), n_donors=2),
     "copying-jaccard": CopyingDefence(GCNJaccard(0.1, **QUICK), n_donors=3),
-    "copying-svd": CopyingDefence(GCNSVD(8, **QUICK), n_donors=2, place="row"),
     "donor-average": DonorAverage(GCN(**QUICK), n_donors=4),
     "without-edges": WithoutEdges(GCN(**QUICK)),
 }

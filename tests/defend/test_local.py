@@ -67,7 +67,7 @@ def cases(draw: st.DrawFn) -> tuple[Graph, list[tuple[int, int]]]:
 
 
 @pytest.mark.parametrize("place", ["donor", "row"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(case=cases(), bias=st.booleans())
 def test_two_hops_are_enough(place: str, case: tuple[Graph, list[tuple[int, int]]], bias: bool) -> None:
     graph, pairs = case
