@@ -24,6 +24,8 @@ Matrix: TypeAlias = NDArray[np.float64]
 NAMES = ("expected", "features", "neighbourhoods", "vgae", "gae")
 RANK = 64
 """Of the features in which donors are looked for."""
+OWN_WEIGHT = 0.5
+"""Of the features themselves beside the neighbourhoods that are expected of them."""
 RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 
@@ -53,7 +55,9 @@ def search(donors: Any, graph: Graph, *, seed: SeedSequence, device: str, owner:
         around = neighbourhoods(graph, own)
         if donors == "neighbourhoods":
             return Search(around, owner=owner)
-        return Search(around, queries=expected_neighbourhoods(graph, own, around), owner=owner)
+        expected = expected_neighbourhoods(graph, own, around)
+        places, queries = (np.hstack([part, OWN_WEIGHT * own]) for part in (around, expected))
+        return Search(places, queries=queries, owner=owner)
     found = Search(donors(graph) if callable(donors) else donors, owner=owner)
     if found.matrix.shape[0] != graph.n_nodes:
         raise InputError(
