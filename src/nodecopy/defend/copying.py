@@ -112,9 +112,9 @@ class CopyingDefence(_DonorDefence):
         How donors are found, always among all other nodes, also those that are corrected beside it.
         ``"vgae"`` (the paper) or ``"gae"``: by the autoencoder's embedding of the attacked graph.
         ``"features"``: by features alone. ``"neighbourhoods"``: by the features within two hops.
-        ``"expected"``: nodes with such features, where a node with such features should live, as is
-        learned from all other nodes; its own edges have no say. An array with one row per node, or a function that
-        makes one of a graph: by that. Distances are Euclidean.
+        ``"expected"``: nodes with such features that live where such a node should live, as is learned
+        from all other nodes; its own edges have no say. An array with one row per node, or a function
+        that makes one of a graph: by that. Distances are Euclidean.
     n_donors
         How many donors a node has (the paper's P).
     n_graphs
