@@ -13,7 +13,7 @@ from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
 from nodecopy.defend import GCNSVD, CopyingDefence, DonorAverage, GCNJaccard, WithoutEdges
 from nodecopy.defend.local import WholeCopying
 from nodecopy.defend.networks import jaccard
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.classifiers import planted_graph
 
 TRAIN, SOME = np.arange(9), np.array([40, 3, 7, 59])
@@ -131,6 +131,7 @@ def test_a_classifier_from_elsewhere(tmp_path: Any) -> None:
     np.testing.assert_allclose(defence.correct(SOME), expected, atol=1e-6)
     np.testing.assert_allclose(defence.correct(SOME, graph=graph), expected, atol=1e-6)
     assert set(defence.predict().tolist()) <= {0, 1, 2}
+    np.testing.assert_allclose(defence.predict_proba(graph), defence.predict_proba(), atol=1e-6)
     with pytest.raises(InputError, match="must be one of nodecopy's own to be saved"):
         defence.save(tmp_path / "model.npz")
 
@@ -140,6 +141,15 @@ def test_a_classifier_from_elsewhere(tmp_path: Any) -> None:
 
     with pytest.raises(InputError, match="predict_proba of the classifier must have 60 rows"):
         CopyingDefence(n_donors=2).around(Short(), graph)
+
+
+def test_around_and_fit_do_not_mix() -> None:
+    graph = planted_graph()
+    with pytest.raises(NotFittedError, match=r"this GCN is not fitted yet: call fit\(graph, train\) first"):
+        CopyingDefence(n_donors=2).around(GCN(), graph)
+    fresh = CopyingDefence(GCN(**QUICK), n_donors=2).fit(graph, TRAIN, rng=0)
+    again = CopyingDefence(GCN(**QUICK), n_donors=2).around(Elsewhere(), graph).fit(graph, TRAIN, rng=0)
+    assert np.array_equal(again.correct(SOME, graph=graph), fresh.correct(SOME, graph=graph))
 
 
 def test_a_loaded_defence_needs_a_graph(gcn: GCN, tmp_path: Any) -> None:

@@ -118,6 +118,7 @@ class Correction(Defence):
     ) -> Self:
         """Train the classifier, and prepare corrections on the same graph."""
         seed = seed_sequence(rng)
+        self.__dict__.pop("foreign_", None)
         super().fit(graph, train, validation=validation, rng=seed)
         self._watch(self._case(graph, self.prediction_, seed))
         return self
@@ -136,10 +137,10 @@ class Correction(Defence):
         """
         self._check(graph.n_nodes)
         if isinstance(classifier, Classifier):
-            self.classifier = classifier
-            networks, details = classifier.prediction_.networks, classifier.prediction_.details
-            prediction = replace(classifier._predicted(graph), networks=networks, details=details)
+            observed, now = classifier._predicted(None), classifier._predicted(graph)
+            prediction = replace(now, networks=observed.networks, details=observed.details)
             classes = classifier.classes_
+            self.classifier = classifier
         else:
             self.foreign_ = classifier
             prediction = _told(classifier, graph)
