@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nodecopy import neighbours
 from nodecopy.errors import InputError
-from nodecopy.neighbours import knn_graph, nearest
+from nodecopy.neighbours import Search, knn_graph, nearest
 
 
 def oracle(rows: NDArray[Any], k: int, include_self: bool, ties: str) -> list[list[int]]:
@@ -121,3 +121,30 @@ def test_knn_graph(cells: list[int], data: st.DataObject) -> None:
 def test_knn_graph_limits() -> None:
     with pytest.raises(InputError, match="k of knn_graph must be an integer between 1 and n_nodes - 1 = 1"):
         knn_graph([[1.0], [2.0]], 2)
+
+
+def test_some_rows_are_answered_as_all_are() -> None:
+    rows = np.random.default_rng(2).integers(0, 4, size=(40, 3)).astype(float)
+    asked = np.array([7, 3, 39])
+    for ties in ("first", "all"):
+        everybody = ragged(nearest(rows, 4, include_self=False, ties=ties))
+        some = Search(rows).nearest(4, of=asked, include_self=False, ties=ties)
+        assert ragged(some) == [everybody[row] for row in asked]
+    assert Search(rows).nearest(2, of=asked[:0])[1].size == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 99), st.sampled_from([1.0, 0.1]), st.booleans())
+def test_nodes_may_look_from_elsewhere(seed: int, factor: float, is_sparse: bool) -> None:
+    draw = np.random.default_rng(seed)
+    rows, queries = (draw.integers(0, 4, size=(12, 2)) * factor for _ in range(2))
+    kind: Any = sparse.csr_array if is_sparse else np.array
+    found = ragged(Search(kind(rows), queries=kind(queries)).nearest(3, include_self=False))
+    for i, answer in enumerate(found):
+        measured = sorted((float(np.square(queries[i] - rows[j]).sum()), j) for j in range(12) if j != i)
+        assert answer == [j for _, j in measured[:3]]
+
+
+def test_queries_have_the_shape_of_embeddings() -> None:
+    with pytest.raises(InputError, match=r"queries of nearest must have shape \(3, 2\); got \(3, 1\)"):
+        Search(np.ones((3, 2)), queries=np.ones((3, 1)))

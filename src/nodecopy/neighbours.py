@@ -56,27 +56,7 @@ def nearest(
     >>> indices[indptr[1]:indptr[2]].tolist()
     [0, 2]
     """
-    matrix = _matrix(embeddings, f"embeddings of {owner}")
-    n = matrix.shape[0]
-    limit, limit_name = (n, "n_nodes") if include_self else (n - 1, "n_nodes - 1")
-    k = checks.integer(k, f"k of {owner}", low=1, high=limit, high_name=limit_name)
-    checks.choice(ties, f"ties of {owner}", ["first", "all"])
-    search = _Search(matrix)
-    counts, found = [np.zeros(1, np.int64)], []
-    step = max(1, BLOCK // n)
-    for start in range(0, n, step):
-        rows = np.arange(start, min(start + step, n))
-        row, node, distance = search.candidates(rows, k, include_self)
-        order = np.lexsort((node, node != row, distance, row))
-        row, node, distance = row[order] - start, node[order], distance[order]
-        first = np.searchsorted(row, np.arange(len(rows)))
-        if ties == "first":
-            keep = np.arange(len(row)) - first[row] < k
-        else:
-            keep = distance <= distance[first + k - 1][row]
-        counts.append(np.bincount(row[keep], minlength=len(rows)))
-        found.append(node[keep])
-    return np.cumsum(np.concatenate(counts)), np.concatenate(found)
+    return Search(embeddings, owner=owner).nearest(k, include_self=include_self, ties=ties)
 
 
 def knn_graph(
@@ -97,38 +77,84 @@ def knn_graph(
     return Graph(adjacency, features, labels, node_ids)
 
 
-class _Search:
-    """What is computed once for all blocks: the rows, a centred copy and its squared norms."""
+class Search:
+    """What is computed once for many searches: the rows, a centred copy and its squared norms.
 
-    def __init__(self, matrix: Any) -> None:
-        is_sparse = sparse.issparse(matrix)
-        values = _stored(matrix)
-        top = float(np.abs(values).max(initial=0.0))
+    Parameters
+    ----------
+    embeddings
+        One row per node, dense or SciPy sparse, finite.
+    queries
+        Where each node looks from, if not from its own row; of the same shape. Meant for searches
+        with ``include_self=False``: a node is taken to be no distance from itself.
+    owner
+        Who asks; error messages name it.
+    """
+
+    def __init__(self, embeddings: Any, *, queries: Any = None, owner: str = "nearest") -> None:
+        matrix = _matrix(embeddings, f"embeddings of {owner}")
+        asking = matrix if queries is None else _matrix(queries, f"queries of {owner}")
+        if asking.shape != matrix.shape:
+            raise InputError(f"queries of {owner} must have shape {matrix.shape}; got {asking.shape}.")
+        self.owner = owner
+        values = [_stored(matrix)] if asking is matrix else [_stored(matrix), _stored(asking)]
+        top = max(float(np.abs(part).max(initial=0.0)) for part in values)
         # With small whole numbers every product and sum is exact, so nothing is measured twice.
         self.exact = top**2 * matrix.shape[1] < 2**50 if top < 2**25 else False
-        self.exact = self.exact and bool((values == np.floor(values)).all())
+        self.exact = self.exact and all(bool((part == np.floor(part)).all()) for part in values)
         # A power of two scales without rounding and keeps squares from overflowing.
-        self.matrix = matrix * 2.0 ** -np.clip(float(np.frexp(top)[1]), -1000, 1000)
-        self.centred = self.matrix
-        if not (self.exact or is_sparse):
-            self.centred = self.matrix - self.matrix.mean(axis=0)
-        self.norms: NDArray[np.float64] = np.asarray((self.centred * self.centred).sum(axis=1))
+        scale = 2.0 ** -np.clip(float(np.frexp(top)[1]), -1000, 1000)
+        self.matrix = matrix * scale
+        self.asking = self.matrix if asking is matrix else asking * scale
+        centre = None if self.exact or sparse.issparse(matrix) else self.matrix.mean(axis=0)
+        self.centred = self.matrix if centre is None else self.matrix - centre
+        self.centred_asking = (
+            self.centred if asking is matrix else self.asking if centre is None else self.asking - centre
+        )
+        self.norms = _squared_norms(self.centred)
+        self.asking_norms = self.norms if asking is matrix else _squared_norms(self.centred_asking)
         self.rounding = 0.0 if self.exact else 16 * (matrix.shape[1] + 8) * np.finfo(float).eps
+
+    def nearest(
+        self, k: int, *, of: IntArray | None = None, include_self: bool = True, ties: str = "first"
+    ) -> tuple[IntArray, IntArray]:
+        """What :func:`nearest` answers, for the nodes ``of`` alone where they are given."""
+        n = self.matrix.shape[0]
+        limit, limit_name = (n, "n_nodes") if include_self else (n - 1, "n_nodes - 1")
+        k = checks.integer(k, f"k of {self.owner}", low=1, high=limit, high_name=limit_name)
+        checks.choice(ties, f"ties of {self.owner}", ["first", "all"])
+        asked = np.arange(n) if of is None else of
+        counts: list[IntArray] = [np.zeros(1, np.int64)]
+        found: list[IntArray] = [np.zeros(0, np.int64)]
+        step = max(1, BLOCK // max(1, n))
+        for start in range(0, len(asked), step):
+            rows = asked[start : start + step]
+            place, node, distance = self.candidates(rows, k, include_self)
+            order = np.lexsort((node, node != rows[place], distance, place))
+            place, node, distance = place[order], node[order], distance[order]
+            first = np.searchsorted(place, np.arange(len(rows)))
+            if ties == "first":
+                keep = np.arange(len(place)) - first[place] < k
+            else:
+                keep = distance <= distance[first + k - 1][place]
+            counts.append(np.bincount(place[keep], minlength=len(rows)))
+            found.append(node[keep])
+        return np.cumsum(np.concatenate(counts)), np.concatenate(found)
 
     def candidates(
         self, rows: IntArray, k: int, include_self: bool
     ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-        """All that may be among the ``k`` nearest of some rows: row, node and squared distance."""
-        distance = _dense(self.centred[rows] @ self.centred.T)
+        """All that may be among the ``k`` nearest of some rows: place in them, node and squared distance."""
+        distance = _dense(self.centred_asking[rows] @ self.centred.T)
         distance *= -2.0
         distance += self.norms
-        distance += self.norms[rows, None]
+        distance += self.asking_norms[rows, None]
         np.maximum(distance, 0.0, out=distance)
         distance[np.arange(len(rows)), rows] = 0.0 if include_self else np.inf
         threshold = np.partition(distance, k - 1, axis=1)[:, k - 1]
-        threshold += self.rounding * (self.norms[rows] + self.norms.max())
-        near, node = np.nonzero(distance <= threshold[:, None])
-        return rows[near], node, distance[near, node] if self.exact else self.measure(rows[near], node)
+        threshold += self.rounding * (self.asking_norms[rows] + self.norms.max())
+        place, node = np.nonzero(distance <= threshold[:, None])
+        return place, node, distance[place, node] if self.exact else self.measure(rows[place], node)
 
     def measure(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
         """Squared distances by differences, always summed in the same order."""
@@ -136,9 +162,13 @@ class _Search:
         step = max(1, BLOCK // max(1, self.matrix.shape[1]))
         for start in range(0, len(first), step):
             part = slice(start, start + step)
-            difference = _dense(self.matrix[first[part]] - self.matrix[second[part]])
+            difference = _dense(self.asking[first[part]] - self.matrix[second[part]])
             squared[part] = np.square(difference).sum(axis=1)
         return squared
+
+
+def _squared_norms(matrix: Any) -> NDArray[np.float64]:
+    return np.asarray((matrix * matrix).sum(axis=1))
 
 
 def _matrix(embeddings: Any, name: str) -> Any:

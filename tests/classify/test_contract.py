@@ -86,11 +86,11 @@ def test_no_gpu_no_silent_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_training_on_what_convolutions_reach_is_training_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without dropout, whose masks number other entries in the smaller graph."""
     from nodecopy.classify.base import Problems
-    from nodecopy.nn.stack import all_normalised
+    from nodecopy.nn.stack import normalised
 
     graph = planted_graph()
     few = GCN(epochs=20, dropout=0, bias=True).fit(graph, [0, 4, 8], rng=0).predict_proba()
-    uncut = lambda self, graphs, nodes, targets: (all_normalised(graphs), [self.features] * len(graphs))  # noqa: E731
+    uncut = lambda self, graphs, *_: ([*map(normalised, graphs)], [self.features] * len(graphs))  # noqa: E731
     monkeypatch.setattr(Problems, "_reached", uncut)
     whole = GCN(epochs=20, dropout=0, bias=True).fit(graph, [0, 4, 8], rng=0).predict_proba()
     np.testing.assert_allclose(few, whole, atol=1e-5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +23,8 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
-from nodecopy.nn.networks import Networks, Recipe
-from nodecopy.nn.stack import SparseStack, all_normalised, normalised
+from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
+from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.nn.training import Observer, Targets, Watch, train
 from nodecopy.rng import Rng, child, seed_sequence
 
@@ -78,6 +79,12 @@ class Classifier(ABC):
     def _arguments(self) -> dict[str, Any]:
         """What the constructor was given, but for the device, ready for JSON."""
 
+    @classmethod
+    def _restored(cls, arguments: dict[str, Any], device: str) -> Self:
+        """An unfitted classifier from what :meth:`_arguments` gave."""
+        settings: Any = {**arguments, "device": device}
+        return cls(**settings)
+
     def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
         """Solve many problems on the same features at once, each as if it were alone."""
         return self._solved(trials, keep=False)
@@ -122,6 +129,10 @@ class Classifier(ABC):
         """
         prediction = self._predicted(None)
         saving.save(path, type(self).__name__, self._arguments(), prediction, self.classes_, self.node_ids_)
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self._arguments().items())
+        return f"{type(self).__name__}({settings})"
 
     def _take(self, prediction: Prediction, classes: NDArray[Any], node_ids: NDArray[Any]) -> None:
         self.prediction_, self.classes_, self.node_ids_ = prediction, classes, node_ids
@@ -176,6 +187,18 @@ class Problems:
         made = {id(trial.graph): trial.graph.adjacency for trial in trials}
         self.observed = [made[id(trial.graph)] for trial in trials]
 
+    @cached_property
+    def observed_matrices(self) -> list[Matrix]:
+        """What networks spread by on the observed graphs, made once for each."""
+        made = {id(adjacency): adjacency for adjacency in self.observed}
+        matrices = {key: spreading(adjacency, self.recipe) for key, adjacency in made.items()}
+        return [matrices[id(adjacency)] for adjacency in self.observed]
+
+    @property
+    def _is_local(self) -> bool:
+        """Whether two hops around a node decide its prediction."""
+        return self.recipe.spread == "convolution" and self.recipe.rank is None
+
     def trained(
         self,
         adjacencies: Sequence[sparse.csr_array],
@@ -191,27 +214,28 @@ class Problems:
         nodes = [trial.train for trial in self.trials for _ in range(per_trial)]
         watched = [trial.validation for trial in self.trials for _ in range(per_trial)]
         targets, validation = self._targets(nodes), self._validation(watched)
-        features = [self.features] * len(adjacencies)
-        if validation is None and observer is None and self.recipe.spread == "convolution":
+        features, matrices = [self.features] * len(adjacencies), self.observed_matrices
+        if validation is None and observer is None and self._is_local:
             matrices, features = self._reached(adjacencies, nodes, targets)
-        else:
-            matrices = all_normalised(adjacencies)
+        elif adjacencies is not self.observed:
+            matrices = [spreading(adjacency, self.recipe) for adjacency in adjacencies]
         networks = Networks(self.recipe, SparseStack(features, self.device), len(self.classes), seeds)
         watch = None
         if validation is not None:
-            observed = [matrix for matrix in all_normalised(self.observed) for _ in range(per_trial)]
+            observed = [matrix for matrix in self.observed_matrices for _ in range(per_trial)]
             watch = Watch(networks, observed, validation)
         train(networks, matrices, targets, watch=watch, observer=observer)
         return networks
 
     def _reached(
         self, adjacencies: Sequence[sparse.csr_array], nodes: Sequence[NDArray[np.int64]], targets: Targets
-    ) -> tuple[list[sparse.csr_array], list[sparse.csr_array]]:
+    ) -> tuple[list[Matrix], list[sparse.csr_array]]:
         """Graphs and features cut down to what two convolutions reach from the labelled nodes.
 
         The gradient is exactly that of the whole graph: no other node has a part in the loss.
         """
-        graphs, features = [], []
+        graphs: list[Matrix] = []
+        features = []
         for number, (adjacency, chosen) in enumerate(zip(adjacencies, nodes, strict=True)):
             reached = np.zeros(adjacency.shape[0], bool)
             reached[chosen] = reached[adjacency[chosen].indices] = True
@@ -258,7 +282,7 @@ class Problems:
         at_once = max(1, ENTRIES_AT_ONCE // max(1, per_trial * self.features.nnz))
         found = []
         for start in range(0, len(self.trials), at_once):
-            observed = all_normalised(self.observed[start : start + at_once])
+            observed = self.observed_matrices[start : start + at_once]
             models = slice(start * per_trial, (start + len(observed)) * per_trial)
             found += averaged(networks.part(models, self.features), observed, n_weight_samples)
         if not self.keep:

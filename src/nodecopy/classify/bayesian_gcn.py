@@ -18,8 +18,7 @@ from nodecopy.classify.ensemble import Ensemble
 from nodecopy.classify.networks import recipe_for
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import Networks
-from nodecopy.nn.stack import normalised
+from nodecopy.nn.networks import Matrix, Networks, spreading
 from nodecopy.nn.training import Observer
 from nodecopy.registry import known
 from nodecopy.rng import child, seed_sequence
@@ -154,11 +153,12 @@ class _Online(Observer):
         self.classifier, self.problems, self.n_observed = classifier, problems, n_observed
         self.kept: deque[list[Prediction]] = deque(maxlen=MOST_AVERAGED)
 
-    def before(self, epoch: int, networks: Networks) -> Sequence[sparse.csr_array] | None:
+    def before(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
         if epoch < self.n_observed:
             return None
         now = self.kept[-1] if self.kept else self.problems.predictions(networks, 0)
-        return [normalised(sampled) for sampled in self.classifier.sampled(self.problems, now, epoch, 1)]
+        sampled = self.classifier.sampled(self.problems, now, epoch, 1)
+        return [spreading(adjacency, self.problems.recipe) for adjacency in sampled]
 
     def after(self, epoch: int, networks: Networks) -> None:
         if epoch >= self.n_observed:

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
-from nodecopy.nn.networks import Networks, Recipe
-from nodecopy.nn.stack import normalised
+from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.training import stacked
 
 
@@ -103,13 +101,11 @@ class Ensemble:
         networks = Networks.restored(
             self.recipe, features, self.weights, self.keys, device=checked_device(device)
         )
-        return averaged(networks, [normalised(graph.adjacency)], self.n_weight_samples)[0]
+        return averaged(networks, [spreading(graph.adjacency, self.recipe)], self.n_weight_samples)[0]
 
 
 @torch.no_grad()
-def averaged(
-    networks: Networks, observed: Sequence[sparse.csr_array], n_weight_samples: int
-) -> list[Prediction]:
+def averaged(networks: Networks, observed: Sequence[Matrix], n_weight_samples: int) -> list[Prediction]:
     """One prediction for each observed graph: networks and weight samples have equal parts in it."""
     per_graph = networks.first.shape[0] // len(observed)
     graphs = stacked(networks, [matrix for matrix in observed for _ in range(per_graph)])

@@ -26,6 +26,12 @@ HOME_OF = {
     "GCN": "nodecopy.classify.networks:GCN",
     "APPNP": "nodecopy.classify.networks:APPNP",
     "BayesianGCN": "nodecopy.classify.bayesian_gcn:BayesianGCN",
+    "CopyingDefence": "nodecopy.defend.copying:CopyingDefence",
+    "SuspectCorrection": "nodecopy.defend.untold:SuspectCorrection",
+    "DonorAverage": "nodecopy.defend.copying:DonorAverage",
+    "WithoutEdges": "nodecopy.defend.without_edges:WithoutEdges",
+    "GCNSVD": "nodecopy.defend.networks:GCNSVD",
+    "GCNJaccard": "nodecopy.defend.networks:GCNJaccard",
 }
 ARRAYS = {"about", "classes", "node_ids", "probabilities", "mean_entropy", "keys", "weights_0", "weights_1"}
 
@@ -89,7 +95,7 @@ def load(path: PathLike, *, device: str = "cpu") -> Classifier:
         )
         recipe = Recipe(**about["recipe"])
         networks = Ensemble(recipe, weights, arrays["keys"], about["n_weight_samples"])
-        classifier: Classifier = kind(**about["arguments"], device=device)
+        classifier: Classifier = kind._restored(about["arguments"], device)
         classifier._take(
             Prediction(arrays["probabilities"], arrays["mean_entropy"], about["details"], networks),
             arrays["classes"],

@@ -19,9 +19,13 @@ def feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
         raise InputError("a graph must have features to be classified; this one has none.")
     if not graph.features.shape[1]:
         raise InputError("a graph must have at least one feature to be classified; this one has none.")
-    plain: Any = graph.features
+    return prepared(graph.features, recipe)
+
+
+def prepared(features: Any, recipe: Recipe) -> sparse.csr_array:
+    """Rows of features as a recipe wants them, each on its own, in single precision."""
     with np.errstate(over="ignore"):
-        matrix: sparse.csr_array = sparse.csr_array(plain).astype(np.float32)
+        matrix: sparse.csr_array = sparse.csr_array(features).astype(np.float32)
         total = np.asarray(abs(matrix).sum(axis=1), np.float32)
     checks.finite(total, "sums of features in single precision")
     if recipe.features == "binary":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -13,13 +14,18 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.nn.lowrank import LowRank, LowRankStack, low_rank
 from nodecopy.nn.masks import Masks
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.stack import SparseStack, normalised
 
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
 """Places of masks in a network."""
 MOST_DROPPED = 0.99
 """Masks that drop everything would leave nothing to scale up."""
+Matrix: TypeAlias = sparse.csr_array | LowRank
+"""What one network spreads by."""
+Stack: TypeAlias = SparseStack | LowRankStack
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Recipe:
         ``None``: always ``epochs`` epochs, the last weights.
     drop_edges
         Share of edges dropped in every layer and step (graph DropConnect at a fixed rate).
+    rank
+        Spread by the truncated SVD of the adjacency instead (GCN-SVD); ``None``: by the adjacency.
     """
 
     spread: str = "convolution"
@@ -57,6 +65,7 @@ class Recipe:
     patience: int | None = None
     steps: int = 10
     teleport: float = 0.1
+    rank: int | None = None
 
     def __post_init__(self) -> None:
         checks.choice(self.spread, "spread of a recipe", ["none", "convolution", "pagerank"])
@@ -67,6 +76,10 @@ class Recipe:
         checks.integer(self.steps, "steps of a recipe", low=0)
         if self.patience is not None:
             checks.integer(self.patience, "patience of a recipe", low=1)
+        if self.rank is not None:
+            checks.integer(self.rank, "rank of a recipe", low=1)
+            if self.drop_edges:
+                raise InputError("drop_edges of a recipe must be 0 where there is a rank: no edges are left.")
         for name, high in (("dropout", MOST_DROPPED), ("drop_edges", MOST_DROPPED), ("teleport", 1)):
             checks.real(getattr(self, name), f"{name} of a recipe", low=0, high=high)
         for name in ("learning_rate", "weight_decay"):
@@ -79,6 +92,11 @@ GNN_BENCHMARK = Recipe(
 )
 MLP_RECIPE = replace(KIPF, spread="none")
 APPNP_RECIPE = replace(KIPF, spread="pagerank", hidden=64, weight_decay=5e-3)
+
+
+def spreading(adjacency: sparse.csr_array, recipe: Recipe) -> Matrix:
+    """What networks of a recipe spread by on a graph."""
+    return normalised(adjacency) if recipe.rank is None else low_rank(adjacency, recipe.rank)
 
 
 class Networks:
@@ -147,7 +165,7 @@ class Networks:
         """Every trained tensor, models first; the first layer's weights come first."""
         return [self.first, self.second, *self.biases]
 
-    def logits(self, graphs: SparseStack | None, last: SparseStack | None, step: int | None) -> Tensor:
+    def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
         """``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.
 
         ``step`` numbers the masks; ``None`` switches them off.
@@ -173,22 +191,20 @@ class Networks:
             out = self._pagerank(graphs, out, step)
         return out + self.biases[1] if self.biases else out
 
-    def _pagerank(self, graphs: SparseStack | None, local: Tensor, step: int | None) -> Tensor:
+    def _pagerank(self, graphs: Stack | None, local: Tensor, step: int | None) -> Tensor:
         out = local
         for number in range(self.recipe.steps):
             spread = self._spread(graphs, out, step, SECOND_EDGES + number)
             out = (1 - self.recipe.teleport) * spread + self.recipe.teleport * local
         return out
 
-    def _spread(self, graphs: SparseStack | None, dense: Tensor, step: int | None, place: int) -> Tensor:
+    def _spread(self, graphs: Stack | None, dense: Tensor, step: int | None, place: int) -> Tensor:
         assert graphs is not None
         return self._masked_product(graphs, dense, self.edge_masks, step, place)
 
     @staticmethod
-    def _masked_product(
-        stack: SparseStack, dense: Tensor, masks: Masks, step: int | None, place: int
-    ) -> Tensor:
-        if step is None or masks.threshold == 0:
+    def _masked_product(stack: Stack, dense: Tensor, masks: Masks, step: int | None, place: int) -> Tensor:
+        if step is None or masks.threshold == 0 or isinstance(stack, LowRankStack):
             return stack @ dense
         return stack.product(dense, stack.factors(masks, step=step, place=place))
 

@@ -136,13 +136,6 @@ def normalised(adjacency: sparse.csr_array, rows: IntArray | None = None) -> spa
     return looped
 
 
-def all_normalised(adjacencies: Sequence[sparse.csr_array]) -> list[sparse.csr_array]:
-    """Each normalised; the same object, which trials often share, only once."""
-    made = {id(adjacency): adjacency for adjacency in adjacencies}
-    matrices = {key: normalised(adjacency) for key, adjacency in made.items()}
-    return [matrices[id(adjacency)] for adjacency in adjacencies]
-
-
 def _block_diagonal(matrices: Sequence[sparse.csr_array], shape: tuple[int, int, int]) -> sparse.csr_array:
     n_models, n_rows, n_columns = shape
     lengths = np.zeros((n_models, n_rows), np.int32)

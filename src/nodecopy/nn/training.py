@@ -11,7 +11,8 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.nn.networks import Networks
+from nodecopy.nn.lowrank import LowRank, LowRankStack
+from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import SparseStack
 from nodecopy.rows import IntArray
 
@@ -44,12 +45,13 @@ class Targets:
 class View:
     """The logits of some nodes, computing the last product for those nodes alone where that is exact."""
 
-    def __init__(self, networks: Networks, matrices: Sequence[sparse.csr_array], rows: IntArray) -> None:
+    def __init__(self, networks: Networks, matrices: Sequence[Matrix], rows: IntArray) -> None:
         device = networks.features.values.device
         self.networks, self.graphs = networks, stacked(networks, matrices)
         self.last, self.rows = None, torch.from_numpy(rows).to(device)
-        if networks.recipe.spread == "convolution" and networks.recipe.drop_edges == 0:
-            chosen = [sparse.csr_array(m[r]) for m, r in zip(matrices, rows, strict=True)]
+        plain = [matrix for matrix in matrices if isinstance(matrix, sparse.csr_array)]
+        if plain and networks.recipe.spread == "convolution" and networks.recipe.drop_edges == 0:
+            chosen = [sparse.csr_array(m[r]) for m, r in zip(plain, rows, strict=True)]
             self.last = SparseStack(chosen, device)
 
     def logits(self, step: int | None) -> Tensor:
@@ -62,23 +64,27 @@ class View:
 class Observer(Protocol):
     """Looks on while networks are trained, and may change their graphs."""
 
-    def before(self, epoch: int, networks: Networks) -> Sequence[sparse.csr_array] | None:
+    def before(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
         """Other graphs from this epoch on, or none."""
 
     def after(self, epoch: int, networks: Networks) -> None:
         """Called when the epoch's step is done."""
 
 
-def stacked(networks: Networks, matrices: Sequence[sparse.csr_array]) -> SparseStack | None:
+def stacked(networks: Networks, matrices: Sequence[Matrix]) -> Stack | None:
     """The graphs of B networks on their device; an MLP needs none."""
+    device = networks.features.values.device
     if networks.recipe.spread == "none":
         return None
-    return SparseStack(matrices, networks.features.values.device)
+    plain = [matrix for matrix in matrices if isinstance(matrix, sparse.csr_array)]
+    if plain:
+        return SparseStack(plain, device)
+    return LowRankStack([matrix for matrix in matrices if isinstance(matrix, LowRank)], device)
 
 
 def train(
     networks: Networks,
-    matrices: Sequence[sparse.csr_array],
+    matrices: Sequence[Matrix],
     targets: Targets,
     *,
     watch: Watch | None = None,
@@ -117,7 +123,7 @@ class Watch:
     The recipe's patience says how many epochs it waits for a better one.
     """
 
-    def __init__(self, networks: Networks, matrices: Sequence[sparse.csr_array], validation: Targets) -> None:
+    def __init__(self, networks: Networks, matrices: Sequence[Matrix], validation: Targets) -> None:
         assert networks.recipe.patience is not None
         self.networks, self.validation, self.patience = networks, validation, networks.recipe.patience
         self.view = View(networks, matrices, validation.rows)

@@ -1,0 +1,277 @@
+"""What defences share: they answer like classifiers and can correct predictions at given nodes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy import checks, registry
+from nodecopy.classify import GCN, Classifier, Prediction, Trial
+from nodecopy.classify.ensemble import Ensemble, entropy
+from nodecopy.classify.saving import HOME_OF
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.io.formats import PathLike
+from nodecopy.rng import Rng, seed_sequence
+from nodecopy.rows import IntArray
+
+
+class Defence(Classifier):
+    """A classifier that can also be asked about nodes that were perhaps attacked."""
+
+    def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
+        """Probability of each class for the given nodes, ``[len(nodes), n_classes]``.
+
+        Each node is corrected as if it were the only one, whoever is asked for beside it.
+
+        Parameters
+        ----------
+        nodes
+            Node numbers, each once.
+        graph
+            The graph they were attacked in; by default the one given to ``fit``.
+        """
+        probabilities = self.predict_proba(graph)
+        return probabilities[checked_nodes(nodes, len(probabilities))]
+
+    def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
+        """What ``fit`` and then :meth:`correct` answer in each of many trials, trained all at once."""
+        return _at(self.fit_trials(trials), nodes)
+
+    def seen(self, graph: Graph) -> Graph:
+        """The graph as the classifier takes it."""
+        return graph
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What a correction may look at.
+
+    Parameters
+    ----------
+    graph
+        The attacked graph, as the classifier sees it.
+    probabilities
+        What the classifier predicts there.
+    networks
+        Its networks, where they are known.
+    predict
+        The same classifier on another graph.
+    seed
+        For whatever is drawn.
+    """
+
+    graph: Graph
+    probabilities: NDArray[np.float32]
+    networks: Ensemble | None
+    predict: Callable[[Graph], NDArray[np.float32]]
+    seed: SeedSequence
+
+
+class Correction(Defence):
+    """A classifier that is trained as ever; its predictions are corrected afterwards, where asked.
+
+    ``predict`` and ``predict_proba`` give what the classifier itself says; :meth:`correct` gives the
+    corrected probabilities.
+
+    Parameters
+    ----------
+    classifier
+        What to train; a GCN by default. One that is trained already is taken by :meth:`around`.
+    device
+        ``"cpu"`` or ``"cuda"``, for the default classifier and for embeddings; another classifier has
+        its own.
+    """
+
+    case_: Case
+    corrector_: Any
+    foreign_: Any
+
+    def __init__(self, classifier: Classifier | None = None, *, device: str = "cpu") -> None:
+        self.classifier, self.device = classifier, device
+
+    @abstractmethod
+    def _corrector(self, case: Case) -> Any:
+        """Whatever is computed once for a case, before nodes are known."""
+
+    @abstractmethod
+    def _corrected(self, corrector: Any, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        """Probabilities of the nodes."""
+
+    def _details(self, corrector: Any, nodes: IntArray) -> dict[str, Any]:
+        """What else is worth telling of corrections."""
+        return {}
+
+    def _check(self, n_nodes: int) -> None:
+        """Settings that need not wait for training to be found wrong."""
+
+    def fit(
+        self, graph: Graph, train: ArrayLike, *, validation: ArrayLike | None = None, rng: Rng = None
+    ) -> Self:
+        """Train the classifier, and prepare corrections on the same graph."""
+        seed = seed_sequence(rng)
+        self.__dict__.pop("foreign_", None)
+        super().fit(graph, train, validation=validation, rng=seed)
+        self._watch(self._case(graph, self.prediction_, seed))
+        return self
+
+    def around(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
+        """Take a classifier that is trained already, perhaps elsewhere.
+
+        Parameters
+        ----------
+        classifier
+            A fitted classifier, or anything whose ``predict_proba(graph)`` gives one row per node.
+        graph
+            The graph whose nodes are to be corrected.
+        rng
+            For whatever the correction draws.
+        """
+        self._check(graph.n_nodes)
+        if isinstance(classifier, Classifier):
+            observed, now = classifier._predicted(None), classifier._predicted(graph)
+            prediction = replace(now, networks=observed.networks, details=observed.details)
+            classes = classifier.classes_
+            self.classifier = classifier
+        else:
+            self.foreign_ = classifier
+            prediction = _told(classifier, graph)
+            classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
+        self._take(prediction, np.asarray(classes), graph.node_ids)
+        self._watch(self._case(graph, prediction, seed_sequence(rng)))
+        return self
+
+    def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
+        corrector, n_nodes = self._prepared(graph)
+        found = self._corrected(corrector, checked_nodes(nodes, n_nodes))
+        return found.astype(np.float32)
+
+    correct.__doc__ = Defence.correct.__doc__
+
+    def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
+        found = []
+        for trial, prediction, asked in zip(trials, self._solved(trials, keep=True), nodes, strict=True):
+            corrector = self._corrector(self._case(trial.graph, prediction, seed_sequence(trial.rng)))
+            chosen = checked_nodes(asked, trial.graph.n_nodes)
+            probabilities = self._corrected(corrector, chosen).astype(np.float32)
+            details = prediction.details | self._details(corrector, chosen)
+            found.append(Prediction(probabilities, entropy(probabilities), details))
+        return found
+
+    correct_trials.__doc__ = Defence.correct_trials.__doc__
+
+    def save(self, path: PathLike) -> None:
+        """Write settings, trained networks and predictions, not the graph.
+
+        What is loaded again needs ``correct(nodes, graph=...)``. Donors that were given as an array or a
+        function are not saved.
+        """
+        if self._predicted(None).networks is None:
+            raise InputError("classifier must be one of nodecopy's own to be saved with its defence.")
+        super().save(path)
+
+    def seen(self, graph: Graph) -> Graph:
+        inner = self._inner()
+        return inner.seen(graph) if isinstance(inner, Defence) else graph
+
+    def _inner(self) -> Classifier:
+        return GCN(device=self.device) if self.classifier is None else self.classifier
+
+    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
+        if self.classifier is not None and not isinstance(self.classifier, Classifier):
+            raise InputError(
+                f"classifier must be a classifier such as GCN(); got {self.classifier!r}. "
+                "One that was trained elsewhere is taken by around(classifier, graph)."
+            )
+        if trials:
+            self._check(trials[0].graph.n_nodes)
+        return self._inner()._solved(trials, keep=keep)
+
+    def _arguments(self) -> dict[str, Any]:
+        inner = self._inner()
+        return {"classifier": [type(inner).__name__, inner._arguments()]}
+
+    def __repr__(self) -> str:
+        settings = self._arguments() | {"classifier": self._inner()}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
+
+    @classmethod
+    def _restored(cls, arguments: dict[str, Any], device: str) -> Self:
+        kind, settings = arguments["classifier"]
+        inner = registry.resolve(kind, HOME_OF, "a saved classifier")._restored(settings, device)
+        return cls(**(arguments | {"classifier": inner}), device=device)
+
+    def _watch(self, case: Case) -> None:
+        self.case_, self.corrector_ = case, self._corrector(case)
+
+    def _case(self, graph: Graph, prediction: Prediction, seed: SeedSequence) -> Case:
+        networks = prediction.networks
+        if networks is None:
+            return Case(graph, prediction.probabilities, None, self.foreign_.predict_proba, seed)
+        predict = partial(_probabilities, networks, self._inner().device)
+        return Case(self.seen(graph), prediction.probabilities, networks, predict, seed)
+
+    def _prepared(self, graph: Graph | None) -> tuple[Any, int]:
+        """What is prepared for the graph of ``fit`` or for another, and how many nodes that has."""
+        observed = self._predicted(None)
+        if graph is None:
+            if not hasattr(self, "case_"):
+                raise InputError("graph must be given to a defence that was loaded: its file holds none.")
+            return self.corrector_, self.case_.graph.n_nodes
+        self._check(graph.n_nodes)
+        prediction = replace(self._predicted(graph), networks=observed.networks)
+        seed = self.case_.seed if hasattr(self, "case_") else SeedSequence(0)
+        return self._corrector(self._case(graph, prediction, seed)), graph.n_nodes
+
+    def _predicted(self, graph: Graph | None) -> Prediction:
+        if graph is not None and hasattr(self, "foreign_"):
+            return _told(self.foreign_, graph)
+        return super()._predicted(None if graph is None else self.seen(graph))
+
+
+def corrected_trials(
+    classifier: Classifier, trials: Sequence[Trial], nodes: Sequence[ArrayLike]
+) -> list[Prediction]:
+    """Predictions of given nodes in many trials: corrected by a defence, else the classifier's own."""
+    if isinstance(classifier, Defence):
+        return classifier.correct_trials(trials, nodes)
+    return _at(classifier.fit_trials(trials), nodes)
+
+
+def _at(predictions: Sequence[Prediction], nodes: Sequence[ArrayLike]) -> list[Prediction]:
+    """The rows of some nodes."""
+    found = []
+    for prediction, asked in zip(predictions, nodes, strict=True):
+        chosen = checked_nodes(asked, len(prediction.probabilities))
+        rows = prediction.probabilities[chosen], prediction.mean_entropy[chosen]
+        found.append(Prediction(*rows, prediction.details))
+    return found
+
+
+def checked_nodes(nodes: ArrayLike, n_nodes: int) -> NDArray[np.int64]:
+    """Node numbers, each once."""
+    chosen = checks.indices(nodes, "nodes", size=n_nodes)
+    checks.unique(chosen, "nodes")
+    return chosen
+
+
+def _probabilities(networks: Ensemble, device: str, graph: Graph) -> NDArray[np.float32]:
+    return networks.predict(graph, device).probabilities
+
+
+def _told(classifier: Any, graph: Graph) -> Prediction:
+    """What a classifier from elsewhere predicts."""
+    probabilities = np.asarray(classifier.predict_proba(graph), np.float32)
+    if probabilities.ndim != 2 or len(probabilities) != graph.n_nodes:
+        raise InputError(
+            f"predict_proba of the classifier must have {graph.n_nodes} rows, one per node; "
+            f"got shape {probabilities.shape}."
+        )
+    return Prediction(probabilities, entropy(probabilities))

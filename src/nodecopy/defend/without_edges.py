@@ -1,0 +1,29 @@
+"""A control: what the classifier says of a node that has no neighbours at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy.defend.base import Case, Correction
+from nodecopy.rows import IntArray
+
+
+class WithoutEdges(Correction):
+    """Predict nodes from their own features, by the trained classifier, as if they had no edges.
+
+    A defence that does worse than this loses more by the neighbours it invents than it gains.
+    Parameters are those of :class:`.Correction`.
+    """
+
+    def _corrector(self, case: Case) -> NDArray[np.float32]:
+        # A node without edges sees itself alone, so all nodes can lose theirs at once.
+        n = case.graph.n_nodes
+        return case.predict(case.graph.replace(adjacency=sparse.csr_array((n, n), dtype=np.float32)))
+
+    def _corrected(self, corrector: Any, nodes: IntArray) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = corrector[nodes]
+        return found

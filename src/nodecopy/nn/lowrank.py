@@ -1,0 +1,63 @@
+"""Convolutions through the factors of a truncated SVD (Entezari et al., 2020), never N x N."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import svds
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """The matrix ``left @ right.T`` plus a diagonal, as its factors."""
+
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+    diagonal: NDArray[np.float32]
+
+
+def low_rank(adjacency: sparse.csr_array, rank: int) -> LowRank:
+    """D^-1/2 (A_k + I) D^-1/2, where A_k is the best approximation of A of that rank and D its row sums.
+
+    A sum below zero, which only the approximation can bring about, counts as zero. The rank is at most
+    the number of nodes less one.
+    """
+    n = adjacency.shape[0]
+    rank = min(rank, n - 1)
+    if not adjacency.nnz or not rank:
+        nothing = np.zeros((n, 1), np.float32)
+        return LowRank(nothing, nothing, np.ones(n, np.float32))
+    # A fixed start makes it the same every time; a random one is not orthogonal to what is looked for.
+    start = np.random.default_rng(0).uniform(0.5, 1.0, n)
+    u, s, vt = svds(adjacency.astype(np.float64), k=rank, v0=start)
+    left = u * s
+    scale = 1.0 / np.sqrt(1.0 + np.maximum(left @ vt.sum(axis=1), 0.0))
+    parts: list[Any] = [left * scale[:, None], vt.T * scale[:, None], scale**2]
+    return LowRank(*(part.astype(np.float32) for part in parts))
+
+
+class LowRankStack:
+    """B such matrices of one shape; the counterpart of a :class:`~nodecopy.nn.stack.SparseStack`."""
+
+    def __init__(self, matrices: Sequence[LowRank], device: torch.device) -> None:
+        rank = max(matrix.left.shape[1] for matrix in matrices)
+        self.left, self.right = (
+            torch.from_numpy(np.stack([_widened(getattr(m, side), rank) for m in matrices])).to(device)
+            for side in ("left", "right")
+        )
+        self.diagonal = torch.from_numpy(np.stack([m.diagonal for m in matrices])).to(device)[:, :, None]
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        """``[B, n, d]`` to ``[B, n, d]``."""
+        return self.left @ (self.right.transpose(1, 2) @ dense) + self.diagonal * dense
+
+
+def _widened(factor: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
+    return np.pad(factor, ((0, 0), (0, rank - factor.shape[1])))

@@ -1,0 +1,79 @@
+"""Finding attacked nodes without being told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, datasets
+from nodecopy.classify import GCN
+from nodecopy.defend import CopyingDefence, SuspectCorrection
+from nodecopy.defend.suspicion import divergence, suspicion
+
+
+def test_divergence_by_hand() -> None:
+    """Opposite certainties diverge by log 2, equal ones not at all."""
+    p, q = np.array([[1.0, 0.0], [0.3, 0.7]]), np.array([[0.0, 1.0], [0.3, 0.7]])
+    np.testing.assert_allclose(divergence(p, q), [np.log(2), 0], atol=1e-12)
+    halves = divergence(np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]]))[0]
+    by_hand = (np.log(4 / 3) + 0.5 * np.log(2 / 3) + 0.5 * np.log(2)) / 2
+    assert halves == pytest.approx(by_hand)
+
+
+def test_suspicion_by_hand() -> None:
+    """A path 0-1-2 and a single node; 0 and 1 are alike, 2 has other features and another class.
+
+    Node 1: J = 0, K = log 2 / 2, F = 1/2, degree 2. Node 2: J = log 2, K = log 2, F = 1, degree 1.
+    """
+    graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1, 0], [1, 0], [0, 1], [1, 1]])
+    left, right = [1.0, 0.0], [0.0, 1.0]
+    copied = np.array([left, left, right, left])
+    plain = np.array([left, left, left, right])
+    expected = [0, np.log(2) / 2 / 2 * np.log(3), 2 * np.log(2) * 1 * np.log(2), 0]
+    np.testing.assert_allclose(suspicion(graph, plain, copied), expected, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def attacked() -> tuple[CopyingDefence, Graph, Any]:
+    """Thirty digits lose their neighbours to random others."""
+    digits = datasets.load("digits").subgraph(np.arange(800))
+    split = datasets.label_split(digits.labels, 10, validation=0, test=200, rng=0)
+    victims = split.test[:30]
+    draw = np.random.default_rng(0)
+    adjacency = digits.adjacency.toarray()
+    adjacency[victims] = adjacency[:, victims] = 0
+    others = draw.integers(digits.n_nodes, size=(30, 8))
+    adjacency[victims[:, None], others] = 1
+    graph = digits.replace(adjacency=np.maximum(adjacency, adjacency.T))
+    gcn = GCN(epochs=60).fit(graph, split.train, rng=0)
+    return CopyingDefence().around(gcn, graph, rng=0), graph, victims
+
+
+def test_victims_are_found_and_corrected(attacked: tuple[CopyingDefence, Graph, Any]) -> None:
+    defence, graph, victims = attacked
+    scores = defence.suspects()
+    assert scores.shape == (graph.n_nodes,)
+    chosen = np.argsort(-scores)[:30]
+    assert len(np.intersect1d(chosen, victims)) >= 24
+    labels = np.array(graph.labels)
+    before = defence.predict_proba().argmax(axis=1) == labels
+    after = untold(defence, graph, 0.07).argmax(axis=1) == labels
+    assert after[victims].mean() > before[victims].mean() + 0.2
+    assert after.mean() > before.mean() - 0.01
+
+
+def untold(defence: CopyingDefence, graph: Graph, share: float) -> Any:
+    """What is said of all nodes when only a share of them is corrected."""
+    suspicious = SuspectCorrection(share=share).around(defence.classifier, graph, rng=0)
+    np.testing.assert_allclose(suspicious.suspects(), defence.suspects(), atol=1e-6)
+    return suspicious.correct(np.arange(graph.n_nodes))
+
+
+def test_the_share_decides_who_is_corrected(attacked: tuple[CopyingDefence, Graph, Any]) -> None:
+    defence, graph, _ = attacked
+    everybody = defence.correct(np.arange(graph.n_nodes))
+    np.testing.assert_allclose(untold(defence, graph, 1.0), everybody, atol=1e-6)
+    changed = (untold(defence, graph, 0.0) != untold(defence, graph, 0.1)).any(axis=1)
+    assert 0 < changed.sum() <= round(0.1 * graph.n_nodes)
