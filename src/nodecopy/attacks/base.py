@@ -128,10 +128,12 @@ def _added(graph: Graph, flips: NDArray[np.int64], *, alone: bool) -> NDArray[np
     return np.array(added, bool)
 
 
-def degree_budget(budget: int | None, edits: Edits, target: int, name: str) -> int:
-    """A number of flips for every victim; by default its degree in the clean graph."""
-    if budget is None:
+def degree_budget(budget: int | str, edits: Edits, target: int, name: str) -> int:
+    """A number of flips for every victim, or ``"degree"``: as many as it has edges in the clean graph."""
+    if budget == "degree":
         return int(edits.graph.degrees[target])
+    if isinstance(budget, str):
+        raise InputError(f"{name} must be an integer or 'degree'; got {budget!r}.")
     return checks.integer(budget, name, low=0)
 
 

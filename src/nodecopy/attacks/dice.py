@@ -29,7 +29,7 @@ class RandomFlips(Attack):
         Victims one after another in one graph, or each alone.
     """
 
-    def __init__(self, budget: int | None = None, *, together: bool = True) -> None:
+    def __init__(self, budget: int | str = "degree", *, together: bool = True) -> None:
         self.budget, self.together = budget, together
 
     def _budget(self, edits: Edits, target: int) -> int:

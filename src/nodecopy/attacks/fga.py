@@ -30,8 +30,8 @@ class FGA(GradientAttack):
     Parameters
     ----------
     n_flips
-        For each victim; ``None`` means its degree in the clean graph. Fewer are made where no flip
-        promises a higher loss.
+        For each victim; ``"degree"``: as many as it has edges in the clean graph. Fewer are made where no
+        flip promises a higher loss.
     flips_per_step
         Flips for each gradient; one is exact, more are faster.
     loss
@@ -39,7 +39,7 @@ class FGA(GradientAttack):
         run behind the FGA row of the node-copying paper, whose code always rewired node 0 along the
         gradient of the loss of the training set. Victims are not touched (unless they are node 0, or
         become its neighbours), which explains why 69.8 % of them were still classified well. That run
-        took the degree for the number of flips: ``FGA(None, loss="training-set")``.
+        took the degree for the number of flips: ``FGA("degree", loss="training-set")``.
     surrogate
         The two weight matrices of a GCN (features by hidden, hidden by classes, on features whose rows
         add up to one) in place of trained ones: an attacker who knows the model itself.
@@ -51,7 +51,7 @@ class FGA(GradientAttack):
 
     def __init__(
         self,
-        n_flips: int | None = 20,
+        n_flips: int | str = 20,
         *,
         flips_per_step: int = 1,
         loss: str = "target",

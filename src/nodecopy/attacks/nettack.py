@@ -50,7 +50,7 @@ class Nettack(Attack):
 
     def __init__(
         self,
-        budget: int | None = None,
+        budget: int | str = "degree",
         *,
         direct: bool = True,
         n_influencers: int = 5,

@@ -49,7 +49,7 @@ class ThroughCopying(GradientAttack):
     def __init__(
         self,
         donors: ArrayLike,
-        budget: int | None = None,
+        budget: int | str = "degree",
         *,
         at_victim: bool = False,
         flips_per_step: int = 1,

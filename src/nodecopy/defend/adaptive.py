@@ -26,7 +26,7 @@ class Adaptive(ThroughCopying):
     """
 
     def __init__(
-        self, donors: Any = "features", budget: int | None = None, *, n_donors: int = 10, **settings: Any
+        self, donors: Any = "features", budget: int | str = "degree", *, n_donors: int = 10, **settings: Any
     ) -> None:
         super().__init__(donors, budget, **settings)
         self.n_donors = n_donors
