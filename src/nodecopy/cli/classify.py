@@ -12,21 +12,17 @@ import typer
 from numpy.typing import NDArray
 
 import nodecopy
-from nodecopy import checks
-from nodecopy.cli import sources
+from nodecopy.cli import sources, splits
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import Graph
 from nodecopy.io.formats import TABLES, format_of
 from nodecopy.io.tables import write_table
-from nodecopy.rng import child, generator, seed_sequence
+from nodecopy.rng import child, seed_sequence
 
 if TYPE_CHECKING:
-    from numpy.random import SeedSequence
-
     from nodecopy.classify import Classifier
-    from nodecopy.datasets import Split
 
 N_SHOWN = 5
 
@@ -95,12 +91,12 @@ def classify(
         if validation:
             raise InputError("--validation goes with a file; a dataset has its own validation nodes.")
         per_class = 20 if labels_per_class is None else labels_per_class
-        split, root = _experiment_split(source, per_class, seed, largest_component)
+        split, root = splits.of_experiment(source, per_class, seed, largest_component)
     else:
         if labels_per_class is not None:
             raise InputError("--labels-per-class goes with a dataset; a file's labels are all used.")
         root = seed_sequence(seed)
-        split = _file_split(graph, validation, child(root, 0))
+        split = splits.of_file(graph, validation, child(root, 0))
     classifier.fit(graph, split.train, validation=split.validation, rng=child(root, 1))
     found: dict[str, Any] = {
         "nodecopy": nodecopy.__version__,
@@ -143,38 +139,6 @@ def _classifier(
     if (graphs, weight_samples, rounds) != (None, None, None):
         raise InputError(f"--graphs, --weight-samples and --rounds go with bgcn-copy; got {method.value}.")
     return {Method.MLP: MLP, Method.GCN: GCN, Method.APPNP: APPNP}[method](device=device)
-
-
-def _experiment_split(
-    dataset: str, per_class: int, seed: int, largest_component: bool
-) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
-    """The nodes and the seed of trial 0, as ``nodecopy reproduce`` has them."""
-    from nodecopy.experiments.experiment import Cell
-    from nodecopy.experiments.runner import trial_seed, trial_split
-
-    checks.integer(per_class, "labels-per-class", low=1)
-    cell = Cell("classify", dataset, per_class, "", seed, "", {}, 500, 1000, largest_component, False)
-    return trial_split(cell, 0), trial_seed(cell, 0)
-
-
-def _file_split(graph: Graph, share: float, seed: SeedSequence) -> Split[NDArray[np.int64]]:
-    """Labelled nodes, of each class a share of them held out but one at least left; and the others."""
-    from nodecopy.datasets import Split
-
-    checks.real(share, "validation", low=0, high=0.9)
-    if graph.labels is None:
-        raise InputError("a graph must have labels to be classified; give --labels FILE.")
-    unknown = np.flatnonzero(graph.labels == UNLABELLED)
-    if not len(unknown):
-        raise InputError("some nodes must have no label, to be predicted; every node has one.")
-    draws = generator(seed)
-    held = [np.zeros(0, np.int64)]
-    for code in np.unique(graph.labels[graph.labels != UNLABELLED]):
-        nodes = draws.permutation(np.flatnonzero(graph.labels == code))
-        held.append(nodes[: min(round(share * len(nodes)), len(nodes) - 1)])
-    validation = np.sort(np.concatenate(held))
-    known = np.flatnonzero(graph.labels != UNLABELLED)
-    return Split(np.setdiff1d(known, validation), validation, unknown)
 
 
 def _columns(classifier: Classifier, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from nodecopy import datasets, registry
+from nodecopy import checks, datasets, registry
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -45,6 +48,24 @@ def load_graph(
         return graph
     graph = read_graph(source, labels=labels, features=features, directed=True if directed else None)
     return graph.largest_component() if largest_component else graph
+
+
+def chosen_nodes(graph: Graph, ids: str) -> NDArray[np.int64]:
+    """The numbers of nodes whose ids stand in a text with commas between, or one a line in a file."""
+    path = Path(ids)
+    words = path.read_text(encoding="utf-8").split() if path.is_file() else ids.split(",")
+    place = {str(name): number for number, name in enumerate(graph.node_ids.tolist())}
+    wanted = [word.strip() for word in words if word.strip()]
+    if not wanted:
+        raise InputError(f"--nodes must name at least one node; got {ids!r}.")
+    for word in wanted:
+        if word not in place:
+            nearest = get_close_matches(word, place, n=3, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+            raise InputError(f"--nodes must hold ids of nodes; got {word!r}, which is none.{hint}")
+    numbers = np.array([place[word] for word in wanted], np.int64)
+    checks.unique(numbers, "--nodes")
+    return numbers
 
 
 def load_interactions(source: str) -> Interactions:

@@ -1,0 +1,167 @@
+"""``nodecopy attack``: flip edges so that classifiers err at chosen nodes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import nodecopy
+from nodecopy import checks
+from nodecopy.cli import sources, splits
+from nodecopy.cli.terminal import as_json, remark, shown, table
+from nodecopy.errors import InputError
+from nodecopy.extras import optional
+from nodecopy.graph import Graph
+from nodecopy.io import write_graph
+from nodecopy.io.formats import format_of
+from nodecopy.io.graphs import FORMATS
+from nodecopy.rng import child
+
+if TYPE_CHECKING:
+    from nodecopy.attacks import Attack, Perturbation
+    from nodecopy.datasets import Split
+
+N_VICTIMS = 5
+
+
+class Method(StrEnum):
+    """The attacks."""
+
+    DICE = "dice"
+    NETTACK = "nettack"
+    FGA = "fga"
+    RANDOM = "random"
+
+
+def attack(
+    source: sources.Source,
+    labels: sources.Labels = None,
+    features: sources.Features = None,
+    largest_component: sources.LargestComponent = False,
+    method: Annotated[Method, typer.Option(help="The attack.")] = Method.NETTACK,
+    nodes: Annotated[
+        str | None, typer.Option(help="Ids of the victims, commas between, or a file with one a line.")
+    ] = None,
+    victims: Annotated[
+        int | None, typer.Option(help=f"Without --nodes: that many at random. [default: {N_VICTIMS}]")
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="nettack, fga, random: flips for each victim, or 'degree'. [default: degree, fga 20]"
+        ),
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(help="dice: share of same-class neighbours cut. [default: 0.5]")
+    ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Each victim against the clean graph, not one after another.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of victims, surrogate and draws.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="The attacked graph: .csv .tsv .txt .parquet .npz .graphml.")
+    ] = None,
+    flips: Annotated[Path | None, typer.Option(help="Keep the flips as .npz, for nodecopy defend.")] = None,
+    json_: sources.AsJson = False,
+) -> None:
+    """Attack nodes of an undirected, unweighted graph whose labels are known.
+
+    Of a dataset, the attacker learns from the labels of the first trial of the experiments and victims
+    are test nodes; of a file, victims are labelled nodes and the attacker learns from all others.
+    """
+    for path, formats in ((out, FORMATS), (flips, (".npz",))):
+        if path is not None:
+            format_of(path, formats)  # before anything is computed
+    optional("torch", "nodecopy attack")
+    striking = _attack(method, budget, share, alone)
+    graph = sources.load_graph(source, labels, features, False, largest_component)
+    split, root = splits.of_attack(graph, source, seed, largest_component)
+    targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, 2)))
+    known = np.setdiff1d(split.train, targets)
+    found = striking.attack(graph, targets, train=known, rng=child(root, 3))
+    if out is not None:
+        write_graph(found.apply(graph), out)
+    if flips is not None:
+        found.save(flips)
+    if json_:
+        as_json(_described(found, Path(source).name, seed))
+        return
+    _tell(found, graph)
+    for path, what in ((out, "attacked graph"), (flips, "flips")):
+        if path is not None:
+            remark(f"{what} written to {path}")
+
+
+def _attack(method: Method, budget: str | None, share: float | None, alone: bool) -> Attack:
+    from nodecopy.attacks import DICE, FGA, Nettack, RandomFlips
+
+    if method is Method.DICE:
+        if budget is not None:
+            raise InputError(f"--budget goes with the other attacks, dice takes --share; got {budget}.")
+        return DICE(0.5 if share is None else share, together=not alone)
+    if share is not None:
+        raise InputError(f"--share goes with dice, {method.value} takes --budget; got {share}.")
+    given: Any = budget
+    if budget is not None and budget != "degree":
+        if not budget.isdigit():
+            raise InputError(f"--budget must be a whole number or 'degree'; got {budget!r}.")
+        given = int(budget)
+    if method is Method.FGA:
+        return FGA(20 if given is None else given, together=not alone)
+    make = Nettack if method is Method.NETTACK else RandomFlips
+    return make("degree" if given is None else given, together=not alone)
+
+
+def _targets(
+    graph: Graph,
+    split: Split[NDArray[np.int64]],
+    nodes: str | None,
+    victims: int | None,
+    draws: np.random.Generator,
+) -> NDArray[np.int64]:
+    if nodes is not None:
+        if victims is not None:
+            raise InputError("--nodes and --victims exclude each other: one names them, the other draws.")
+        return sources.chosen_nodes(graph, nodes)
+    reachable = split.test[graph.degrees[split.test] > 0]
+    number = N_VICTIMS if victims is None else victims
+    checks.integer(number, "victims", low=1, high=len(reachable), high_name="nodes that can be attacked")
+    return np.sort(draws.choice(reachable, number, replace=False))
+
+
+def _described(found: Perturbation, source: str, seed: int) -> dict[str, Any]:
+    ids = found.node_ids
+    return {
+        "nodecopy": nodecopy.__version__,
+        "source": source,
+        "seed": seed,
+        "attack": found.attack,
+        "targets": ids[found.targets].tolist(),
+        "budgets": found.budgets.tolist(),
+        "spent": found.spent.tolist(),
+        "flips": [
+            {"first": first, "second": second, "added": bool(added), "target": target}
+            for (first, second), added, target in zip(
+                ids[found.flips].tolist(), found.is_added, ids[found.owners].tolist(), strict=True
+            )
+        ],
+    }
+
+
+def _tell(found: Perturbation, graph: Graph) -> None:
+    remark(f"{graph!r}, {found.attack}")
+    names: Any = graph.named_labels()
+    rows = []
+    for target, budget, spent in zip(found.targets, found.budgets, found.spent, strict=True):
+        mine = found.owners == target
+        counts = (found.is_added[mine].sum(), (~found.is_added[mine]).sum())
+        label = "-" if names is None else str(names[target])
+        degree = int(graph.degrees[target])
+        numbers = map(shown, (degree, int(budget), int(spent), *map(int, counts)))
+        rows.append([str(graph.node_ids[target]), label, *numbers])
+    table(["node", "label", "degree", "budget", "flips", "added", "removed"], rows)

@@ -1,0 +1,160 @@
+"""``nodecopy defend``: correct predictions at nodes that were, or may have been, attacked."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import nodecopy
+from nodecopy.cli import sources, splits
+from nodecopy.cli.terminal import as_json, remark, shown, table
+from nodecopy.errors import InputError
+from nodecopy.extras import optional
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.io.formats import TABLES, format_of
+from nodecopy.io.tables import write_table
+from nodecopy.rng import child
+
+if TYPE_CHECKING:
+    from nodecopy.defend import CopyingDefence
+
+N_SHOWN = 10
+
+
+class Donors(StrEnum):
+    """How donors are found."""
+
+    EXPECTED = "expected"
+    FEATURES = "features"
+    NEIGHBOURHOODS = "neighbourhoods"
+    VGAE = "vgae"
+    GAE = "gae"
+
+
+def defend(
+    source: sources.Source,
+    labels: sources.Labels = None,
+    features: sources.Features = None,
+    largest_component: sources.LargestComponent = False,
+    nodes: Annotated[
+        str | None, typer.Option(help="Ids of attacked nodes, commas between, or a file with one a line.")
+    ] = None,
+    flips: Annotated[
+        Path | None,
+        typer.Option(
+            help="What nodecopy attack kept: applied to the graph first, its victims are corrected."
+        ),
+    ] = None,
+    suspects: Annotated[
+        float | None, typer.Option(help="Nobody tells: correct this share of nodes, the most suspicious.")
+    ] = None,
+    donors: Annotated[Donors, typer.Option(help="How donors are found.")] = Donors.EXPECTED,
+    n_donors: Annotated[int, typer.Option(help="Donors of each node.")] = 10,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    seed: Annotated[int, typer.Option(help="Seed of training.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Table of corrections: .csv, .tsv, .txt or .parquet.")
+    ] = None,
+    json_: sources.AsJson = False,
+) -> None:
+    """Train a GCN on an attacked graph and correct it, by node copying, where nodes were attacked.
+
+    Each attacked node is predicted with the neighbourhoods of similar nodes in place of its own. Labels
+    of corrected nodes, where they are known, are not learnt from.
+    """
+    if out is not None:
+        format_of(out, TABLES)  # before anything is trained
+    optional("torch", "nodecopy defend")
+    graph = sources.load_graph(source, labels, features, False, largest_component)
+    told: NDArray[np.int64] | None = None if nodes is None else sources.chosen_nodes(graph, nodes)
+    if flips is not None:
+        from nodecopy.attacks import Perturbation
+
+        made = Perturbation.load(flips)
+        graph = made.apply(graph)
+        told = made.targets if told is None else told
+    if (told is None) == (suspects is None):
+        raise InputError(
+            "either --nodes or --flips tell who was attacked, or --suspects SHARE looks for them."
+        )
+    split, root = splits.of_attack(graph, source, seed, largest_component)
+    if graph.features is None:
+        raise InputError("a graph must have features to be defended; for a file, give --features FILE.")
+    defence = _defence(suspects, donors, n_donors, device)
+    train = split.train if told is None else np.setdiff1d(split.train, told)
+    defence.fit(graph, train, validation=split.validation, rng=child(root, 1))
+    chosen = _suspicious(defence, suspects) if told is None else np.asarray(told)
+    columns = _columns(defence, graph, chosen)
+    found = {
+        "nodecopy": nodecopy.__version__,
+        "source": Path(source).name,
+        "seed": seed,
+        "train": len(train),
+        "corrected": len(chosen),
+        "changed": int((columns["before"] != columns["after"]).sum()),
+        **_accuracies(columns, graph, chosen),
+    }
+    if out is not None:
+        write_table(out, columns)
+    if json_:
+        rows = zip(*(columns[name].tolist() for name in ("id", "before", "after")), strict=True)
+        as_json(found | {"nodes": [dict(zip(("id", "before", "after"), row, strict=True)) for row in rows]})
+        return
+    _tell(found, columns, graph)
+    remark(f"written to {out}" if out else "nothing written: give --out FILE for a table of corrections")
+
+
+def _defence(share: float | None, donors: Donors, n_donors: int, device: str) -> CopyingDefence:
+    from nodecopy.defend import CopyingDefence, SuspectCorrection
+
+    if share is None:
+        return CopyingDefence(donors=donors.value, n_donors=n_donors, device=device)
+    return SuspectCorrection(donors=donors.value, n_donors=n_donors, share=share, device=device)
+
+
+def _suspicious(defence: CopyingDefence, share: float | None) -> NDArray[np.int64]:
+    scores = defence.suspects()
+    return np.argsort(-scores, kind="stable")[: round((share or 0.0) * len(scores))]
+
+
+def _columns(defence: CopyingDefence, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The table: ids, classes before and after, probabilities after, and the label where it is known."""
+    before, after = defence.predict_proba()[nodes], defence.correct(nodes)
+    classes = defence.classes_
+    columns = {
+        "id": graph.node_ids[nodes],
+        "before": classes[before.argmax(axis=1)],
+        "p_before": np.round(before.max(axis=1).astype(np.float64), 7),
+        "after": classes[after.argmax(axis=1)],
+    }
+    for name, column in zip(classes, after.T, strict=True):
+        columns[f"p_{name}"] = np.round(column.astype(np.float64), 7)
+    return columns
+
+
+def _accuracies(columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+    """How often right before and after, where labels are known."""
+    names: Any = graph.named_labels()
+    known = np.zeros(len(nodes), bool) if graph.labels is None else graph.labels[nodes] != UNLABELLED
+    if not known.any():
+        return {}
+    truth = names[nodes]
+    return {
+        f"accuracy_{when}": float((columns[when] == truth)[known].mean()) for when in ("before", "after")
+    } | {"labelled": int(known.sum())}
+
+
+def _tell(found: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph) -> None:
+    remark(f"{graph!r}, seed {found['seed']}")
+    keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")
+    told = {key: found[key] for key in keys if key in found}
+    table([key.replace("_", " ") for key in told], [[shown(value) for value in told.values()]])
+    rows = list(zip(*(map(str, columns[name].tolist()) for name in ("id", "before", "after")), strict=True))
+    table(["node", "before", "after"], rows[:N_SHOWN])
+    if len(rows) > N_SHOWN:
+        remark(f"and {len(rows) - N_SHOWN} more")

@@ -1,0 +1,64 @@
+"""Which nodes commands learn from, and which they answer for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+
+from nodecopy import checks
+from nodecopy.cli.sources import is_dataset
+from nodecopy.datasets import Split
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.rng import generator, seed_sequence
+
+PER_CLASS, VALIDATION, TEST = 20, 500, 1000
+"""Nodes of a trial of the experiments."""
+
+
+def of_experiment(
+    dataset: str, per_class: int, seed: int, largest_component: bool
+) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
+    """The nodes and the seed of trial 0, as ``nodecopy reproduce`` has them."""
+    from nodecopy.experiments.experiment import Cell
+    from nodecopy.experiments.runner import trial_seed, trial_split
+
+    checks.integer(per_class, "labels-per-class", low=1)
+    cell = Cell("classify", dataset, per_class, "", seed, "", {}, VALIDATION, TEST, largest_component, False)
+    return trial_split(cell, 0), trial_seed(cell, 0)
+
+
+def of_attack(
+    graph: Graph, source: str, seed: int, largest_component: bool
+) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
+    """Who is learnt from, and who may be attacked or defended (``test``).
+
+    Of a dataset, those of trial 0 with 20 labels per class; of a file, or a dataset too small for that,
+    every labelled node may be both.
+    """
+    if graph.labels is None:
+        raise InputError("a graph must have labels to be attacked or defended; give --labels FILE.")
+    known = np.flatnonzero(graph.labels != UNLABELLED)
+    needed = PER_CLASS * len(np.unique(graph.labels[known])) + VALIDATION + TEST
+    if is_dataset(source) and len(known) >= needed:
+        return of_experiment(source, PER_CLASS, seed, largest_component)
+    return Split(known, np.zeros(0, np.int64), known), seed_sequence(seed)
+
+
+def of_file(graph: Graph, share: float, seed: SeedSequence) -> Split[NDArray[np.int64]]:
+    """Labelled nodes, of each class a share of them held out but one at least left; and the others."""
+    checks.real(share, "validation", low=0, high=0.9)
+    if graph.labels is None:
+        raise InputError("a graph must have labels to be classified; give --labels FILE.")
+    unknown = np.flatnonzero(graph.labels == UNLABELLED)
+    if not len(unknown):
+        raise InputError("some nodes must have no label, to be predicted; every node has one.")
+    draws = generator(seed)
+    held = [np.zeros(0, np.int64)]
+    for code in np.unique(graph.labels[graph.labels != UNLABELLED]):
+        nodes = draws.permutation(np.flatnonzero(graph.labels == code))
+        held.append(nodes[: min(round(share * len(nodes)), len(nodes) - 1)])
+    validation = np.sort(np.concatenate(held))
+    known = np.flatnonzero(graph.labels != UNLABELLED)
+    return Split(np.setdiff1d(known, validation), validation, unknown)
