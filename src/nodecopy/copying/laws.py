@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy import checks
@@ -168,20 +168,20 @@ class Jaccard:
 
     def _similarities(self, users: Any, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
         shared = sparse.csr_array(pattern[users] @ transpose)
-        shared.sort_indices()
         user = np.repeat(users, np.diff(shared.indptr))
         index = shared.data / (degrees[user] + degrees[shared.indices] - shared.data)
         if not self.include_self:
             index[user == shared.indices] = 0.0
-        # Relative to the user's best, or a large exponent would take every index to zero.
-        best = np.zeros(pattern.shape[0])
-        np.maximum.at(best, user, index)
-        index = (index / np.maximum(best[user], np.finfo(float).tiny)) ** self.exponent * (index > 0)
+        similarity = sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
         if self.top is not None:
-            best_first = np.lexsort((shared.indices, -index, user))
-            place = np.arange(len(index)) - np.repeat(shared.indptr[:-1], np.diff(shared.indptr))
-            index[best_first[place >= self.top]] = 0.0
-        return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
+            similarity = _largest(similarity, self.top)
+        similarity.sort_indices()
+        # Relative to the user's best, or a large exponent would take every index to zero.
+        user = np.repeat(np.arange(len(users)), np.diff(similarity.indptr))
+        best = np.full(len(users), np.finfo(float).tiny)
+        np.maximum.at(best, user, similarity.data)
+        similarity.data = (similarity.data / best[user]) ** self.exponent * (similarity.data > 0)
+        return similarity
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,3 +203,30 @@ class Weighted:
         if shape != (n_rows, n_rows):
             raise InputError(f"similarity of Weighted must have shape {(n_rows, n_rows)}; got {shape}.")
         return DonorRows.from_similarity(similarity.csr)
+
+
+def _largest(matrix: sparse.csr_array, top: int) -> sparse.csr_array:
+    """The ``top`` largest stored entries of each row, the first columns of equals; rows may be unsorted."""
+    bounds = zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True)
+    border = np.array(
+        [
+            -1.0 if e - s <= top else np.partition(matrix.data[s:e], e - s - top)[e - s - top]
+            for s, e in bounds
+        ]
+    )
+    # What lies above the border or ties with it is little more than the answer: only that is sorted.
+    few = _kept(matrix, matrix.data >= np.repeat(border, np.diff(matrix.indptr)))
+    few.sort_indices()
+    row = np.repeat(np.arange(len(border)), np.diff(few.indptr))
+    equal = few.data == border[row]
+    places = top - np.bincount(row[~equal], minlength=len(border))
+    met = np.append(0, np.cumsum(equal))
+    return _kept(few, ~equal | (met[1:] - met[few.indptr[:-1]][row] <= places[row]))
+
+
+def _kept(matrix: sparse.csr_array, chosen: NDArray[np.bool_]) -> sparse.csr_array:
+    """The matrix with some of its stored entries."""
+    kept_before = np.append(0, np.cumsum(chosen))
+    return sparse.csr_array(
+        (matrix.data[chosen], matrix.indices[chosen], kept_before[matrix.indptr]), shape=matrix.shape
+    )
