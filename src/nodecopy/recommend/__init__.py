@@ -13,20 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nodecopy.recommend.base import Recommender as Recommender
+    from nodecopy.recommend.copied_graphs import EnsembleBPR as EnsembleBPR
+    from nodecopy.recommend.copied_graphs import SampledGraphBPR as SampledGraphBPR
     from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
     from nodecopy.recommend.ials import IALS as IALS
     from nodecopy.recommend.linear import EASE as EASE
+    from nodecopy.recommend.networks import BPRMF as BPRMF
+    from nodecopy.recommend.networks import MGCCF as MGCCF
+    from nodecopy.recommend.networks import LightGCN as LightGCN
     from nodecopy.recommend.saving import load as load
     from nodecopy.recommend.simple import ItemKNN as ItemKNN
     from nodecopy.recommend.simple import Popularity as Popularity
 
 HOME_OF = {
+    "BPRMF": "networks",
     "CopyEASE": "copy_ease",
     "EASE": "linear",
+    "EnsembleBPR": "copied_graphs",
     "IALS": "ials",
     "ItemKNN": "simple",
+    "LightGCN": "networks",
+    "MGCCF": "networks",
     "Popularity": "simple",
     "Recommender": "base",
+    "SampledGraphBPR": "copied_graphs",
     "load": "saving",
 }
 

@@ -27,6 +27,11 @@ PATH_OF = {
     "EASE": "nodecopy.recommend.linear:EASE",
     "CopyEASE": "nodecopy.recommend.copy_ease:CopyEASE",
     "IALS": "nodecopy.recommend.ials:IALS",
+    "BPRMF": "nodecopy.recommend.networks:BPRMF",
+    "LightGCN": "nodecopy.recommend.networks:LightGCN",
+    "MGCCF": "nodecopy.recommend.networks:MGCCF",
+    "EnsembleBPR": "nodecopy.recommend.copied_graphs:EnsembleBPR",
+    "SampledGraphBPR": "nodecopy.recommend.copied_graphs:SampledGraphBPR",
 }
 ARRAYS = {"about", "user_ids", "item_ids", "indptr", "indices"}
 CSR_PARTS = ("data", "indices", "indptr", "shape")
@@ -93,7 +98,7 @@ def _described(thing: Any) -> Any:
 
 def _built(described: Any, device: str) -> Any:
     if not isinstance(described, dict):
-        return described
+        return tuple(described) if isinstance(described, list) else described
     kind = registry.resolve(described["name"], PATH_OF, "a part of a saved recommender")
     settings = {name: _built(value, device) for name, value in described["settings"].items()}
     if any(one.name == "device" for one in fields(kind)):
