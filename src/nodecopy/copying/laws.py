@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy import checks
@@ -19,7 +19,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.neighbours import nearest
-from nodecopy.rows import Rows, index_dtype
+from nodecopy.rows import Rows, index_dtype, largest_entries
 
 BLOCK = 2**22
 """Similarities held at once while Jaccard's law is built."""
@@ -174,7 +174,7 @@ class Jaccard:
             index[user == shared.indices] = 0.0
         similarity = sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
         if self.top is not None:
-            similarity = _largest(similarity, self.top)
+            similarity = largest_entries(similarity, self.top)
         similarity.sort_indices()
         # Relative to the user's best, or a large exponent would take every index to zero.
         user = np.repeat(np.arange(len(users)), np.diff(similarity.indptr))
@@ -203,30 +203,3 @@ class Weighted:
         if shape != (n_rows, n_rows):
             raise InputError(f"similarity of Weighted must have shape {(n_rows, n_rows)}; got {shape}.")
         return DonorRows.from_similarity(similarity.csr)
-
-
-def _largest(matrix: sparse.csr_array, top: int) -> sparse.csr_array:
-    """The ``top`` largest stored entries of each row, the first columns of equals; rows may be unsorted."""
-    bounds = zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True)
-    border = np.array(
-        [
-            -1.0 if e - s <= top else np.partition(matrix.data[s:e], e - s - top)[e - s - top]
-            for s, e in bounds
-        ]
-    )
-    # What lies above the border or ties with it is little more than the answer: only that is sorted.
-    few = _kept(matrix, matrix.data >= np.repeat(border, np.diff(matrix.indptr)))
-    few.sort_indices()
-    row = np.repeat(np.arange(len(border)), np.diff(few.indptr))
-    equal = few.data == border[row]
-    places = top - np.bincount(row[~equal], minlength=len(border))
-    met = np.append(0, np.cumsum(equal))
-    return _kept(few, ~equal | (met[1:] - met[few.indptr[:-1]][row] <= places[row]))
-
-
-def _kept(matrix: sparse.csr_array, chosen: NDArray[np.bool_]) -> sparse.csr_array:
-    """The matrix with some of its stored entries."""
-    kept_before = np.append(0, np.cumsum(chosen))
-    return sparse.csr_array(
-        (matrix.data[chosen], matrix.indices[chosen], kept_before[matrix.indptr]), shape=matrix.shape
-    )

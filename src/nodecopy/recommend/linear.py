@@ -28,6 +28,7 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender, _nonempty
 
 Matrix = NDArray[np.floating[Any]]
+BLOCK = 256
 
 
 class LinearRecommender(Recommender):
@@ -125,11 +126,11 @@ class EASE(LinearRecommender):
 
 
 def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] | None = None) -> Matrix:
-    """A'A, or A'WA with weights of users, dense."""
+    """A'A, or A'WA with weights of users, dense and in C order."""
     right = matrix.astype(dtype)
     if weights is not None:
         right = sparse.diags_array(weights.astype(dtype)) @ right
-    return np.asarray((matrix.astype(dtype).T @ right).toarray())
+    return np.asarray((matrix.astype(dtype).T @ right).toarray(order="C"))
 
 
 def inverted(matrix: Matrix, regularisation: float) -> Matrix:
@@ -160,7 +161,9 @@ def constrained(M: Matrix, C: Matrix, regularisation: float) -> Matrix:
     multiply = linalg.get_blas_funcs("trmm", (V,))
     Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True)
     mu = np.einsum("ik,ki->i", V, Y) / np.einsum("ik,ik->i", V, V)
-    Y -= (V * mu[:, None]).T
+    for start in range(0, len(V), BLOCK):  # V' diag(mu) is lower triangular; blocks of it fit the cache
+        some = slice(start, start + BLOCK)
+        Y[start:, some] -= (V[some, start:] * mu[some, None]).T
     B = np.asarray(multiply(1.0, V, Y, overwrite_b=True))
     np.fill_diagonal(B, 0.0)
     return B
@@ -196,11 +199,10 @@ def constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> 
 
 def _mirror(matrix: Matrix) -> None:
     """Write the upper triangle over the lower one, in place, block by block."""
-    step = 256
-    for start in range(0, len(matrix), step):
-        block = matrix[start : start + step, start : start + step]
-        block[:] = np.triu(block) + np.triu(block, 1).T
-        matrix[start + step :, start : start + step] = matrix[start : start + step, start + step :].T
+    for start in range(0, len(matrix), BLOCK):
+        some = slice(start, start + BLOCK)
+        matrix[some, some] = np.triu(matrix[some, some]) + np.triu(matrix[some, some], 1).T
+        matrix[start + BLOCK :, some] = matrix[some, start + BLOCK :].T
 
 
 def _check_regularisation(value: Any, model: LinearRecommender) -> None:
