@@ -112,11 +112,24 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array_equal(values, blocks[name])
 
 
-@given(st.integers(0, 2**32), st.integers(1, 8), st.sampled_from([np.int64, np.float32, np.float64]))
-def test_top_items_on_ties(seed: int, k: int, dtype: Any) -> None:
-    scores = np.random.default_rng(seed).integers(3, size=(5, 8)).astype(dtype)
-    expected = [sorted(range(8), key=lambda item: (-row[item], item))[:k] for row in scores.tolist()]
-    assert top_items(scores, k).tolist() == expected
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 40),
+    st.integers(1, 8),
+    st.sampled_from([1, 3, 1000]),
+    st.sampled_from([np.uint8, np.int64, np.float32, np.float64]),
+    st.sampled_from([1, ranking.CROWD]),
+)
+def test_top_items_on_ties(seed: int, n_items: int, k: int, levels: int, dtype: Any, crowd: int) -> None:
+    """Few levels make many ties; a small crowd sends most rows the other way."""
+    k = min(k, n_items)
+    scores = np.random.default_rng(seed).integers(levels, size=(5, n_items)).astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        scores[0, ::2] = -np.inf
+    expected = [sorted(range(n_items), key=lambda item: (-row[item], item))[:k] for row in scores.tolist()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "CROWD", crowd)
+        assert top_items(scores, k).tolist() == expected
 
 
 def test_top_items_of_nobody() -> None:
