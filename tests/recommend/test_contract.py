@@ -9,11 +9,12 @@ import pytest
 
 from nodecopy import Interactions, Jaccard
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, Popularity, Recommender
+from nodecopy.recommend import EASE, IALS, CopyEASE, Fusion, ItemKNN, Popularity, Recommender
 from tests.contracts.recommenders import RecommenderContract, tastes
 
 CLOSED_FORMS: dict[str, Recommender] = {
     "popularity": Popularity(),
+    "fusion": Fusion(CopyEASE(regularisation=5.0), ItemKNN(neighbours=5), weight=0.7),
     "knn": ItemKNN(neighbours=5),
     "ease": EASE(regularisation=5.0),
     "ease-single": EASE(regularisation=5.0, precision="single"),
@@ -81,6 +82,9 @@ def test_broken_weights_never_get_in() -> None:
         (CopyEASE(user_law="same"), "user_law of CopyEASE must be a donor law such as .* got 'same'"),
         (CopyEASE(item_law=Jaccard), "item_law of CopyEASE must be a donor law"),
         (CopyEASE(item_bonus=-0.1), "item_bonus of CopyEASE must be a number of at least 0"),
+        (Fusion(EASE(), ItemKNN(), weight=2.0), "weight of Fusion must be a number between 0 and 1"),
+        (Fusion(EASE(), "knn"), "second of Fusion must be a recommender; got 'knn'"),  # type: ignore[arg-type]
+        (Fusion(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
         (IALS(factors=0), "factors of IALS must be"),
         (IALS(confidence=0.5), "confidence of IALS must be a number of at least 1"),
     ],
@@ -88,3 +92,17 @@ def test_broken_weights_never_get_in() -> None:
 def test_wrong_settings(recommender: Recommender, message: str) -> None:
     with pytest.raises(InputError, match=message):
         recommender.fit(tastes(), rng=0)
+
+
+def test_fusion_by_its_definition() -> None:
+    """A fitted part is taken as it is; a share of 1 ranks as the first part alone."""
+    log = tastes()
+    parts = EASE(regularisation=5.0).fit(log), ItemKNN(neighbours=5).fit(log)
+    users = np.flatnonzero(log.rows.degrees)
+    z = [
+        (s - s.mean(axis=1, keepdims=True)) / s.std(axis=1, keepdims=True) for s in (p.score() for p in parts)
+    ]
+    fused = Fusion(*parts, weight=0.3).fit(log)
+    np.testing.assert_allclose(fused.score()[users], (0.3 * z[0] + 0.7 * z[1])[users], atol=1e-4)
+    alone = Fusion(EASE(regularisation=5.0), ItemKNN(), weight=1.0).fit(log)
+    assert np.array_equal(alone.recommend(k=3)[0][users], parts[0].recommend(k=3)[0][users])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nodecopy.recommend.copied_graphs import EnsembleBPR as EnsembleBPR
     from nodecopy.recommend.copied_graphs import SampledGraphBPR as SampledGraphBPR
     from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
+    from nodecopy.recommend.fusion import Fusion as Fusion
     from nodecopy.recommend.ials import IALS as IALS
     from nodecopy.recommend.linear import EASE as EASE
     from nodecopy.recommend.networks import BPRMF as BPRMF
@@ -30,6 +31,7 @@ HOME_OF = {
     "CopyEASE": "copy_ease",
     "EASE": "linear",
     "EnsembleBPR": "copied_graphs",
+    "Fusion": "fusion",
     "IALS": "ials",
     "ItemKNN": "simple",
     "LightGCN": "networks",

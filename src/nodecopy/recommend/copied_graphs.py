@@ -142,7 +142,7 @@ class SampledGraphBPR(EnsembleBPR):
     """
 
     threshold: float | None = None
-    thresholds: Sequence[float] = (0.05, 0.1, 0.2, 0.3)
+    thresholds: Sequence[float] = (0.1, 0.2, 0.3, 0.5)
     test_graph: str = "copied"
 
     threshold_ = 0.0

@@ -26,6 +26,7 @@ PATH_OF = {
     "ItemKNN": "nodecopy.recommend.simple:ItemKNN",
     "EASE": "nodecopy.recommend.linear:EASE",
     "CopyEASE": "nodecopy.recommend.copy_ease:CopyEASE",
+    "Fusion": "nodecopy.recommend.fusion:Fusion",
     "IALS": "nodecopy.recommend.ials:IALS",
     "BPRMF": "nodecopy.recommend.networks:BPRMF",
     "LightGCN": "nodecopy.recommend.networks:LightGCN",
