@@ -25,7 +25,6 @@ def main() -> None:
     closed_forms("ml-100k")
     closed_forms("amazon-cds")
     beside_pyg("ml-100k")
-    beside_pyg("amazon-cds")
     expectation_and_samples()
     growth()
 

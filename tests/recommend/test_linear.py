@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE
+from nodecopy.recommend import EASE, CopyEASE, linear
 from nodecopy.recommend.linear import constrained, constrained_path, inverted
 from tests.contracts.recommenders import tastes
 
@@ -61,8 +61,12 @@ def test_no_inverse() -> None:
             solve(-np.eye(3), 0.5)
 
 
+@pytest.mark.parametrize("spectral_from", [1, 99])
 @pytest.mark.parametrize("model", [EASE(), CopyEASE()])
-def test_a_path_holds_what_single_fits_hold(model: EASE | CopyEASE) -> None:
+def test_a_path_holds_what_single_fits_hold(
+    model: EASE | CopyEASE, spectral_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linear, "SPECTRAL_FROM", spectral_from)
     log = tastes()
     values = [2.0, 20.0]
     for value, fitted in zip(values, model.fit_path(log, values), strict=True):

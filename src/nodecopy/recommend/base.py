@@ -58,9 +58,9 @@ class Recommender(ABC):
         rng
             Seed or generator; models that draw nothing ignore it.
         """
-        known = _nonempty(interactions, "interactions").binary()
+        known = nonempty(interactions, "interactions").binary()
         if validation is not None:
-            _alike(_nonempty(validation, "validation"), known, "validation")
+            _alike(nonempty(validation, "validation"), known, "validation")
             validation = validation.binary()
         self._check()
         self._fit(known, validation, seed_sequence(rng))
@@ -214,7 +214,8 @@ def _parts(size: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
 
 
-def _nonempty(interactions: Any, name: str) -> Interactions:
+def nonempty(interactions: Any, name: str) -> Interactions:
+    """Interactions that hold at least one, or an error that names them."""
     if not isinstance(interactions, Interactions):
         raise InputError(f"{name} must be Interactions; got {type(interactions).__name__}.")
     if not interactions.n_interactions:

@@ -25,10 +25,12 @@ from scipy import linalg, sparse
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender, _nonempty
+from nodecopy.recommend.base import Recommender, nonempty
 
 Matrix = NDArray[np.floating[Any]]
 BLOCK = 256
+SPECTRAL_FROM = 8
+"""Regularisations from which one eigendecomposition is faster than as many Cholesky factorisations."""
 
 
 class LinearRecommender(Recommender):
@@ -53,15 +55,19 @@ class LinearRecommender(Recommender):
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
         """Fitted recommenders for many regularisations, from one set of moments and one factorisation.
 
-        An eigendecomposition of M serves every lambda. It costs about as much as ten single fits, but the
-        moments, which can cost more, are made once.
+        From ``SPECTRAL_FROM`` values on an eigendecomposition of M serves every one of them; fewer are
+        factorised one by one, which is then faster. The moments are made once in any case.
         """
-        known = _nonempty(interactions, "interactions").binary()
+        known = nonempty(interactions, "interactions").binary()
         self._check()
         for value in regularisations:
             _check_regularisation(value, self)
-        moments = self._moments(known)
-        for value, weights in zip(regularisations, constrained_path(*moments, regularisations), strict=True):
+        M, C = self._moments(known)
+        if len(regularisations) >= SPECTRAL_FROM:
+            solutions = constrained_path(M, C, regularisations)
+        else:
+            solutions = (constrained(M, C, value) for value in regularisations)
+        for value, weights in zip(regularisations, solutions, strict=True):
             model = copy.copy(self)
             model.regularisation = value
             model.weights_ = model._finished(weights, known)
@@ -188,11 +194,16 @@ def _inverse_factor(matrix: Matrix, regularisation: float) -> Matrix:
 def constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> Iterator[Matrix]:
     """The same for many lambdas: M = V diag(w) V' makes B = V (w + lambda)^-1 (V'C - V' diag(mu))."""
     w, V = linalg.eigh(M, driver="evd")
-    w, rotated = np.maximum(w, 0.0), V.T @ C
+    w, V = np.maximum(w, 0.0), np.ascontiguousarray(V)
+    V_t = np.ascontiguousarray(V.T)
+    rotated = V_t @ C
+    squares, products = V * V, V * rotated.T
     for regularisation in regularisations:
         inverse = 1.0 / (w + regularisation)
-        mu = ((V * rotated.T) @ inverse) / ((V * V) @ inverse)
-        B = V @ (inverse[:, None] * (rotated - V.T * mu))
+        inner = V_t * -(products @ inverse / (squares @ inverse))
+        inner += rotated
+        inner *= inverse[:, None]
+        B = V @ inner
         np.fill_diagonal(B, 0.0)
         yield B
 
