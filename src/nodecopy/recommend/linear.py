@@ -136,7 +136,8 @@ def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] |
     right = matrix.astype(dtype)
     if weights is not None:
         right = sparse.diags_array(weights.astype(dtype)) @ right
-    return np.asarray((matrix.astype(dtype).T @ right).toarray(order="C"))
+    transpose = sparse.csr_array(matrix.T, dtype=dtype)  # CSR times CSR: SciPy would convert anything else
+    return np.asarray((transpose @ right).toarray())
 
 
 def inverted(matrix: Matrix, regularisation: float) -> Matrix:
