@@ -23,6 +23,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_sampling
 	$(BIN)/python -m tests.benchmarks.bench_statistics
 	$(BIN)/python -m tests.benchmarks.bench_classification
+	$(BIN)/python -m tests.benchmarks.bench_recommend
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

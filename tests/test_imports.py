@@ -11,7 +11,7 @@ import nodecopy
 from nodecopy.errors import MissingExtraError
 from nodecopy.extras import EXTRA_OF, optional
 
-HEAVY = ("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric")
+HEAVY = ("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric", "implicit")
 
 
 def test_every_public_name_imports() -> None:
@@ -33,6 +33,10 @@ import nodecopy.copying.kernels, nodecopy.metrics.kernels
 from nodecopy import NodeCopying, SameLabel, compare, datasets, io, neighbours, rng
 graph = datasets.load("karate")
 print(compare(graph, NodeCopying(SameLabel()).fit(graph).sample_many(2, rng=0)))
+from nodecopy.recommend import EASE, CopyEASE, ItemKNN, Popularity
+log = nodecopy.Interactions(graph.adjacency)
+for model in (EASE(), CopyEASE(), ItemKNN(), Popularity()):
+    print(model.fit(log).evaluate(log, convention="printed"))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

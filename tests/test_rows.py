@@ -7,10 +7,11 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy.errors import InputError
-from nodecopy.rows import Rows, index_dtype
+from nodecopy.rows import Rows, index_dtype, largest_entries
 from tests.strategies import matrices
 
 
@@ -62,3 +63,18 @@ def test_dtypes() -> None:
 def test_errors_carry_the_name() -> None:
     with pytest.raises(InputError, match="table must hold finite numbers"):
         Rows.from_matrix([[np.nan]], "table")
+
+
+@given(matrices((5, 6)), st.integers(1, 7), st.integers(1, 3))
+def test_largest_entries(matrix: sparse.csr_array, top: int, levels: int) -> None:
+    """Against sorting; few distinct values make many ties, and rows come in any order."""
+    matrix.data = 1.0 + matrix.indices % levels
+    shuffled = matrix.copy()
+    for start, end in zip(shuffled.indptr[:-1], shuffled.indptr[1:], strict=True):
+        shuffled.indices[start:end] = shuffled.indices[start:end][::-1].copy()
+        shuffled.data[start:end] = shuffled.data[start:end][::-1].copy()
+    shuffled.has_sorted_indices = False
+    found = largest_entries(shuffled, top).toarray()
+    for row, values in zip(found, matrix.toarray(), strict=True):
+        chosen = sorted(np.flatnonzero(values), key=lambda column, v=values: (-v[column], column))[:top]  # type: ignore[misc]
+        assert row.tolist() == [value if column in chosen else 0 for column, value in enumerate(values)]

@@ -8,6 +8,7 @@ from typing import Any
 from nodecopy.errors import MissingExtraError
 
 EXTRA_OF = {
+    "implicit": "implicit",
     "matplotlib": "plots",
     "networkx": "data",
     "pandas": "tables",

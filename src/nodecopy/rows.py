@@ -153,3 +153,33 @@ class Rows:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def largest_entries(matrix: sparse.csr_array, top: int) -> sparse.csr_array:
+    """The ``top`` largest stored entries of each row, the first columns of equals; none may be negative.
+
+    Rows need not be sorted; those of the result are.
+    """
+    bounds = zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True)
+    border = np.array(
+        [
+            -1.0 if e - s <= top else np.partition(matrix.data[s:e], e - s - top)[e - s - top]
+            for s, e in bounds
+        ]
+    )
+    # What lies above the border or ties with it is little more than the answer: only that is sorted.
+    few = _kept(matrix, matrix.data >= np.repeat(border, np.diff(matrix.indptr)))
+    few.sort_indices()
+    row = np.repeat(np.arange(len(border)), np.diff(few.indptr))
+    equal = few.data == border[row]
+    places = top - np.bincount(row[~equal], minlength=len(border))
+    met = np.append(0, np.cumsum(equal))
+    return _kept(few, ~equal | (met[1:] - met[few.indptr[:-1]][row] <= places[row]))
+
+
+def _kept(matrix: sparse.csr_array, chosen: NDArray[np.bool_]) -> sparse.csr_array:
+    """The matrix with some of its stored entries."""
+    kept_before = np.append(0, np.cumsum(chosen))
+    return sparse.csr_array(
+        (matrix.data[chosen], matrix.indices[chosen], kept_before[matrix.indptr]), shape=matrix.shape
+    )

@@ -107,9 +107,10 @@ def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int 
         for m in range(n):
             shared = len(sets[i] & sets[m])
             if shared and (include_self or i != m):
-                S[i, m] = (shared / len(sets[i] | sets[m])) ** exponent
+                S[i, m] = shared / len(sets[i] | sets[m])
         if top is not None:
             S[i, sorted(range(n), key=lambda m, i=i: (-S[i, m], m))[top:]] = 0  # type: ignore[misc]
+        S[i] = np.where(S[i] > 0, S[i] ** exponent, 0)
         if not S[i].any():
             S[i, i] = 1
     return np.asarray(S / S.sum(axis=1, keepdims=True))

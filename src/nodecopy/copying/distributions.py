@@ -141,6 +141,9 @@ class DonorRows(DonorDistribution):
     def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
         return sparse.csr_array(self.P @ matrix), np.arange(self.n_nodes)
 
+    def probabilities(self) -> sparse.csr_array:
+        return self.P
+
     def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
         node = np.repeat(np.arange(self.n_nodes), np.diff(self.P.indptr))
         hit = group_of[self.P.indices] == wanted[node]

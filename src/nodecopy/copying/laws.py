@@ -19,7 +19,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.neighbours import nearest
-from nodecopy.rows import Rows, index_dtype
+from nodecopy.rows import Rows, index_dtype, largest_entries
 
 BLOCK = 2**22
 """Similarities held at once while Jaccard's law is built."""
@@ -168,20 +168,20 @@ class Jaccard:
 
     def _similarities(self, users: Any, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
         shared = sparse.csr_array(pattern[users] @ transpose)
-        shared.sort_indices()
         user = np.repeat(users, np.diff(shared.indptr))
         index = shared.data / (degrees[user] + degrees[shared.indices] - shared.data)
         if not self.include_self:
             index[user == shared.indices] = 0.0
-        # Relative to the user's best, or a large exponent would take every index to zero.
-        best = np.zeros(pattern.shape[0])
-        np.maximum.at(best, user, index)
-        index = (index / np.maximum(best[user], np.finfo(float).tiny)) ** self.exponent * (index > 0)
+        similarity = sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
         if self.top is not None:
-            best_first = np.lexsort((shared.indices, -index, user))
-            place = np.arange(len(index)) - np.repeat(shared.indptr[:-1], np.diff(shared.indptr))
-            index[best_first[place >= self.top]] = 0.0
-        return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
+            similarity = largest_entries(similarity, self.top)
+        similarity.sort_indices()
+        # Relative to the user's best, or a large exponent would take every index to zero.
+        user = np.repeat(np.arange(len(users)), np.diff(similarity.indptr))
+        best = np.full(len(users), np.finfo(float).tiny)
+        np.maximum.at(best, user, similarity.data)
+        similarity.data = (similarity.data / best[user]) ** self.exponent * (similarity.data > 0)
+        return similarity
 
 
 @dataclass(frozen=True, eq=False)

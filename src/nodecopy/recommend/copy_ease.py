@@ -1,0 +1,203 @@
+"""EASE shown a copied matrix: each entry the user's own, a donor user's or a donor item's.
+
+Every user draws a donor user and every item a donor item by node copying, and each entry of the input X
+takes one of three values: the user's own (with probability q0), that of the donor user (q1) or, at the
+donor item, the user's own (q2). The model learns to recover the observed matrix from X. Donors are
+independent, so E[X'X] and E[X'A] are exact and nothing is sampled. ``docs/copy_ease.md`` derives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.copying import Jaccard, NodeCopying
+from nodecopy.errors import InputError
+from nodecopy.interactions import Interactions
+from nodecopy.recommend.linear import LinearRecommender, Matrix, co_occurrences
+
+SHARP = Jaccard(include_self=False, exponent=4.0, top=50)
+UNIFORM = "uniform"
+ENTRIES_AT_ONCE = 2**24
+SPARSE_BELOW = 0.04
+"""Share of stored entries below which a sparse product beats a dense one."""
+
+
+@dataclass(eq=False)
+class CopyEASE(LinearRecommender):
+    """EASE fitted to recover the observed matrix from one whose entries were copied.
+
+    Parameters
+    ----------
+    user_share, item_share
+        Probability that an entry is a donor user's (q1) or a donor item's (q2); what is left is the
+        user's own. Both 0 make EASE.
+    user_law, item_law
+        Donor laws of users and of items, such as :class:`.Jaccard`; or ``"uniform"``, everybody else with
+        equal probability, the control that shows what similarity adds.
+    regularisation
+        Lambda, above 0.
+    item_bonus
+        How much of the expected item copy A Q' is added to the scores.
+    precision
+        ``"double"`` or ``"single"``.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions
+    >>> log = Interactions([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]])
+    >>> CopyEASE(regularisation=1.0).fit(log).recommend([0], 1)[0].tolist()
+    [[2]]
+    """
+
+    user_share: float = 0.4
+    item_share: float = 0.4
+    user_law: Any = SHARP
+    item_law: Any = SHARP
+    regularisation: float = 60.0
+    item_bonus: float = 0.2
+    precision: str = "double"
+
+    def _check(self) -> None:
+        super()._check()
+        user_share = checks.real(self.user_share, "user_share of CopyEASE", low=0.0, high=1.0)
+        item_share = checks.real(self.item_share, "item_share of CopyEASE", low=0.0, high=1.0)
+        if user_share + item_share > 1:
+            raise InputError(
+                f"user_share + item_share of CopyEASE must be at most 1; got {user_share + item_share:g}."
+            )
+        checks.real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
+        for name in ("user_law", "item_law"):
+            law = getattr(self, name)
+            if law != UNIFORM and (isinstance(law, (str, type)) or not hasattr(law, "fit")):
+                raise InputError(
+                    f"{name} of CopyEASE must be a donor law such as Jaccard() or 'uniform'; got {law!r}."
+                )
+
+    def _moments(self, interactions: Interactions) -> tuple[Matrix, Matrix]:
+        P = donor_matrix(self.user_law, interactions)
+        self._item_donors = donor_matrix(self.item_law, _transposed(interactions))
+        # Sums of counts and probabilities lose nothing that matters in single precision; the solve can.
+        M, C = moments(
+            interactions.matrix, P, self._item_donors, self.user_share, self.item_share, np.float32
+        )
+        dtype = self.DTYPES[self.precision]
+        return M.astype(dtype, copy=False), C.astype(dtype, copy=False)
+
+    def _finished(self, weights: Matrix, interactions: Interactions) -> NDArray[np.float32]:
+        """Scores A B + bonus A Q' are A (B + bonus Q')."""
+        donors = self._item_donors
+        kept = super()._finished(weights, interactions)
+        if not self.item_bonus:
+            return kept
+        if donors is None:
+            kept += np.float32(self.item_bonus) * _uniform(interactions.n_items, np.float32)
+        else:
+            item = np.repeat(np.arange(interactions.n_items), np.diff(donors.indptr))
+            kept[donors.indices, item] += (self.item_bonus * donors.data).astype(np.float32)
+        return kept
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._item_donors = None
+
+
+def donor_matrix(law: Any, interactions: Interactions) -> sparse.csr_array | None:
+    """P of a donor law; ``None`` stands for everybody else with equal probability."""
+    if isinstance(law, str):
+        return None
+    return NodeCopying(law).fit(interactions).distribution_.probabilities()
+
+
+def moments(
+    matrix: sparse.csr_array,
+    P: sparse.csr_array | None,
+    Q: sparse.csr_array | None,
+    user_share: float,
+    item_share: float,
+    dtype: Any = np.float64,
+) -> tuple[Matrix, Matrix]:
+    """M = E[X'X] and C = E[X'A] of the copied input X, exactly.
+
+    Parameters
+    ----------
+    matrix
+        A, users x items, zeros and ones.
+    P, Q
+        Donor laws of users and of items, rows adding up to one; ``None``: uniform over all others.
+    user_share, item_share
+        q1 and q2.
+    dtype
+        Of the results and of all sums on the way.
+    """
+    A = sparse.csr_array(matrix, dtype=dtype)
+    q1, q2 = user_share, item_share
+    q0 = 1 - q1 - q2
+    G = co_occurrences(A, dtype)
+    counts = np.diag(G).copy()
+    # Off the diagonal M = S + S'. Every product with Q but one is a product with C', so two are enough.
+    C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
+    if q1:
+        H, weighted = _user_copies(A, P, G)
+        diagonal = diagonal + q1 * np.diag(weighted)
+        C_t += q1 * H
+        H *= q0 * q1
+        weighted *= q1 * q1 / 2  # both from one donor, who has or has not both items
+        S += H
+        S += weighted
+    if q2:
+        Q_times = _product_with(Q, len(G), dtype)
+        GQ_t = np.ascontiguousarray(Q_times(G).T)
+        diagonal = diagonal + q2 * Q_times(counts[:, None])[:, 0]
+        GQ_t *= q2 / 2
+        C_t += GQ_t
+        S += q2 * Q_times(C_t)
+        C_t += GQ_t
+    M = S + S.T
+    np.fill_diagonal(M, diagonal)
+    return M, C_t.T
+
+
+def _user_copies(A: sparse.csr_array, P: sparse.csr_array | None, G: Matrix) -> tuple[Matrix, Matrix]:
+    """A'PA, and A'WA where W holds how often each user is a donor on average; by blocks of users."""
+    n_users, n_items = A.shape
+    counts = np.diag(G)
+    if P is None:
+        copied = G if n_users == 1 else (np.outer(counts, counts) - G) / (n_users - 1)
+        return copied, G.copy()
+    H = np.zeros((1, 1), A.dtype)
+    P, A_t = P.astype(A.dtype), sparse.csr_array(A.T)
+    is_sparse = P.nnz < SPARSE_BELOW * n_users**2
+    step = max(1, ENTRIES_AT_ONCE // max(n_items, 0 if is_sparse else n_users))
+    for start in range(0, n_users, step):
+        donors = P[start : start + step]
+        copied = (donors @ A).toarray() if is_sparse else (A_t @ donors.T.toarray()).T
+        H = H + sparse.csr_array(A[start : start + step].T) @ copied
+    return H, co_occurrences(A, A.dtype, np.asarray(P.sum(axis=0)))
+
+
+def _product_with(Q: sparse.csr_array | None, n_items: int, dtype: Any) -> Any:
+    """The function that multiplies by Q from the left, whichever form of Q is faster."""
+    if Q is None:
+        return _uniform(n_items, dtype).__matmul__
+    if Q.nnz < SPARSE_BELOW * n_items**2:
+        return Q.astype(dtype).__matmul__
+    return Q.toarray().astype(dtype).__matmul__
+
+
+def _uniform(size: int, dtype: Any) -> Matrix:
+    """Everybody else with equal probability; one alone is the own donor."""
+    if size == 1:
+        return np.ones((1, 1), dtype)
+    Q = np.full((size, size), 1 / (size - 1), dtype)
+    np.fill_diagonal(Q, 0.0)
+    return Q
+
+
+def _transposed(interactions: Interactions) -> Interactions:
+    return Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)

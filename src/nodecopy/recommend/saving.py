@@ -1,0 +1,121 @@
+"""Fitted recommenders in and out of files: one NumPy archive, never with pickles."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+import nodecopy
+from nodecopy import registry
+from nodecopy.errors import InputError
+from nodecopy.files import whole_file
+from nodecopy.interactions import Interactions
+from nodecopy.io.formats import PathLike, format_of, reading
+
+if TYPE_CHECKING:
+    from nodecopy.recommend.base import Recommender
+
+PATH_OF = {
+    "Jaccard": "nodecopy.copying:Jaccard",
+    "Popularity": "nodecopy.recommend.simple:Popularity",
+    "ItemKNN": "nodecopy.recommend.simple:ItemKNN",
+    "EASE": "nodecopy.recommend.linear:EASE",
+    "CopyEASE": "nodecopy.recommend.copy_ease:CopyEASE",
+    "Fusion": "nodecopy.recommend.fusion:Fusion",
+    "IALS": "nodecopy.recommend.ials:IALS",
+    "BPRMF": "nodecopy.recommend.networks:BPRMF",
+    "LightGCN": "nodecopy.recommend.networks:LightGCN",
+    "MGCCF": "nodecopy.recommend.networks:MGCCF",
+    "EnsembleBPR": "nodecopy.recommend.copied_graphs:EnsembleBPR",
+    "SampledGraphBPR": "nodecopy.recommend.copied_graphs:SampledGraphBPR",
+}
+ARRAYS = {"about", "user_ids", "item_ids", "indptr", "indices"}
+CSR_PARTS = ("data", "indices", "indptr", "shape")
+
+
+def save(path: PathLike, model: Recommender, interactions: Interactions, state: dict[str, Any]) -> None:
+    """Write settings, ids, interactions and what was learnt; the file is there whole or not at all."""
+    format_of(path, (".npz",))
+    about = {"nodecopy": nodecopy.__version__, "recommender": _described(model)}
+    arrays: dict[str, NDArray[Any]] = {
+        "about": np.array(json.dumps(about, default=lambda number: number.item())),  # NumPy's numbers
+        "user_ids": interactions.user_ids,
+        "item_ids": interactions.item_ids,
+        "indptr": interactions.rows.indptr,
+        "indices": interactions.rows.indices,
+    }
+    for name, value in state.items():
+        if isinstance(value, sparse.csr_array):
+            arrays |= {f"state.{name}.{part}": np.asarray(getattr(value, part)) for part in CSR_PARTS}
+        else:
+            arrays[f"state.{name}"] = np.asarray(value)
+    # An open file, since NumPy would add .npz to a name that ends in .NPZ.
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def load(path: PathLike, *, device: str = "cpu") -> Recommender:
+    """Read a recommender that :meth:`.Recommender.save` wrote; it recommends what it recommended.
+
+    Parameters
+    ----------
+    path
+        The ``.npz`` file.
+    device
+        Where networks are to be trained again; a file does not care where they were.
+    """
+    format_of(path, (".npz",))
+    with reading(path) as name, name.open("rb") as file:
+        with np.load(file, allow_pickle=False) as archive:
+            if not set(archive.files) >= ARRAYS:
+                found = ", ".join(sorted(archive.files)) or "nothing"
+                raise InputError(f"there is no recommender in it; it holds {found}.")
+            arrays = {key: archive[key] for key in archive.files}
+        model: Recommender = _built(json.loads(str(arrays["about"]))["recommender"], device)
+        shape = len(arrays["user_ids"]), len(arrays["item_ids"])
+        ones = np.ones(len(arrays["indices"]), np.float32)
+        matrix = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), shape=shape)
+        matrix.check_format(full_check=True)
+        model.interactions_ = Interactions(matrix, arrays["user_ids"], arrays["item_ids"])
+        model._restore(_state(arrays))
+    return model
+
+
+def _described(thing: Any) -> Any:
+    """A recommender or a donor law by name and settings; a device is not one of them."""
+    if not is_dataclass(thing) or isinstance(thing, type):
+        return thing
+    name = registry.known(type(thing).__name__, PATH_OF, "a part of a recommender that can be saved")
+    settings = {
+        one.name: _described(getattr(thing, one.name)) for one in fields(thing) if one.name != "device"
+    }
+    return {"name": name, "settings": settings}
+
+
+def _built(described: Any, device: str) -> Any:
+    if not isinstance(described, dict):
+        return tuple(described) if isinstance(described, list) else described
+    kind = registry.resolve(described["name"], PATH_OF, "a part of a saved recommender")
+    settings = {name: _built(value, device) for name, value in described["settings"].items()}
+    if any(one.name == "device" for one in fields(kind)):
+        settings["device"] = device
+    return kind(**settings)
+
+
+def _state(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    state: dict[str, Any] = {}
+    for key, array in arrays.items():
+        kind, _, name = key.partition(".")
+        if kind == "state" and name.endswith(".data"):
+            matrix = name.removesuffix(".data")
+            data, indices, indptr, shape = (arrays[f"state.{matrix}.{part}"] for part in CSR_PARTS)
+            state[matrix] = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+            state[matrix].check_format(full_check=True)
+        elif kind == "state" and "." not in name:
+            state[name] = array
+    return state

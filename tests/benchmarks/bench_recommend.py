@@ -1,0 +1,135 @@
+"""Recommenders: time beside each other and beside PyG's LightGCN, and how donors and lists grow.
+
+Run from the repository: ``python -m tests.benchmarks.bench_recommend``. The first two parts need ml-100k
+and amazon-cds (see ``nodecopy datasets fetch ml-100k``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.nn.models import LightGCN as PygLightGCN
+
+from nodecopy import Interactions, Jaccard, NodeCopying, datasets
+from nodecopy.recommend import BPRMF, EASE, CopyEASE, ItemKNN, LightGCN
+from nodecopy.recommend.negatives import NegativeSampler
+from tests.benchmarks.measuring import interleaved
+
+SIZE, LAYERS, BATCH, EPOCHS = 64, 2, 2048, 3
+
+
+def main() -> None:
+    closed_forms("ml-100k")
+    closed_forms("amazon-cds")
+    beside_pyg("ml-100k")
+    expectation_and_samples()
+    growth()
+
+
+def closed_forms(name: str) -> None:
+    """CopyEASE beside EASE: fits, and lists for everybody."""
+    train = datasets.interaction_split(datasets.load(name), rng=0).train  # type: ignore[arg-type]
+    ease, ours, knn = EASE().fit(train), CopyEASE().fit(train), ItemKNN().fit(train)
+    tasks: dict[str, Callable[[], object]] = {
+        "EASE, fit": lambda: EASE().fit(train),
+        "CopyEASE, fit": lambda: CopyEASE().fit(train),
+        "CopyEASE, path of 10": lambda: list(CopyEASE().fit_path(train, np.geomspace(10, 500, 10).tolist())),
+        "ItemKNN, fit": lambda: ItemKNN().fit(train),
+        "EASE, 10 items for all users": lambda: ease.recommend(k=10),
+        "CopyEASE, 10 items for all users": lambda: ours.recommend(k=10),
+        "ItemKNN, 10 items for all users": lambda: knn.recommend(k=10),
+    }
+    found = interleaved(tasks, rounds=3)
+    first, *_ = found.values()
+    print(f"\n{name}, {train!r}")
+    for label, one in found.items():
+        print(
+            f"{label:<36}{one.ms:>8.0f} ms   {one.ms / first.ms:>6.2f} times EASE's fit   {one.mb:>6.0f} MB"
+        )
+
+
+def beside_pyg(name: str) -> None:
+    """The same epochs of LightGCN: same sizes, batches and negatives."""
+    train = datasets.interaction_split(datasets.load(name), rng=0).train.binary()  # type: ignore[arg-type]
+    model = LightGCN(SIZE, batch_size=BATCH, epochs=EPOCHS, layers=LAYERS)
+    tasks: dict[str, Callable[[], object]] = {
+        "nodecopy": lambda: model.fit(train, rng=0),
+        "PyG": lambda: _pyg(train),
+    }
+    found = interleaved(tasks, rounds=3)
+    print(f"\nLightGCN on {name}, batches of {BATCH}, {torch.get_num_threads()} threads, {EPOCHS} epochs")
+    for label, one in found.items():
+        print(f"{label:<36}{one.ms / EPOCHS:>8.0f} ms an epoch   {one.ms / found['PyG'].ms:.2f} of PyG's")
+
+
+def _pyg(train: Interactions) -> object:
+    users, items = train.rows.row_numbers.astype(np.int64), train.rows.indices.astype(np.int64)
+    both = torch.from_numpy(np.stack([users, items + train.n_users]))
+    edges = torch.cat([both, both.flip(0)], dim=1)
+    network = PygLightGCN(train.n_users + train.n_items, SIZE, LAYERS)
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.005)
+    sampler, draws = NegativeSampler(train.matrix), np.random.default_rng(0)
+    for _ in range(EPOCHS):
+        order = draws.permutation(len(users))
+        negatives = torch.from_numpy(sampler.draw(users[order], draws) + train.n_users)
+        for start in range(0, len(order), BATCH):
+            chosen = torch.from_numpy(order[start : start + BATCH])
+            user, liked, other = both[0][chosen], both[1][chosen], negatives[start : start + BATCH]
+            optimiser.zero_grad()
+            pairs = torch.cat([torch.stack([user, liked]), torch.stack([user, other])], dim=1)
+            positive, negative = network(edges, pairs).chunk(2)
+            nodes = torch.cat([user, liked, other])
+            loss = network.recommendation_loss(positive, negative, node_id=nodes, lambda_reg=0.001)
+            loss.backward()
+            optimiser.step()
+    return network
+
+
+def expectation_and_samples() -> None:
+    """The exact expected graph beside means of samples: time and distance."""
+    train = datasets.interaction_split(datasets.load("ml-100k"), rng=0).train.binary()
+    model = NodeCopying(Jaccard()).fit(train)
+    exact = model.expected_adjacency().toarray()
+    tasks: dict[str, Callable[[], object]] = {"exact": lambda: model.expected_adjacency().tocsr()}
+    for n in (1, 10, 100):
+        tasks[f"{n} samples"] = lambda n=n: model.monte_carlo_adjacency(n, rng=0)  # type: ignore[misc]
+    found = interleaved(tasks, rounds=1)
+    print(f"\nexpected graph of ml-100k\n{'':<16}{'ms':>8}{'mean |difference|':>20}{'largest':>10}")
+    for label, one in found.items():
+        gap = np.zeros(1)
+        if label != "exact":
+            gap = np.abs(model.monte_carlo_adjacency(int(label.split()[0]), rng=0).toarray() - exact)
+        print(f"{label:<16}{one.ms:>8.0f}{gap.mean():>20.4f}{gap.max():>10.2f}")
+
+
+def growth() -> None:
+    """Nearest donors and lists of 10 items against the number of users, as many items as users."""
+    print(f"\n{'users':>8}{'pairs':>10}  {'task':<34}{'seconds':>8}{'peak MB':>9}")
+    for n_users in (10**4, 10**5):
+        log = _log(n_users)
+        fitted = {"ItemKNN": ItemKNN(50).fit(log), "BPRMF": BPRMF(epochs=1, batch_size=2**16).fit(log, rng=0)}
+        tasks: dict[str, Callable[[], object]] = {
+            "Jaccard(top=50), fit": lambda log=log: Jaccard(False, 4.0, 50).fit(log),  # type: ignore[misc]
+            "ItemKNN(50), fit": lambda log=log: ItemKNN(50).fit(log),  # type: ignore[misc]
+        }
+        for label, model in fitted.items():
+            tasks[f"{label}, 10 items for all users"] = lambda model=model: model.recommend(k=10)  # type: ignore[misc]
+        for label, task in tasks.items():
+            (one,) = interleaved({label: task}, rounds=1).values()
+            print(f"{n_users:>8}{log.n_interactions:>10}  {label:<34}{one.ms / 1e3:>8.1f}{one.mb:>9,.0f}")
+
+
+def _log(size: int, per_user: int = 20) -> Interactions:
+    """Users x as many items: items by a power law of popularity."""
+    draws = np.random.default_rng(0)
+    users = np.repeat(np.arange(size), per_user)
+    items = (size * draws.random(len(users)) ** 2.0).astype(np.int64)
+    every: Any = np.arange(size)
+    return Interactions.from_table(users, items, user_ids=every, item_ids=every)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy import write_interactions
+from nodecopy.copying import Weighted
+from nodecopy.errors import InputError
+from nodecopy.recommend import CopyEASE, Popularity, load
+from tests.contracts.recommenders import tastes
+
+
+def test_files_that_hold_no_recommender(tmp_path: Path) -> None:
+    path = tmp_path / "other.npz"
+    write_interactions(tastes(), path)
+    with pytest.raises(InputError, match=r"other.npz: there is no recommender in it; it holds indices"):
+        load(path)
+    path.write_bytes(b"PK no archive")
+    with pytest.raises(InputError, match="cannot be read"):
+        load(path)
+    with pytest.raises(InputError, match="does not exist"):
+        load(tmp_path / "none.npz")
+    with pytest.raises(InputError, match=r"must end in one of .npz"):
+        load(tmp_path / "model.pkl")
+
+
+def test_column_numbers_are_not_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    Popularity().fit(tastes()).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays["indices"] = arrays["indices"].copy()
+    arrays["indices"][0] = 10**6
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match="cannot be read"):
+        load(path)
+
+
+def test_a_law_without_a_name_in_files(tmp_path: Path) -> None:
+    log = tastes()
+    model = CopyEASE(user_law=Weighted(np.ones((log.n_users, log.n_users)))).fit(log)
+    with pytest.raises(
+        InputError, match=r"a part of a recommender that can be saved must be one of .* 'Weighted'"
+    ):
+        model.save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
