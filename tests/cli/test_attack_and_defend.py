@@ -1,0 +1,130 @@
+"""Two commands that a user runs one after the other."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from nodecopy import Graph, read_graph, write_graph
+from nodecopy.attacks import Perturbation
+from nodecopy.io.tables import write_table
+from tests.cli.conftest import Run
+
+TABLES = ("--features", "features.csv", "--labels", "labels.csv")
+
+
+@pytest.fixture
+def files(run: Run) -> Graph:
+    """Thirty people of two kinds, joined with the next ones of their kind; the last has no label."""
+    names = np.array([f"p{number:02d}" for number in range(30)])
+    kind = np.array(["cat", "dog"])[np.arange(30) % 2]
+    first = np.repeat(np.arange(30), 2)
+    second = (first + np.tile([2, 4], 30)) % 30
+    write_graph(Graph.from_edges(names[first], names[second]), "graph.csv")
+    features = np.eye(2)[np.arange(30) % 2] + 0.3 + 0.2 * np.random.default_rng(0).random((30, 2))
+    write_table("features.csv", {"id": names, "a": features[:, 0], "b": features[:, 1]})
+    write_table("labels.csv", {"id": names[:29], "label": kind[:29]})
+    return read_graph("graph.csv", features="features.csv", labels="labels.csv")
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    with Path(path).open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("method", ["dice", "nettack", "fga", "random"])
+def test_attack_then_defend(run: Run, files: Graph, method: str) -> None:
+    options = ("--method", method, "--nodes", "p04,p07", "--out", "attacked.npz", "--flips", "flips.npz")
+    ran = run("attack", "graph.csv", *TABLES, *options)
+    assert ran.code == 0, ran.err
+    assert ran.out.split()[:7] == ["node", "label", "degree", "budget", "flips", "added", "removed"]
+    assert "flips written to flips.npz" in ran.err
+    flips = Perturbation.load("flips.npz")
+    assert files.node_ids[flips.targets].tolist() == ["p04", "p07"]
+    assert read_graph("attacked.npz") == flips.apply(files)
+    ran = run("defend", "graph.csv", *TABLES, "--flips", "flips.npz", "--n-donors", "4", "--out", "found.csv")
+    assert ran.code == 0, ran.err
+    found = rows("found.csv")
+    assert [row["id"] for row in found] == ["p04", "p07"]
+    for row in found:
+        assert float(row["p_cat"]) + float(row["p_dog"]) == pytest.approx(1, abs=1e-5)
+        assert row["after"] == max(("cat", "dog"), key=lambda name: float(row[f"p_{name}"]))
+    told = json.loads(run("defend", "attacked.npz", "--nodes", "p04,p07", "--n-donors", "4", "--json").out)
+    assert [node["after"] for node in told["nodes"]] == [row["after"] for row in found]
+    assert (told["corrected"], told["labelled"], told["train"]) == (2, 2, 27)
+    assert told["accuracy_after"] == np.mean([row["after"] for row in found] == np.array(["cat", "dog"]))
+
+
+def test_attack_as_json(run: Run, files: Graph) -> None:
+    options = ("--method", "random", "--nodes", "p04", "--budget", "2", "--alone", "--json")
+    found = json.loads(run("attack", "graph.csv", *TABLES, *options).out)
+    assert (found["targets"], found["budgets"], found["spent"]) == (["p04"], [2], [2])
+    assert all("p04" in (flip["first"], flip["second"]) for flip in found["flips"])
+    assert found == json.loads(run("attack", "graph.csv", *TABLES, *options).out)
+
+
+def test_victims_at_random_or_from_a_file(run: Run, files: Graph) -> None:
+    found = json.loads(
+        run("attack", "graph.csv", *TABLES, "--method", "dice", "--victims", "3", "--json").out
+    )
+    assert len(found["targets"]) == 3
+    Path("ids.txt").write_text("p01\np02\n")
+    ran = run("attack", "graph.csv", *TABLES, "--method", "random", "--nodes", "ids.txt", "--json")
+    assert json.loads(ran.out)["targets"] == ["p01", "p02"]
+
+
+def test_suspects_are_found_and_corrected(run: Run, files: Graph) -> None:
+    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--out", "found.csv")
+    assert ran.code == 0, ran.err
+    assert len(rows("found.csv")) == 3
+
+
+def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
+    found = json.loads(run("defend", "graph.csv", *TABLES, "--nodes", "p29", "--n-donors", "4", "--json").out)
+    assert "accuracy_after" not in found
+    assert found["nodes"][0]["id"] == "p29"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["attack", "graph.csv"], "a graph must have labels to be attacked or defended"),
+        (["attack", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
+        (["attack", "graph.csv", *TABLES, "--nodes", "p29"], "targets must have labels"),
+        (["attack", "graph.csv", *TABLES, "--nodes", "p01,p01"], "--nodes"),
+        (["attack", "graph.csv", *TABLES, "--nodes", " , "], "--nodes must name at least one node"),
+        (["attack", "graph.csv", *TABLES, "--nodes", "p01", "--victims", "2"], "exclude each other"),
+        (["attack", "graph.csv", *TABLES, "--victims", "99"], "nodes that can be attacked = 29; got 99"),
+        (["attack", "graph.csv", *TABLES, "--budget", "few"], "--budget must be a whole number or 'degree'"),
+        (["attack", "graph.csv", *TABLES, "--share", "0.5"], "--share goes with dice"),
+        (["attack", "graph.csv", *TABLES, "--method", "dice", "--budget", "2"], "dice takes --share"),
+        (["attack", "graph.csv", *TABLES, "--out", "attacked.doc"], "attacked.doc"),
+        (["attack", "graph.csv", *TABLES, "--flips", "flips.csv"], "flips.csv"),
+        (["defend", "graph.csv", *TABLES], "either --nodes or --flips tell who was attacked"),
+        (
+            ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--suspects", "0.1"],
+            "either --nodes or --flips",
+        ),
+        (
+            ["defend", "graph.csv", *TABLES, "--suspects", "1.5"],
+            "share of SuspectCorrection must be",
+        ),
+        (["defend", "graph.csv", *TABLES, "--flips", "missing.npz"], "missing.npz"),
+        (["defend", "graph.csv", "--labels", "labels.csv", "--nodes", "p01"], "give --features FILE"),
+        (["defend", "graph.csv", *TABLES, "--nodes", "p01", "--n-donors", "30"], "n_nodes - 1 = 29; got 30"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(run: Run, files: Graph, command: list[str], message: str) -> None:
+    ran = run(*command)
+    assert ran.code != 0
+    assert ran.err.startswith("error: ")
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
