@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/nodecopy demo --out demo
 
 test: lint types
-	$(BIN)/pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

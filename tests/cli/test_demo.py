@@ -33,7 +33,7 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
     assert "edge_homophily" in ran.out
     assert "Bayesian GCN" in ran.out
     assert "calibration error" in ran.out
-    for name in ("samples.png", "uncertainty.png"):
+    for name in ("samples.png", "uncertainty.png", "attack.png"):
         assert Path("demo", name).read_bytes().startswith(b"\x89PNG")
 
 
@@ -42,11 +42,12 @@ def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest
     pytest.importorskip("sklearn")
     monkeypatch.setattr("nodecopy.report.pictures.optional", missing)
     monkeypatch.setattr("nodecopy.report.classification.optional", missing)
+    monkeypatch.setattr("nodecopy.report.defence.optional", missing)
     ran = run("demo")
     assert ran.code == 0
     assert "edge_homophily" in ran.out
     assert "Bayesian GCN" in ran.out
-    assert ran.out.count("No picture") == 2
+    assert ran.out.count("No picture") == 3
 
 
 def test_without_torch_there_is_no_classification(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -48,6 +49,8 @@ app.command("demo")(demo.demo)
 
 def main() -> None:
     """Run the command line; what a user got wrong is told in one line, with exit code 2."""
+    # Threads that spin while they wait make torch ten times slower on a machine that is busy otherwise.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except (InputError, MissingExtraError) as error:

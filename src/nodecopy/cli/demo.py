@@ -21,13 +21,15 @@ from nodecopy.metrics.classification import scores
 from nodecopy.metrics.comparison import Row
 
 N_SPLITS, N_LABELS, N_GRAPHS = 6, 1, 5
+MOST_NEIGHBOURS = 8
+"""Of the attacked digit, so that a picture can show them."""
 
 
 def demo(
     out_folder: Annotated[Path, typer.Option("--out", help="Folder for the pictures.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Seed of samples and splits.")] = 3,
 ) -> None:
-    """Sample Zachary's karate club and compare; then classify digits with few labels. Draw both."""
+    """Sample Zachary's karate club and compare; classify digits with few labels; attack one and repair it."""
     _sampling(out_folder, seed)
     out.print()
     try:
@@ -37,6 +39,8 @@ def demo(
         out.print(f"No classification: {error}", markup=False)
         return
     _classification(digits, out_folder, seed)
+    out.print()
+    _attack(digits, out_folder, seed)
 
 
 def _sampling(out_folder: Path, seed: int) -> None:
@@ -94,6 +98,56 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> None:
         return accuracy_by_certainty(curves)
 
     _draw(picture, out_folder / "uncertainty.png")
+
+
+def _attack(graph: Graph, out_folder: Path, seed: int) -> None:
+    from nodecopy.attacks import FGA
+    from nodecopy.classify import GCN
+    from nodecopy.defend import CopyingDefence
+
+    split = datasets.label_split(graph.labels, 5, validation=0, test=1000, rng=seed)
+    labels: Any = graph.labels
+    clean = GCN().fit(graph, split.train, rng=seed).predict_proba()
+    known = split.test[clean[split.test].argmax(axis=1) == labels[split.test]]
+    known = known[graph.degrees[known] <= MOST_NEIGHBOURS]
+    victim = int(known[np.argmax(clean[known].max(axis=1))])  # the one it is surest of
+    n_flips = int(graph.degrees[victim])
+    flips = FGA(n_flips).attack(graph, [victim], train=split.train, rng=seed)
+    attacked = flips.apply(graph)
+    defence = CopyingDefence().fit(attacked, split.train, rng=seed)
+    stages = {
+        "before": clean[victim],
+        "attacked": defence.predict_proba()[victim],
+        "with copied neighbours": defence.correct([victim])[0],
+    }
+    out.print(f"Digit {victim}, a {labels[victim]}: {n_flips} flipped edges (FGA) change what a GCN that is")
+    out.print("trained on the attacked graph says of it; copied neighbourhoods repair that.\n")
+    names = [str(name) for name in defence.classes_]
+    rows = [
+        [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[victim]]:.2f}"]
+        for stage, p in stages.items()
+    ]
+    table(["stage", "predicted", "probability", "of the truth"], rows)
+
+    def picture() -> Any:
+        from nodecopy.report.defence import attacked_node
+
+        own = set(graph.adjacency[[victim]].indices.tolist())
+        now = attacked.adjacency[[victim]].indices.tolist()
+        donors = defence.nearest_donors([victim])[0][:3]
+        copied = np.unique(attacked.adjacency[donors].indices)
+        around = [
+            [(node, "own") for node in sorted(own)],
+            sorted([(node, "own" if node in own else "added") for node in now], key=lambda one: one[1]),
+            [(node, "copied") for node in copied[copied != victim].tolist()],
+        ]
+        features: Any = graph.features
+        images = np.asarray(features).reshape(-1, 8, 8)
+        return attacked_node(
+            victim, dict(zip(stages, around, strict=True)), stages, labels, names, images=images
+        )
+
+    _draw(picture, out_folder / "attack.png")
 
 
 def _draw(picture: Callable[[], Any], path: Path) -> None:
