@@ -18,6 +18,7 @@ from nodecopy import checks
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators.pairs import PairLoss
 from nodecopy.graph import Graph
+from nodecopy.nn.descent import Descent
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
@@ -93,12 +94,9 @@ class GAE:
         graphs = SparseStack([normalised(adjacency)], device)
         pairs = partial(PairLoss(adjacency, device), with_value=False)
         noise = np.random.default_rng(child(seed, NOISE))
-        optimiser = torch.optim.Adam(encoder.weights, lr=self.learning_rate, fused=True)
+        descent = Descent(encoder.weights, self.learning_rate)
         for _ in range(self.epochs):
-            optimiser.zero_grad(set_to_none=True)
-            encoded = encoder.logits(graphs, None, None)[0]
-            self._loss(encoded, pairs, noise).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            descent.step(lambda: self._loss(encoder.logits(graphs, None, None)[0], pairs, noise))
         with torch.no_grad():
             means = encoder.logits(graphs, None, None)[0, :, : self.latent]
         found = means.cpu().numpy().copy()

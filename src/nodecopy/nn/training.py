@@ -11,6 +11,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
+from nodecopy.nn.descent import Descent
 from nodecopy.nn.lowrank import LowRank, LowRankStack
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import SparseStack
@@ -100,15 +101,13 @@ def train(
         {"params": [networks.first], "weight_decay": recipe.weight_decay},
         {"params": networks.weights[1:]},
     ]
-    optimiser = torch.optim.Adam(groups, lr=recipe.learning_rate, fused=True)
+    descent = Descent(groups, recipe.learning_rate)
     view = View(networks, matrices, targets.rows)
     for epoch in range(recipe.epochs):
         others = observer.before(epoch, networks) if observer is not None else None
         if others is not None:
             view = View(networks, others, targets.rows)
-        optimiser.zero_grad(set_to_none=True)
-        targets.losses(view.logits(epoch)).sum().backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        descent.step(lambda: targets.losses(view.logits(epoch)).sum())  # noqa: B023, called at once
         if observer is not None:
             observer.after(epoch, networks)
         if watch is not None and watch.all_stopped(epoch):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
+from nodecopy.nn.descent import Descent
 from nodecopy.nn.devices import checked_device
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.negatives import NegativeSampler
@@ -184,7 +186,7 @@ class _Training:
         self.rng = np.random.default_rng(child(seed, 0))
         dropout_seed = int(child(seed, 1).generate_state(1)[0])
         self.draws = torch.Generator(self.device).manual_seed(dropout_seed)
-        self.optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
+        self.descent = Descent(network.parameters(), settings.learning_rate)
 
     def epoch(self) -> None:
         order = self.rng.permutation(len(self.users))
@@ -192,10 +194,9 @@ class _Training:
         triples = np.stack([users, self.items[order], self.sampler.draw(users, self.rng)])
         on_device, size = torch.from_numpy(triples).to(self.device), self.settings.batch_size
         for start in range(0, len(users), size):
-            self.step(*on_device[:, start : start + size])
+            self.descent.step(partial(self.loss, *on_device[:, start : start + size]))
 
-    def step(self, user: Tensor, liked: Tensor, other: Tensor) -> None:
-        self.optimiser.zero_grad(set_to_none=True)
+    def loss(self, user: Tensor, liked: Tensor, other: Tensor) -> Tensor:
         embeddings = self.network(self.graph, self.draws)
         (u, i, j) = _looked_up(embeddings, user, liked, other)
         loss = functional.softplus(-(u * (i - j)).sum(dim=1)).mean()
@@ -203,8 +204,7 @@ class _Training:
             penalised = self.network.penalised(embeddings)
             squares = sum(one.square().sum() for one in _looked_up(penalised, user, liked, other))
             loss = loss + self.settings.regularisation / 2 * squares / len(user)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
+        return loss
 
 
 class _Watch:
