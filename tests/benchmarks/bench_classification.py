@@ -7,10 +7,12 @@ Run from the repository: ``python -m tests.benchmarks.bench_classification``. Th
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from scipy import sparse
 from torch.nn import functional
 from torch_geometric.nn import GCNConv
@@ -18,7 +20,9 @@ from torch_geometric.nn import GCNConv
 from nodecopy import Graph, datasets, to_pyg
 from nodecopy.classify import BayesianGCN
 from tests.benchmarks.graphs import power_law_graph
-from tests.benchmarks.measuring import interleaved
+from tests.benchmarks.measuring import Measured, interleaved
+
+PICTURE = Path(__file__).parents[2] / "docs" / "growth.png"
 
 EPOCHS, N_GRAPHS, N_WEIGHT_SAMPLES = 200, 20, 10
 
@@ -46,14 +50,40 @@ def beside_pyg() -> None:
 
 
 def growth() -> None:
-    """Time and memory against the number of nodes and of graphs."""
+    """Time and memory against the number of nodes and of graphs; a picture of both."""
     print(f"\n{'nodes':>10}{'graphs':>8}{'seconds':>10}{'peak MB':>10}")
-    for n_nodes, n_graphs in ((10**4, 5), (10**5, 5), (10**6, 5), (10**5, 10), (10**5, 20)):
-        graph = _featured(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
-        split = datasets.label_split(graph.labels, 20, rng=0)
-        classifier = BayesianGCN(n_graphs=n_graphs, n_weight_samples=5, epochs=50)
-        (one,) = interleaved({"fit": _fit(classifier, graph, split.train)}, rounds=1).values()
-        print(f"{n_nodes:>10,}{n_graphs:>8}{one.ms / 1e3:>10.1f}{one.mb:>10,.0f}")
+    by_nodes = [(n_nodes, _measured(n_nodes, 5)) for n_nodes in (10**4, 30_000, 10**5, 300_000, 10**6)]
+    by_graphs = [(n_graphs, _measured(10**5, n_graphs)) for n_graphs in (2, 5, 10, 20, 40)]
+    _draw({"nodes (5 graphs)": by_nodes, "graphs (100,000 nodes)": by_graphs})
+
+
+def _measured(n_nodes: int, n_graphs: int) -> Measured:
+    graph = _featured(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
+    split = datasets.label_split(graph.labels, 20, rng=0)
+    classifier = BayesianGCN(n_graphs=n_graphs, n_weight_samples=5, epochs=50)
+    (one,) = interleaved({"fit": _fit(classifier, graph, split.train)}, rounds=1).values()
+    print(f"{n_nodes:>10,}{n_graphs:>8}{one.ms / 1e3:>10.1f}{one.mb:>10,.0f}", flush=True)
+    return one
+
+
+def _draw(series: dict[str, list[tuple[int, Measured]]]) -> None:
+    """Seconds and memory on logarithmic axes, each beside a line of slope one."""
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    for row, (what, points) in zip(figure.subplots(2, 2), series.items(), strict=True):
+        x = np.array([number for number, _ in points], float)
+        for axes, name, y in zip(
+            row,
+            ("seconds", "MB above the graph"),
+            (np.array([one.ms / 1e3 for _, one in points]), np.array([one.mb for _, one in points])),
+            strict=True,
+        ):
+            axes.loglog(x, y, "o-", color="#5e81ac")
+            axes.loglog(x, y[-1] * x / x[-1], ":", color="#3b4252", label="linear")
+            axes.set(xlabel=what, ylabel=name)
+            axes.grid(alpha=0.3)
+            axes.legend()
+    figure.savefig(PICTURE, dpi=110)
+    print(f"drawn to {PICTURE}")
 
 
 def _fit(classifier: BayesianGCN, graph: Graph, train: Any) -> Callable[[], object]:
