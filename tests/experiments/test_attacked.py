@@ -206,3 +206,17 @@ def test_published_numbers_of_table_5() -> None:
         ("citeseer", "copying"): [50.1, 37.6, 31.6, 55.8],
     }
     assert len(table.published) == 24
+
+
+def test_an_experiment_may_build_upon_another() -> None:
+    table, base = config.load("table5-untold"), config.load("table5")
+    assert table.protocol.attackers == base.protocol.attackers
+    assert (table.protocol.datasets, table.protocol.told) == (base.protocol.datasets, False)
+    assert [method.name for method in table.methods] == ["gcn", "suspects"]
+    assert table.published == {}
+    store = Store(Path("store"))
+    ours, theirs = table.cells(0)[-1], base.cells(0)[-1]
+    assert ours.attack == theirs.attack
+    assert store.flips(ours, 3) == store.flips(theirs, 3)
+    with pytest.raises(InputError, match="an experiment that is not a .toml file must be one of .*'table55'"):
+        config.parse('base = "table55"\ntitle = "x"', "mine")

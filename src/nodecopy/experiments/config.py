@@ -44,9 +44,7 @@ def load(source: str | Path) -> Experiment:
     """
     path = Path(source)
     if path.suffix != ".toml":
-        name = registry.known(str(source), names(), "an experiment that is not a .toml file")
-        text = (files("nodecopy.experiments") / "configs" / f"{name}.toml").read_text(encoding="utf-8")
-        return parse(text, name)
+        return parse(_packaged(str(source)), str(source))
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -61,6 +59,7 @@ def parse(text: str, name: str) -> Experiment:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}.toml must be valid TOML; {error}.") from error
+    table = _extended(table)
     _keys(table, f"{name}.toml", ("title", "protocol", "methods"), ("attacks", "published"))
     attacks = _table(table.get("attacks", {}), "[attacks]").items()
     attackers = tuple(_attacker(key, _table(entry, f"[attacks.{key}]")) for key, entry in attacks)
@@ -73,6 +72,26 @@ def parse(text: str, name: str) -> Experiment:
             registry.known(other, runnable, f"gain_over of [methods.{method.name}]")
     published = _published(_table(table.get("published", {}), "[published]"), protocol, methods)
     return Experiment(name, _text(table, "title", name), protocol, methods, published, protocol.trials)
+
+
+def _extended(table: dict[str, Any]) -> dict[str, Any]:
+    """A file with a ``base`` takes from that experiment what it does not say itself.
+
+    Single keys of [protocol] are taken, other tables as a whole; published numbers never.
+    """
+    if "base" not in table:
+        return table
+    base = tomllib.loads(_packaged(_text(table, "base", "a file")))
+    protocol = base["protocol"] | _table(table.get("protocol", {}), "[protocol]")
+    kept = {key: value for key, value in base.items() if key != "published"}
+    own = {key: value for key, value in table.items() if key != "base"}
+    return kept | own | {"protocol": protocol}
+
+
+def _packaged(source: str) -> str:
+    """The text of an experiment that comes with the package."""
+    name = registry.known(source, names(), "an experiment that is not a .toml file")
+    return (files("nodecopy.experiments") / "configs" / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def _protocol(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Protocol:

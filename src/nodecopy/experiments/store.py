@@ -58,10 +58,10 @@ class Store:
         return self._home(cell) / f"{trial:03d}.json"
 
     def flips(self, cell: Cell, trial: int) -> Path:
-        """Where the attack of a trial is kept, which all methods share."""
+        """Where the attack of a trial is kept, which all methods of all experiments share."""
         *place, _ = cell.folders
-        home = self.folder.joinpath(cell.experiment, *place, "flips")
-        return home / f"seed-{cell.seed}-{cell.attack_fingerprint}" / f"{trial:03d}.npz"
+        home = self.folder.joinpath("flips", *place, f"seed-{cell.seed}-{cell.attack_fingerprint}")
+        return home / f"{trial:03d}.npz"
 
     def read(self, cell: Cell, trial: int) -> Record | None:
         """A finished trial; ``None`` if it is not there, or damaged, which is logged."""
