@@ -218,5 +218,5 @@ def test_an_experiment_may_build_upon_another() -> None:
     ours, theirs = table.cells(0)[-1], base.cells(0)[-1]
     assert ours.attack == theirs.attack
     assert store.flips(ours, 3) == store.flips(theirs, 3)
-    with pytest.raises(InputError, match=r"an experiment that is not a .toml file must be one of .*'table55'"):
+    with pytest.raises(InputError, match=r"that is not a .toml file must be one of .*'table55'"):
         config.parse('base = "table55"\ntitle = "x"', "mine")
