@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from nodecopy import Graph, datasets
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, SuspectCorrection
+from nodecopy.defend.base import without_edges_of
 from nodecopy.defend.suspicion import divergence, suspicion
+from nodecopy.errors import InputError
 
 
 def test_divergence_by_hand() -> None:
@@ -25,14 +28,16 @@ def test_divergence_by_hand() -> None:
 def test_suspicion_by_hand() -> None:
     """A path 0-1-2 and a single node; 0 and 1 are alike, 2 has other features and another class.
 
-    Node 1: J = 0, K = log 2 / 2, F = 1/2, degree 2. Node 2: J = log 2, K = log 2, F = 1, degree 1.
+    Node 1: J = 0, K = log 2 / 2, F = 1/2, degree 2. Node 2: J = 2 log 2, K = log 2, F = 1, degree 1.
+    The edge between them alone looks wrong, and they share its blame.
     """
     graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1, 0], [1, 0], [0, 1], [1, 1]])
     left, right = [1.0, 0.0], [0.0, 1.0]
     copied = np.array([left, left, right, left])
     plain = np.array([left, left, left, right])
-    expected = [0, np.log(2) / 2 / 2 * np.log(3), 2 * np.log(2) * 1 * np.log(2), 0]
-    np.testing.assert_allclose(suspicion(graph, plain, copied), expected, atol=1e-12)
+    one, two = np.log(2) / 2 / 2 * np.log(3), 3 * np.log(2) * np.log(2)
+    expected = [0, one**2 / (one + two), two**2 / (one + two), 0]
+    np.testing.assert_allclose(suspicion(graph, plain, copied, copied), expected, atol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +82,35 @@ def test_the_share_decides_who_is_corrected(attacked: tuple[CopyingDefence, Grap
     np.testing.assert_allclose(untold(defence, graph, 1.0), everybody, atol=1e-6)
     changed = (untold(defence, graph, 0.0) != untold(defence, graph, 0.1)).any(axis=1)
     assert 0 < changed.sum() <= round(0.1 * graph.n_nodes)
+
+
+def test_validation_nodes_decide_how_many_are_corrected() -> None:
+    """The most that may be corrected: of four nodes, the third correction costs one that was right."""
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4), labels=[0, 0, 1, 1])
+    defence = SuspectCorrection(GCN(epochs=1), n_donors=1)
+    fitted = defence.fit(graph, [0, 3], validation=[1, 2], rng=0)
+    order = np.array([1, 0, 2, 3])
+    zero, one = np.array([[1.0, 0.0]] * 4), np.array([[0.0, 1.0]] * 4)
+    right = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    case = replace(fitted.case_, probabilities=right)
+    assert defence._n_corrected(case, order, zero, right) == 2
+    assert defence._n_corrected(case, order, one, right) == 0
+    assert defence._n_corrected(case, order, right, zero) == 4
+    unwatched = replace(case, trial=None)
+    assert defence._n_corrected(unwatched, order, zero, right) == 0  # a small share of four
+
+
+def test_suspects_are_corrected_by_a_classifier_that_never_saw_their_edges(
+    attacked: tuple[CopyingDefence, Graph, Any],
+) -> None:
+    graph = attacked[1]
+    split = datasets.label_split(graph.labels, 10, validation=0, test=200, rng=0)
+    settings: Any = {"share": 0.07, "n_donors": 5}
+    defence = SuspectCorrection(GCN(epochs=60), retrain=True, **settings).fit(graph, split.train, rng=0)
+    scores = defence.suspects()
+    suspects = np.argsort(-scores, kind="stable")[: round(0.07 * graph.n_nodes)]
+    pruned = without_edges_of(graph, suspects)
+    unpoisoned = CopyingDefence(GCN(epochs=60), n_donors=5).fit(pruned, split.train, rng=0)
+    np.testing.assert_allclose(defence.correct(suspects), unpoisoned.correct(suspects), atol=1e-5)
+    with pytest.raises(InputError, match="retrain must be False"):
+        defence.correct([0], graph=graph.replace(labels=None))

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from nodecopy import checks, registry
 from nodecopy.classify import GCN, Classifier, Prediction, Trial
@@ -66,6 +67,10 @@ class Case:
         The same classifier on another graph.
     seed
         For whatever is drawn.
+    attacked
+        The graph with all edges, where ``graph`` has lost those of the nodes that are corrected.
+    trial
+        What the classifier was trained on, where that is known.
     """
 
     graph: Graph
@@ -73,6 +78,8 @@ class Case:
     networks: Ensemble | None
     predict: Callable[[Graph], NDArray[np.float32]]
     seed: SeedSequence
+    attacked: Graph
+    trial: Trial | None = None
 
 
 class Correction(Defence):
@@ -85,6 +92,10 @@ class Correction(Defence):
     ----------
     classifier
         What to train; a GCN by default. One that is trained already is taken by :meth:`around`.
+    retrain
+        Whether :meth:`correct` trains the classifier anew on the graph without any edge of the nodes it
+        is asked about. An attack then reaches neither training nor donors through these edges, and the
+        nodes are no longer corrected each as if it were alone. Needs :meth:`fit`.
     device
         ``"cpu"`` or ``"cuda"``, for the default classifier and for embeddings; another classifier has
         its own.
@@ -93,9 +104,14 @@ class Correction(Defence):
     case_: Case
     corrector_: Any
     foreign_: Any
+    trial_: Trial
+    told = True
+    """Whether whoever asks for corrections knows that these nodes may have been attacked."""
 
-    def __init__(self, classifier: Classifier | None = None, *, device: str = "cpu") -> None:
-        self.classifier, self.device = classifier, device
+    def __init__(
+        self, classifier: Classifier | None = None, *, retrain: bool = False, device: str = "cpu"
+    ) -> None:
+        self.classifier, self.retrain, self.device = classifier, retrain, device
 
     @abstractmethod
     def _corrector(self, case: Case) -> Any:
@@ -119,7 +135,10 @@ class Correction(Defence):
         seed = seed_sequence(rng)
         self.__dict__.pop("foreign_", None)
         super().fit(graph, train, validation=validation, rng=seed)
-        self._watch(self._case(graph, self.prediction_, seed))
+        nodes: Any = train
+        watched: Any = validation
+        self.trial_ = Trial(graph, nodes, watched, seed)
+        self._watch(self._case(graph, self.prediction_, seed, self.trial_))
         return self
 
     def around(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
@@ -135,6 +154,9 @@ class Correction(Defence):
             For whatever the correction draws.
         """
         self._check(graph.n_nodes)
+        if self.retrain:
+            raise InputError("retrain must be False for a classifier that was trained elsewhere; got True.")
+        self.__dict__.pop("trial_", None)
         if isinstance(classifier, Classifier):
             observed, now = classifier._predicted(None), classifier._predicted(graph)
             prediction = replace(now, networks=observed.networks, details=observed.details)
@@ -149,19 +171,28 @@ class Correction(Defence):
         return self
 
     def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
+        if self.retrain and self.told:
+            (found,) = self.correct_trials([self._trial_on(graph)], [nodes])
+            return found.probabilities
         corrector, n_nodes = self._prepared(graph)
-        found = self._corrected(corrector, checked_nodes(nodes, n_nodes))
-        return found.astype(np.float32)
+        return self._corrected(corrector, checked_nodes(nodes, n_nodes)).astype(np.float32)
 
     correct.__doc__ = Defence.correct.__doc__
 
     def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
+        chosen = [checked_nodes(asked, t.graph.n_nodes) for asked, t in zip(nodes, trials, strict=True)]
+        trained = trials
+        if self.retrain and self.told:
+            pairs = zip(trials, chosen, strict=True)
+            trained = [replace(t, graph=without_edges_of(t.graph, asked)) for t, asked in pairs]
         found = []
-        for trial, prediction, asked in zip(trials, self._solved(trials, keep=True), nodes, strict=True):
-            corrector = self._corrector(self._case(trial.graph, prediction, seed_sequence(trial.rng)))
-            chosen = checked_nodes(asked, trial.graph.n_nodes)
-            probabilities = self._corrected(corrector, chosen).astype(np.float32)
-            details = prediction.details | self._details(corrector, chosen)
+        for trial, used, prediction, asked in zip(
+            trials, trained, self._solved(trained, keep=True), chosen, strict=True
+        ):
+            seed = seed_sequence(trial.rng)
+            corrector = self._corrector(self._case(used.graph, prediction, seed, trial))
+            probabilities = self._corrected(corrector, asked).astype(np.float32)
+            details = prediction.details | self._details(corrector, asked)
             found.append(Prediction(probabilities, entropy(probabilities), details))
         return found
 
@@ -196,7 +227,7 @@ class Correction(Defence):
 
     def _arguments(self) -> dict[str, Any]:
         inner = self._inner()
-        return {"classifier": [type(inner).__name__, inner._arguments()]}
+        return {"classifier": [type(inner).__name__, inner._arguments()], "retrain": self.retrain}
 
     def __repr__(self) -> str:
         settings = self._arguments() | {"classifier": self._inner()}
@@ -211,12 +242,22 @@ class Correction(Defence):
     def _watch(self, case: Case) -> None:
         self.case_, self.corrector_ = case, self._corrector(case)
 
-    def _case(self, graph: Graph, prediction: Prediction, seed: SeedSequence) -> Case:
-        networks = prediction.networks
+    def _case(
+        self, graph: Graph, prediction: Prediction, seed: SeedSequence, trial: Trial | None = None
+    ) -> Case:
+        networks, told = prediction.networks, prediction.probabilities
         if networks is None:
-            return Case(graph, prediction.probabilities, None, self.foreign_.predict_proba, seed)
+            return Case(graph, told, None, self.foreign_.predict_proba, seed, graph)
         predict = partial(_probabilities, networks, self._inner().device)
-        return Case(self.seen(graph), prediction.probabilities, networks, predict, seed)
+        attacked = graph if trial is None else trial.graph
+        return Case(self.seen(graph), told, networks, predict, seed, self.seen(attacked), trial)
+
+    def _trial_on(self, graph: Graph | None) -> Trial:
+        """What was fitted, perhaps on another graph."""
+        self._predicted(None)
+        if not hasattr(self, "trial_"):
+            raise InputError("retrain must be False for a defence that was loaded: its file holds no graph.")
+        return self.trial_ if graph is None else replace(self.trial_, graph=graph)
 
     def _prepared(self, graph: Graph | None) -> tuple[Any, int]:
         """What is prepared for the graph of ``fit`` or for another, and how many nodes that has."""
@@ -228,7 +269,11 @@ class Correction(Defence):
         self._check(graph.n_nodes)
         prediction = replace(self._predicted(graph), networks=observed.networks)
         seed = self.case_.seed if hasattr(self, "case_") else SeedSequence(0)
-        return self._corrector(self._case(graph, prediction, seed)), graph.n_nodes
+        trial = None
+        if hasattr(self, "trial_") and graph.labels is not None:
+            same_nodes = graph.n_nodes == self.trial_.graph.n_nodes
+            trial = replace(self.trial_, graph=graph) if same_nodes else None
+        return self._corrector(self._case(graph, prediction, seed, trial)), graph.n_nodes
 
     def _predicted(self, graph: Graph | None) -> Prediction:
         if graph is not None and hasattr(self, "foreign_"):
@@ -260,6 +305,20 @@ def checked_nodes(nodes: ArrayLike, n_nodes: int) -> NDArray[np.int64]:
     chosen = checks.indices(nodes, "nodes", size=n_nodes)
     checks.unique(chosen, "nodes")
     return chosen
+
+
+def without_edges_of(graph: Graph, nodes: IntArray) -> Graph:
+    """The graph in which some nodes have no neighbours."""
+    stays = np.ones(graph.n_nodes, bool)
+    stays[nodes] = False
+    return with_entries(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
+
+
+def with_entries(graph: Graph, kept: NDArray[np.bool_]) -> Graph:
+    """The graph with some of its stored entries of A only."""
+    matrix = graph.adjacency
+    entries = np.where(kept, matrix.data, 0), matrix.indices, matrix.indptr
+    return graph.replace(adjacency=sparse.csr_array(entries, shape=matrix.shape))
 
 
 def _probabilities(networks: Ensemble, device: str, graph: Graph) -> NDArray[np.float32]:

@@ -15,6 +15,7 @@ from nodecopy.defend.base import Case, Correction, checked_nodes
 from nodecopy.defend.donors import search
 from nodecopy.defend.local import LocalCopying, WholeCopying
 from nodecopy.defend.suspicion import suspicion
+from nodecopy.defend.trust import trusted_neighbourhoods
 from nodecopy.graph import Graph
 from nodecopy.neighbours import Search
 from nodecopy.rng import child, sample_key, threefry, unit_interval
@@ -47,10 +48,12 @@ class _DonorDefence(Correction):
         n_donors: int = 10,
         n_graphs: int | None = None,
         *,
+        retrain: bool = False,
+        cautious: bool = False,
         device: str = "cpu",
     ) -> None:
-        super().__init__(classifier, device=device)
-        self.donors, self.n_donors, self.n_graphs = donors, n_donors, n_graphs
+        super().__init__(classifier, retrain=retrain, device=device)
+        self.donors, self.n_donors, self.n_graphs, self.cautious = donors, n_donors, n_graphs, cautious
 
     def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
         """Who may be the donors of given nodes, ``[len(nodes), n_donors]``, nearest first."""
@@ -78,7 +81,13 @@ class _DonorDefence(Correction):
         return found.reshape(len(nodes), self.n_donors).astype(np.int64)
 
     def _corrected(self, corrector: Any, nodes: IntArray) -> NDArray[np.floating[Any]]:
-        return self._copied(corrector, nodes)
+        copied = self._copied(corrector, nodes)
+        if not self.cautious:
+            return copied
+        trust, graph = trusted_neighbourhoods(corrector.case.attacked, nodes)
+        own = corrector.case.predict(graph)[nodes]
+        mixed: NDArray[np.floating[Any]] = (1 - trust) * copied + trust * own
+        return mixed
 
     def _copied(self, corrector: Donors, nodes: IntArray) -> NDArray[np.floating[Any]]:
         """The mean of what the donors tell of each node."""
@@ -96,7 +105,7 @@ class _DonorDefence(Correction):
         return mean
 
     def _arguments(self) -> dict[str, Any]:
-        kept = {"n_donors": self.n_donors, "n_graphs": self.n_graphs}
+        kept = {"n_donors": self.n_donors, "n_graphs": self.n_graphs, "cautious": self.cautious}
         named = {"donors": self.donors} if isinstance(self.donors, str) else {}
         return {**super()._arguments(), **named, **kept}
 
@@ -124,6 +133,15 @@ class CopyingDefence(_DonorDefence):
     n_graphs
         How many copied graphs are averaged (the paper's N_G), each with a donor drawn uniformly from
         them; ``None``: every donor once.
+    retrain
+        As in :class:`.Correction`.
+    cautious
+        Whether a node keeps what seems right of its own neighbourhood, so that one that was not attacked
+        after all loses little: its edges are believed as far as nodes with such features tend to be
+        joined (:func:`.trusted_neighbourhoods`), and what is predicted with the edges that are believed
+        is mixed with the copied prediction, by the mean belief. An attacker may find edges that are
+        believed, so this costs accuracy where attacks are strong. Nodes are not corrected each as if it
+        were alone.
     place
         ``"donor"``: the node's features are put in the donor's place, as in the authors' code.
         ``"row"``: the node itself gets the donor's row, undirected in both directions.
@@ -155,10 +173,14 @@ class CopyingDefence(_DonorDefence):
         n_donors: int = 10,
         n_graphs: int | None = None,
         *,
+        retrain: bool = False,
+        cautious: bool = False,
         place: str = "donor",
         device: str = "cpu",
     ) -> None:
-        super().__init__(classifier, donors, n_donors, n_graphs, device=device)
+        super().__init__(
+            classifier, donors, n_donors, n_graphs, retrain=retrain, cautious=cautious, device=device
+        )
         self.place = place
 
     def suspects(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
@@ -168,11 +190,17 @@ class CopyingDefence(_DonorDefence):
         """
         return self._suspicion(self._prepared(graph)[0])[0]
 
-    def _suspicion(self, prepared: Donors) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """The score of every node, and its prediction with copied neighbourhoods."""
-        case = prepared.case
-        copied = self._copied(prepared, np.arange(case.graph.n_nodes))
-        return suspicion(case.graph, case.probabilities, copied), copied
+    def _suspicion(self, prepared: Donors) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+        """The score of every node; its prediction with the donors' neighbourhoods, and with similar ones."""
+        case, nodes = prepared.case, np.arange(prepared.case.graph.n_nodes)
+        copied = self._copied(prepared, nodes)
+        similar = self._copied(self._alike(case), nodes)
+        return suspicion(case.graph, case.probabilities, copied, similar), copied, similar
+
+    def _alike(self, case: Case) -> Donors:
+        """Donors that live as a node does."""
+        found = search("neighbourhoods", case.graph, seed=case.seed, device=self.device, owner="suspects")
+        return Donors(case, found, self._teller(case))
 
     def _check(self, n_nodes: int) -> None:
         super()._check(n_nodes)

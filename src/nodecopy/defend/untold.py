@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 
 from nodecopy import checks
 from nodecopy.classify import Classifier
-from nodecopy.defend.base import Case
+from nodecopy.classify.base import classes_of
+from nodecopy.defend.base import Case, without_edges_of
 from nodecopy.defend.copying import CopyingDefence
-from nodecopy.defend.donors import search
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.rows import IntArray
+
+SHARE = 0.07
+"""Of the nodes that are taken for attacked where no validation nodes decide."""
+COST = 0.01
+"""Share of the validation nodes that corrections may lose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +42,16 @@ class SuspectCorrection(CopyingDefence):
     ----------
     share
         How many nodes are taken for attacked, as a share of all: the more, the more victims are found,
-        and the more others pay for it.
+        and the more others pay for it. ``None``: as many as leave the accuracy at the validation nodes
+        what it is without any corrections, or hardly less; a small share where there are none.
+    retrain
+        Whether corrections come from a classifier that is trained anew, without the edges of the most
+        suspicious nodes. Needs :meth:`fit`.
     classifier, donors, n_donors, n_graphs, place, device
         As in :class:`.CopyingDefence`.
     """
+
+    told = False
 
     def __init__(
         self,
@@ -48,11 +60,12 @@ class SuspectCorrection(CopyingDefence):
         n_donors: int = 10,
         n_graphs: int | None = None,
         *,
-        share: float = 0.07,
+        share: float | None = None,
+        retrain: bool = False,
         place: str = "donor",
         device: str = "cpu",
     ) -> None:
-        super().__init__(classifier, donors, n_donors, n_graphs, place=place, device=device)
+        super().__init__(classifier, donors, n_donors, n_graphs, retrain=retrain, place=place, device=device)
         self.share = share
 
     def suspects(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
@@ -63,16 +76,45 @@ class SuspectCorrection(CopyingDefence):
 
     def _check(self, n_nodes: int) -> None:
         super()._check(n_nodes)
-        checks.real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
+        if self.share is not None:
+            checks.real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
 
     def _corrector(self, case: Case) -> Any:
-        prepared = super()._corrector(case)
-        scores, copied = self._suspicion(prepared)
-        alike = search("neighbourhoods", case.graph, seed=case.seed, device=self.device, owner="suspects")
-        found = self._copied(replace(prepared, search=alike), np.arange(len(scores)))
-        chosen = np.argsort(-scores, kind="stable")[: round(self.share * len(scores))]
-        found[chosen] = copied[chosen]
-        return _Answers(found, scores)
+        scores, copied, similar = self._suspicion(super()._corrector(case))
+        order = np.argsort(-scores, kind="stable")
+        if self.retrain:
+            copied, similar = self._again(case, order[: round(SHARE * len(order))])
+        corrected = _rank(order) < self._n_corrected(case, order, copied, similar)
+        return _Answers(np.where(corrected[:, None], copied, similar), scores)
+
+    def _again(self, case: Case, suspects: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Both copied predictions of a classifier that never saw the suspects' edges."""
+        known = case.trial
+        if known is None:
+            raise InputError("retrain must be False without fit, or for a graph without labels; got True.")
+        pruned = replace(known, graph=without_edges_of(known.graph, suspects))
+        (prediction,) = self._solved([pruned], keep=True)
+        unpoisoned = super()._corrector(self._case(pruned.graph, prediction, case.seed, known))
+        nodes = np.arange(case.graph.n_nodes)
+        alike = self._alike(replace(case, networks=prediction.networks, predict=unpoisoned.case.predict))
+        return self._copied(unpoisoned, nodes), self._copied(alike, nodes)
+
+    def _n_corrected(self, case: Case, order: IntArray, copied: NDArray[Any], similar: NDArray[Any]) -> int:
+        """How many of the nodes, the most suspicious first, are corrected."""
+        if self.share is not None:
+            return round(self.share * len(order))
+        watched = None if case.trial is None else case.trial.validation
+        if case.trial is None or watched is None or not len(watched):
+            return round(SHARE * len(order))
+        labels: Any = case.trial.graph.labels
+        truth = np.searchsorted(classes_of(case.trial.graph), labels)
+        right = [(part.argmax(axis=1) == truth).astype(int) for part in (case.probabilities, copied, similar)]
+        among = order[np.isin(order, watched)]
+        plain, corrected, kept = (part[among] for part in right)
+        gains = (kept - plain).sum() + np.concatenate([[0], np.cumsum(corrected - kept)])
+        allowed = np.flatnonzero(gains >= min(0, gains.max()) - COST * len(among))
+        most = allowed[-1]
+        return len(order) if most == len(among) else int(_rank(order)[among[most]])
 
     def _corrected(self, corrector: Any, nodes: IntArray) -> NDArray[np.floating[Any]]:
         answers: _Answers = corrector
@@ -82,4 +124,13 @@ class SuspectCorrection(CopyingDefence):
         return {"suspicion": corrector.suspicion[nodes]}
 
     def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "share": self.share}
+        kept = super()._arguments()
+        kept.pop("cautious")
+        return {**kept, "share": self.share}
+
+
+def _rank(order: IntArray) -> NDArray[np.int64]:
+    """The place of every node in an order."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
