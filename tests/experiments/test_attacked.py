@@ -212,7 +212,7 @@ def test_an_experiment_may_build_upon_another() -> None:
     table, base = config.load("table5-untold"), config.load("table5")
     assert table.protocol.attackers == base.protocol.attackers
     assert (table.protocol.datasets, table.protocol.told) == (base.protocol.datasets, False)
-    assert [method.name for method in table.methods] == ["gcn", "suspects"]
+    assert [method.name for method in table.methods] == ["gcn", "suspects", "suspects-retrained"]
     assert table.published == {}
     store = Store(Path("store"))
     ours, theirs = table.cells(0)[-1], base.cells(0)[-1]
