@@ -16,7 +16,7 @@ from nodecopy import datasets
 from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config, formats, recommending
-from nodecopy.experiments.experiment import Cell, Experiment
+from nodecopy.experiments.experiment import RANKING_SCORES, Cell, Experiment
 from nodecopy.experiments.recommending import recommended
 from nodecopy.experiments.runner import Finished, run
 from nodecopy.experiments.store import Record, Store
@@ -297,3 +297,19 @@ def test_every_setting_of_table_6_makes_a_recommender_that_can_run() -> None:
             settings = recommending._merged(cell.settings, choice)
             unfitted = json.loads(json.dumps(settings).replace('"fitted"', '"class"'))
             task._made(cell.path, {name: task._part(value) for name, value in unfitted.items()})._check()
+
+
+def test_every_method_of_table_6_runs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the library, with networks as they are initialised."""
+    bpr = pytest.importorskip("nodecopy.recommend.bpr")
+    monkeypatch.setattr(bpr._Training, "epoch", lambda self: None)
+    for cell in config.load("table6").narrowed(datasets=["ml-100k"]).cells(0):
+        try:
+            (solved,) = recommended(
+                replace(cell, dataset="library", search=cell.search[-1:]), [0], store, "cpu"
+            )
+        except MissingExtraError:
+            assert cell.method in ("ials", "fusion")
+            continue
+        assert set(RANKING_SCORES) <= set(solved.scores)
+        json.dumps(solved.details, default=lambda value: value.tolist())
