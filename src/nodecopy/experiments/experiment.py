@@ -96,10 +96,10 @@ class Protocol:
 
     def heading(self, column: Column) -> str:
         """What stands above a column."""
-        titles = {attacker.name: attacker.title for attacker in self.attackers}
-        parts = [titles[column.attack]] if titles else []
         if not self.labels:
             return RANKING_SCORES[column.score]
+        titles = {attacker.name: attacker.title for attacker in self.attackers}
+        parts = [titles[column.attack]] if titles else []
         parts += [f"{column.labels} labels"] if not titles or len(self.labels) > 1 else []
         parts += [SCORES[column.score]] if len(self.scores) > 1 and SCORES[column.score] else []
         return ", ".join(parts)

@@ -36,7 +36,7 @@ CHOSEN_BY = "recall@20"
 LEARNT = ("n_epochs_", "threshold_")
 """What recommenders tell of themselves, where they have it."""
 KEPT: dict[str, Fitted] = {}
-N_KEPT = 128
+N_KEPT = 32
 """Networks stay in memory for the methods that are built on them; closed forms are soon fitted again."""
 
 

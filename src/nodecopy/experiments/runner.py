@@ -83,7 +83,7 @@ def run(
     checks.integer(seed, "seed", low=0)
     if batch is not None:
         checks.integer(batch, "batch", low=1)
-    batches = list(_batches(experiment, store, seed, batch, jobs))
+    batches = _batches(experiment, store, seed, batch, jobs)
     # What another process has under way is left to it; only at the end is it waited for.
     elsewhere, skipped = [], {}
     for finished in _performed(batches, store, device, jobs, wait=False):
@@ -98,14 +98,20 @@ def run(
         raise MissingExtraError(next(iter(skipped.values())))
 
 
-def _batches(
-    experiment: Experiment, store: Store, seed: int, batch: int | None, jobs: int
-) -> Iterator[Batch]:
+def _batches(experiment: Experiment, store: Store, seed: int, batch: int | None, jobs: int) -> list[Batch]:
+    """What is missing, cell by cell; of recommenders trial by trial, so that a network that was just
+    trained serves the methods that are built on it.
+    """
+    batches = []
     for cell in experiment.cells(seed):
         missing = store.missing(cell, range(experiment.protocol.trials))
         size = batch or (math.ceil(len(missing) / jobs) if cell.labels else 1)
         for start in range(0, len(missing), size or 1):
-            yield Batch(cell, tuple(missing[start : start + size]))
+            batches.append(Batch(cell, tuple(missing[start : start + size])))
+    if not experiment.protocol.labels:
+        place = experiment.protocol.datasets.index
+        batches.sort(key=lambda one: (place(one.cell.dataset), one.trials))
+    return batches
 
 
 def _performed(
