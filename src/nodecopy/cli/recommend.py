@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 N_SHOWN, MANY = 3, 20
 """Of many users only a few are shown."""
 HELD_OUT = 0.1
-AT_ONCE = 2**22
-"""Scores held at once, so that a progress bar moves."""
+AT_ONCE = 2**25
+"""Scores held at once, 128 MiB, and as much again while the best are found."""
 
 
 class Model(StrEnum):
