@@ -105,7 +105,7 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     pytest.importorskip("sklearn")
     from nodecopy.classify import GCN
     from nodecopy.experiments.experiment import Cell
-    from nodecopy.experiments.runner import trial_seed, trial_split
+    from nodecopy.experiments.trials import trial_seed, trial_split
     from nodecopy.rng import child
 
     arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--seed", "1")

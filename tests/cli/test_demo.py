@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from nodecopy import datasets
 from nodecopy.cli import demo
 from nodecopy.errors import MissingExtraError
 from tests.cli.conftest import Run
@@ -55,4 +56,23 @@ def test_without_torch_there_is_no_classification(run: Run, monkeypatch: pytest.
     ran = run("demo")
     assert ran.code == 0
     assert "edge_homophily" in ran.out
+    assert "CopyEASE" in ran.out
     assert "No classification: classification needs torch" in ran.out
+
+
+def test_books_are_recommended_with_their_donors(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    demo._recommendation(seed=3)
+    lines = capsys.readouterr().out.splitlines()
+    has = next(line for line in lines if " has " in line)
+    likes = next(line for line in lines if line.startswith("may like")).removeprefix("may like").strip()
+    reader, books = has.split(" has ")
+    library = datasets.load("library")
+    row = library.user_ids.tolist().index(reader.strip())
+    assert books.strip().split(", ") == library.item_ids[library.matrix[[row]].indices].tolist()
+    assert len(likes.split(", ")) == 5
+    assert not set(likes.split(", ")) & set(books.strip().split(", "))
+    donors = [line for line in lines if line.startswith("donor")]
+    assert len(donors) == 3
+    assert all(reader.strip() not in line for line in donors)
+    recalls = {line.split()[0]: float(line.split()[1]) for line in lines[-3:]}
+    assert recalls["CopyEASE"] > recalls["EASE"] > recalls["Popularity"]

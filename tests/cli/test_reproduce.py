@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from nodecopy.errors import MissingExtraError
 from nodecopy.experiments import formats
+from nodecopy.recommend import EASE
 from tests.cli.conftest import Run
 from tests.experiments.fakes import TOML
+from tests.experiments.test_recommending import TOML as BOOKS
 
 
 @pytest.fixture
@@ -127,6 +130,8 @@ def test_no_table_is_written_where_one_form_fails(
         (["table2", "--methods", "gcm"], "Did you mean gcn"),
         (["table2", "--methods", "sbm-gcn"], "method that table2 runs must be one of"),
         (["table2", "--methods", ","], "must name at least one"),
+        (["table6", "--labels", "5"], "labels must be left out: table6 has none; got 5"),
+        (["table6", "--methods", "copyease"], "Did you mean copy-ease"),
         (["table2", "--trials", "0"], "trials must be an integer of at least 1"),
         (["table2", "--jobs", "0"], "jobs must be an integer of at least 1"),
         (["table2", "--batch", "0"], "batch must be an integer of at least 1"),
@@ -139,6 +144,26 @@ def test_what_is_not_there_is_an_error_in_one_line(run: Run, options: list[str],
     assert message in ran.err
     assert "Traceback" not in ran.err
     assert not Path("results").exists()
+
+
+def test_recommenders_and_what_is_skipped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*arguments: Any, **options: Any) -> None:
+        raise MissingExtraError("EASE needs an abacus")
+
+    monkeypatch.setattr(EASE, "fit", missing)
+    Path("books.toml").write_text(BOOKS, encoding="utf-8")
+    ran = run("reproduce", "books.toml", "--trials", "2", "--out", "tables")
+    assert ran.code == 0
+    assert ran.err.count("ease is skipped: EASE needs an abacus") == 1
+    assert ran.err.count("library, copy-ease: 1 trials in") == 2
+    heads = next(line for line in ran.out.splitlines() if line.startswith("method"))
+    assert heads.count("printed convention") == 4
+    text = Path("tables/books.md").read_text(encoding="utf-8")
+    assert "| popularity |" in text
+    assert "| EASE | - | - | - | - | - | 44.10 ± 0.20 |" in text
+    assert json.loads(run("reproduce", "books.toml", "--stored", "--json").out)["cells"][0]["n"] == 2
+    ran = run("reproduce", "books.toml", "--methods", "ease")
+    assert (ran.code, "EASE needs an abacus" in ran.err) == (2, True)
 
 
 def test_torch_waits_until_something_is_trained() -> None:

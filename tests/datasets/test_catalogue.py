@@ -63,7 +63,9 @@ def test_options_that_do_not_fit_the_kind(empty: Path) -> None:
         datasets.load("cora", raw=True)
 
 
-@pytest.mark.parametrize("name", [name for name in datasets.names() if name not in ("karate", "digits")])
+@pytest.mark.parametrize(
+    "name", [name for name in datasets.names() if name not in ("karate", "digits", "library")]
+)
 def test_without_files(name: str, empty: Path) -> None:
     described = datasets.describe(name)
     assert not described.present

@@ -1,4 +1,4 @@
-"""Graphs without files, against the libraries that also carry them."""
+"""Data without files; graphs against the libraries that also carry them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy import datasets
+from nodecopy.datasets.embedded import BOOKS
 
 
 def test_karate_is_zacharys() -> None:
@@ -33,3 +34,23 @@ def test_digits() -> None:
     source, target, _ = graph.edges()
     assert (graph.labels[source] == graph.labels[target]).mean() > 0.95
     assert graph.degrees.min() >= 5
+
+
+def test_readers_of_the_library_have_a_taste() -> None:
+    library = datasets.load("library")
+    assert (library.n_users, library.n_items, library.n_interactions) == (300, 72, 3369)
+    sizes = library.rows.degrees
+    assert (sizes.min(), sizes.max()) == (6, 17)
+    genre_of = {title: genre for genre, titles in BOOKS.items() for title in titles.split(", ")}
+    assert sorted(genre_of) == library.item_ids.tolist()
+    genres = sorted(BOOKS)
+    place = np.array([genres.index(genre_of[title]) for title in library.item_ids.tolist()])
+    counts = np.stack([library.matrix[:, place == number].sum(axis=1) for number in range(6)], axis=1)
+    favourites = np.sort(counts, axis=1)[:, ::-1].mean(axis=0) / sizes.mean()
+    assert favourites[0] > 0.5  # of odds 8 : 3 : 0.5 : 0.5 : 0.5 : 0.5, a genre's twelve books running out
+    assert favourites[1] > 0.2
+    # Favourites of a genre come first in its list.
+    assert (
+        library.matrix[:, library.item_ids == "Dracula"].sum()
+        > library.matrix[:, library.item_ids == "The Monkey's Paw"].sum()
+    )

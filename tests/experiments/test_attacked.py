@@ -15,9 +15,10 @@ from nodecopy.errors import InputError
 from nodecopy.experiments import config, formats
 from nodecopy.experiments.attacked import attacked, victims_of
 from nodecopy.experiments.experiment import Column, Experiment
-from nodecopy.experiments.runner import run, trial_seed, trial_split
+from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.tables import summarise
+from nodecopy.experiments.trials import trial_seed, trial_split
 
 TOML = """
 title = "Under attack"

@@ -22,9 +22,10 @@ from nodecopy.experiments import runner
 from nodecopy.experiments.experiment import Experiment
 from nodecopy.experiments.formats import markdown
 from nodecopy.experiments.provenance import commit, provenance
-from nodecopy.experiments.runner import Finished, run, trial_seed, trial_split
+from nodecopy.experiments.runner import Finished, run
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tables import summarise
+from nodecopy.experiments.trials import trial_seed, trial_split
 from tests.experiments.fakes import TOML, experiment
 
 ROOT = Path(__file__).parents[2]

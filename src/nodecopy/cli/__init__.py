@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from nodecopy.cli import attack, classify, datasets, defend, demo, reproduce, sample, stats
+from nodecopy.cli import attack, classify, datasets, defend, demo, recommend, reproduce, sample, stats
 from nodecopy.cli.terminal import complain
 from nodecopy.errors import InputError, MissingExtraError
 
@@ -42,6 +42,7 @@ app.command("stats")(stats.stats)
 app.command("classify")(classify.classify)
 app.command("attack")(attack.attack)
 app.command("defend")(defend.defend)
+app.command("recommend")(recommend.recommend)
 app.add_typer(datasets.app, name="datasets")
 app.command("reproduce")(reproduce.reproduce)
 app.command("demo")(demo.demo)

@@ -22,7 +22,7 @@ from nodecopy.files import whole_file
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(help="table2, table3, or a .toml file like theirs."),
+        typer.Argument(help="table2, table3, table5, table6, or a .toml file like theirs."),
     ],
     dataset: Annotated[
         str | None, typer.Option(help="Some of its datasets, with commas between; all by default.")
@@ -38,7 +38,8 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Trial t depends on seed, dataset, labels and t alone.")] = 0,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     batch: Annotated[
-        int | None, typer.Option(help="Trials trained together and kept together; by default all of a cell.")
+        int | None,
+        typer.Option(help="Trials trained together; by default all of a cell, of recommenders one."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
     store: Annotated[Path, typer.Option(help="Folder that keeps every finished trial.")] = Path(
@@ -95,8 +96,12 @@ def _run(chosen: Experiment, store: Store, seed: int, device: str, batch: int | 
     total = sum(len(store.missing(cell, trials)) for cell in chosen.cells(seed))
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("trials", total=total)
+        skipped: set[str] = set()
 
         def tell(finished: Finished) -> None:
+            if finished.skipped and finished.batch.cell.method not in skipped:
+                skipped.add(finished.batch.cell.method)
+                remark(f"{finished.batch.cell.method} is skipped: {finished.skipped}")
             bar.advance(task, len(finished.batch.trials) - len(finished.elsewhere))
             if finished.n_computed:
                 remark(f"{finished.batch.cell}: {finished.n_computed} trials in {finished.seconds:.1f} s")

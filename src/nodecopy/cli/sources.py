@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -54,18 +55,26 @@ def chosen_nodes(graph: Graph, ids: str) -> NDArray[np.int64]:
     """The numbers of nodes whose ids stand in a text with commas between, or one a line in a file."""
     path = Path(ids)
     words = path.read_text(encoding="utf-8").split() if path.is_file() else ids.split(",")
-    place = {str(name): number for number, name in enumerate(graph.node_ids.tolist())}
     wanted = [word.strip() for word in words if word.strip()]
     if not wanted:
         raise InputError(f"--nodes must name at least one node; got {ids!r}.")
-    for word in wanted:
+    numbers = numbers_of(wanted, graph.node_ids, "--nodes")
+    checks.unique(numbers, "--nodes")
+    return numbers
+
+
+def numbers_of(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np.int64]:
+    """Where ids stand that an option was given as text; one that is not there answers with near ones."""
+    place = {str(name): number for number, name in enumerate(ids.tolist())}
+    found = []
+    for word in words:
         if word not in place:
             nearest = get_close_matches(word, place, n=3, cutoff=0.5)
             hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-            raise InputError(f"--nodes must hold ids of nodes; got {word!r}, which is none.{hint}")
-    numbers = np.array([place[word] for word in wanted], np.int64)
-    checks.unique(numbers, "--nodes")
-    return numbers
+            what = option.strip("-").removesuffix("s")
+            raise InputError(f"{option} must hold ids of {what}s; got {word!r}, which is none.{hint}")
+        found.append(place[word])
+    return np.array(found, np.int64)
 
 
 def load_interactions(source: str) -> Interactions:

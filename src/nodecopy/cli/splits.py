@@ -22,7 +22,7 @@ def of_experiment(
 ) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
     """The nodes and the seed of trial 0, as ``nodecopy reproduce`` has them."""
     from nodecopy.experiments.experiment import Cell
-    from nodecopy.experiments.runner import trial_seed, trial_split
+    from nodecopy.experiments.trials import trial_seed, trial_split
 
     checks.integer(per_class, "labels-per-class", low=1)
     cell = Cell("classify", dataset, per_class, "", seed, "", {}, VALIDATION, TEST, largest_component, False)

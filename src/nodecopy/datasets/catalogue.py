@@ -19,7 +19,7 @@ Reader: TypeAlias = Callable[..., Graph | Interactions]
 GraphName: TypeAlias = Literal[
     "karate", "digits", "cora", "citeseer", "pubmed", "coauthor-cs", "amazon-photo", "polblogs", "bitcoin"
 ]
-InteractionsName: TypeAlias = Literal["ml-100k", "amazon-cds"]
+InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds"]
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,11 @@ DATASETS = {
                 tuple(_file(f"elliptic/t13_{part}.csv", origin=ELLIPTIC) for part in ("nodes", "edges")),
             ),
         ),
+    ),
+    "library": Dataset(
+        "books of invented readers with planted tastes, embedded",
+        {"users": 300, "items": 72, "interactions": 3369},
+        (Form(embedded.library),),
     ),
     "ml-100k": Dataset(
         "MovieLens-100k films rated 4 or more; users with 10 of those, then films with 10 of those",

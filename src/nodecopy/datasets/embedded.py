@@ -1,4 +1,4 @@
-"""Two graphs that need no files: a small one to look at and one on which copying shows its effect."""
+"""Data that need no files: a small graph to look at, one on which copying shows its effect, and a library."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from nodecopy import extras
 from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
 from nodecopy.neighbours import knn_graph
 
 # Zachary (1977), "An information flow model for conflict and fission in small groups": each member
@@ -40,6 +41,27 @@ KARATE = """
 """
 MR_HI = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22)
 
+# The favourites of a genre come first.
+BOOKS = {
+    "adventure": "Treasure Island, Robinson Crusoe, Around the World in Eighty Days, The Three Musketeers, "
+    "Kidnapped, King Solomon's Mines, The Count of Monte Cristo, The Call of the Wild, Captain Blood, "
+    "The Prisoner of Zenda, The Scarlet Pimpernel, Michael Strogoff",
+    "crime": "The Hound of the Baskervilles, The Moonstone, A Study in Scarlet, The Sign of the Four, "
+    "The Innocence of Father Brown, The Leavenworth Case, Trent's Last Case, The Thirty-Nine Steps, "
+    "The Mystery of the Yellow Room, Arsene Lupin, The Big Bow Mystery, Raffles",
+    "fantastic": "The Time Machine, The War of the Worlds, Journey to the Centre of the Earth, "
+    "The Invisible Man, Flatland, The Lost World, A Princess of Mars, Looking Backward, Erewhon, "
+    "News from Nowhere, The Coming Race, The Night Land",
+    "ghosts": "Dracula, Frankenstein, The Turn of the Screw, Carmilla, The Castle of Otranto, The Monk, "
+    "Uncle Silas, The King in Yellow, The Great God Pan, Melmoth the Wanderer, The Beetle, The Monkey's Paw",
+    "love": "Pride and Prejudice, Jane Eyre, Wuthering Heights, Emma, Persuasion, Sense and Sensibility, "
+    "A Room with a View, Far from the Madding Crowd, North and South, Evelina, Villette, Cranford",
+    "travel": "The Voyage of the Beagle, Three Men in a Boat, The Innocents Abroad, Eothen, Walden, "
+    "Travels with a Donkey, Roughing It, The Oregon Trail, Two Years Before the Mast, Arabia Deserta, "
+    "The Worst Journey in the World, A Tramp Abroad",
+}
+N_READERS = 300
+
 
 def karate() -> Graph:
     """Zachary's karate club; the label is the club a member joined after the split."""
@@ -57,3 +79,26 @@ def digits() -> Graph:
     """Scikit-learn's handwritten digits, each joined with the five nearest by their 64 pixels."""
     data = extras.optional("sklearn.datasets", "The digits dataset").load_digits()
     return knn_graph(data.data.astype(np.float32), 5, labels=data.target)
+
+
+def library() -> Interactions:
+    """Books that invented readers took: most from a favourite genre, some from a second, few from others.
+
+    Each reader draws 6 to 17 different books, with odds of 8 : 3 : 0.5 by genre and of 1 / sqrt(rank) within
+    a genre. Only uniform numbers are drawn, whose stream NumPy keeps as it is.
+    """
+    draws = np.random.default_rng(1859)
+    titles = [title for genre in BOOKS.values() for title in genre.split(", ")]
+    n_genres, per_genre = len(BOOKS), len(titles) // len(BOOKS)
+    favourite = (draws.random(N_READERS) * n_genres).astype(np.int64)
+    second = (favourite + 1 + (draws.random(N_READERS) * (n_genres - 1)).astype(np.int64)) % n_genres
+    odds = np.full((N_READERS, n_genres), 0.5)
+    odds[np.arange(N_READERS), favourite] = 8.0
+    odds[np.arange(N_READERS), second] = 3.0
+    weights = np.repeat(odds, per_genre, axis=1) / np.sqrt(np.tile(np.arange(1, per_genre + 1), n_genres))
+    # The books with the smallest exponential waiting times are a draw without replacement by these weights.
+    order = np.argsort(-np.log(draws.random(weights.shape)) / weights, axis=1)
+    sizes = 6 + (draws.random(N_READERS) * 12).astype(np.int64)
+    taken = np.concatenate([row[:size] for row, size in zip(order, sizes, strict=True)])
+    readers = np.array([f"reader {number:03d}" for number in range(1, N_READERS + 1)])
+    return Interactions.from_table(np.repeat(readers, sizes), np.array(titles)[taken])

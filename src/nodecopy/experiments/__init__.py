@@ -1,6 +1,8 @@
 """Experiments: protocols with published numbers, a runner, a store of results and tables.
 
 The order of reading: :mod:`~nodecopy.experiments.config` says what an experiment is,
-:mod:`~nodecopy.experiments.runner` computes its trials, :mod:`~nodecopy.experiments.store` keeps them and
-:mod:`~nodecopy.experiments.tables` makes tables of them.
+:mod:`~nodecopy.experiments.trials` what a trial draws, :mod:`~nodecopy.experiments.classifying`,
+:mod:`~nodecopy.experiments.attacked` and :mod:`~nodecopy.experiments.recommending` solve trials,
+:mod:`~nodecopy.experiments.runner` has that done where the :mod:`~nodecopy.experiments.store` lacks
+something, and :mod:`~nodecopy.experiments.tables` makes tables of what it holds.
 """

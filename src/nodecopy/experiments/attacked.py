@@ -6,6 +6,8 @@ child 3. An attack may take longer than all that is trained afterwards, so its f
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +15,13 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy.datasets import Split
 from nodecopy.errors import InputError
+from nodecopy.experiments.classifying import classifier_of, codes, prepared
 from nodecopy.experiments.experiment import Cell
+from nodecopy.experiments.store import Store
+from nodecopy.experiments.trials import NodeSplit, Solved, graph_of, trial_seed, trial_split
 from nodecopy.graph import Graph
+from nodecopy.metrics.classification import accuracy, area_under_roc, scores
 from nodecopy.registry import made
 from nodecopy.rng import child
 
@@ -26,9 +31,35 @@ if TYPE_CHECKING:
 VICTIMS, ATTACK = 2, 3
 
 
-def victims_of(
-    cell: Cell, graph: Graph, split: Split[NDArray[np.int64]], seed: SeedSequence
-) -> NDArray[np.int64]:
+def classified_under_attack(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
+    """Predictions of the victims; untold who they are, of all test nodes."""
+    classifier, graph = classifier_of(cell, device), graph_of(cell)
+    from nodecopy.defend import corrected_trials
+
+    splits, seeds = [trial_split(cell, one) for one in trials], [trial_seed(cell, one) for one in trials]
+    victims = [victims_of(cell, graph, split, seed) for split, seed in zip(splits, seeds, strict=True)]
+    graphs = [
+        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial))
+        for trial, split, chosen, seed in zip(trials, splits, victims, seeds, strict=True)
+    ]
+    asked = victims if cell.told else [split.test for split in splits]
+    start = time.perf_counter()
+    predictions = corrected_trials(classifier, prepared(cell, trials, splits, graphs), asked)
+    seconds = (time.perf_counter() - start) / len(trials)
+    labels = codes(graph)
+    for trial, prediction, nodes, chosen in zip(trials, predictions, asked, victims, strict=True):
+        hit = np.isin(nodes, chosen)
+        judged = scores(prediction.probabilities, labels[nodes], np.flatnonzero(hit))
+        details = dict(prediction.details)
+        suspicion = details.pop("suspicion", None)
+        if not cell.told:
+            judged["others"] = accuracy(prediction.probabilities, labels[nodes], np.flatnonzero(~hit))
+            if suspicion is not None:
+                judged["auc"] = area_under_roc(suspicion, hit)
+        yield Solved(trial, judged, seconds, details)
+
+
+def victims_of(cell: Cell, graph: Graph, split: NodeSplit, seed: SeedSequence) -> NDArray[np.int64]:
     """The victims of a trial."""
     reachable = split.test[graph.degrees[split.test] > 0]
     if len(reachable) < cell.victims:
@@ -43,7 +74,7 @@ def victims_of(
 def attacked(
     cell: Cell,
     graph: Graph,
-    split: Split[NDArray[np.int64]],
+    split: NodeSplit,
     victims: NDArray[np.int64],
     seed: SeedSequence,
     kept: Path,

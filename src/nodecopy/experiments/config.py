@@ -15,6 +15,7 @@ from typing import Any
 from nodecopy import checks, datasets, registry
 from nodecopy.errors import InputError
 from nodecopy.experiments.experiment import (
+    RANKING_SCORES,
     SCORES,
     Attacker,
     Experiment,
@@ -60,7 +61,7 @@ def parse(text: str, name: str) -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}.toml must be valid TOML; {error}.") from error
     table = _extended(table)
-    _keys(table, f"{name}.toml", ("title", "protocol", "methods"), ("attacks", "published"))
+    _keys(table, f"{name}.toml", ("title", "protocol", "methods"), ("attacks", "published", "notes"))
     attacks = _table(table.get("attacks", {}), "[attacks]").items()
     attackers = tuple(_attacker(key, _table(entry, f"[attacks.{key}]")) for key, entry in attacks)
     protocol = _protocol(_table(table["protocol"], "[protocol]"), attackers)
@@ -71,7 +72,16 @@ def parse(text: str, name: str) -> Experiment:
         for other in method.gain_over:
             registry.known(other, runnable, f"gain_over of [methods.{method.name}]")
     published = _published(_table(table.get("published", {}), "[published]"), protocol, methods)
-    return Experiment(name, _text(table, "title", name), protocol, methods, published, protocol.trials)
+    notes = _list(table["notes"], f"notes of {name}.toml") if "notes" in table else []
+    return Experiment(
+        name,
+        _text(table, "title", name),
+        protocol,
+        methods,
+        published,
+        protocol.trials,
+        tuple(_said(note, f"notes of {name}.toml") for note in notes),
+    )
 
 
 def _extended(table: dict[str, Any]) -> dict[str, Any]:
@@ -95,10 +105,13 @@ def _packaged(source: str) -> str:
 
 
 def _protocol(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Protocol:
+    """Nodes of graphs, or interactions: the first dataset tells."""
     where = "[protocol]"
+    first = table.get("datasets")
+    if isinstance(first, list) and first and first[0] in _datasets("interactions"):
+        return _dealing(table, attackers)
     required = ("datasets", "labels", "trials", "validation", "test", *(["victims"] if attackers else []))
     _keys(table, where, required, ("largest_component", "without_test_edges", "told", "scores"))
-    graphs = [name for name in datasets.names() if datasets.describe(name).kind == "graph"]
     chosen = _list(table["datasets"], f"datasets of {where}")
     largest = table.get("largest_component", [])
     if not isinstance(largest, list):
@@ -110,7 +123,7 @@ def _protocol(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Prot
     )
     scores = _list(table.get("scores", ["accuracy"]), f"scores of {where}")
     return Protocol(
-        tuple(registry.known(name, graphs, f"datasets of {where}") for name in chosen),
+        tuple(registry.known(name, _datasets("graph"), f"datasets of {where}") for name in chosen),
         tuple(checks.integer(number, f"labels of {where}", low=1) for number in labels),
         trials,
         validation,
@@ -124,6 +137,35 @@ def _protocol(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Prot
     )
 
 
+def _dealing(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Protocol:
+    """The protocol of recommenders."""
+    where = "[protocol]"
+    if attackers:
+        raise InputError("[attacks] must be left out where the datasets hold interactions.")
+    _keys(table, where, ("datasets", "trials", "validation", "test"), ("scores",))
+    chosen = _list(table["datasets"], f"datasets of {where}")
+    validation, test = (
+        checks.real(table[key], f"{key} of {where}", low=0.0, high=1.0) for key in ("validation", "test")
+    )
+    if 0 in (validation, test) or validation + test >= 1:
+        got = f"{validation:g} and {test:g}"
+        raise InputError(f"validation and test of {where} must be above 0 and below 1 together; got {got}.")
+    scores = _list(table.get("scores", list(RANKING_SCORES)), f"scores of {where}")
+    known = _datasets("interactions")
+    return Protocol(
+        tuple(registry.known(name, known, f"datasets of {where}") for name in chosen),
+        (),
+        checks.integer(table["trials"], f"trials of {where}", low=1),
+        validation,
+        test,
+        scores=tuple(registry.known(score, RANKING_SCORES, f"scores of {where}") for score in scores),
+    )
+
+
+def _datasets(kind: str) -> list[str]:
+    return [name for name in datasets.names() if datasets.describe(name).kind == kind]
+
+
 def _attacker(name: str, table: Mapping[str, Any]) -> Attacker:
     where = f"[attacks.{name}]"
     _named(name, "name of an attack")
@@ -135,14 +177,20 @@ def _attacker(name: str, table: Mapping[str, Any]) -> Attacker:
 def _method(name: str, table: Mapping[str, Any], protocol: Protocol) -> Method:
     where = f"[methods.{name}]"
     _named(name, "name of a method")
-    _keys(table, where, ("title",), ("class", "settings", "on", "gain_over"))
+    _keys(table, where, ("title",), ("class", "settings", "on", "gain_over", "search"))
     on = _table(table.get("on", {}), f"on of {where}")
     for dataset, settings in on.items():
         registry.known(dataset, protocol.datasets, f"on of {where}")
         _table(settings, f"on.{dataset} of {where}")
     settings = _table(table.get("settings", {}), f"settings of {where}")
     others = tuple(_list(table["gain_over"], f"gain_over of {where}")) if "gain_over" in table else ()
-    return Method(name, _text(table, "title", where), _class_path(table, where), settings, on, others)
+    search = _list(table["search"], f"search of {where}") if "search" in table else []
+    if search and protocol.labels:
+        raise InputError(f"search of {where} must be left out: classifiers have their settings.")
+    choices = tuple(_table(one, f"search of {where}") for one in search)
+    return Method(
+        name, _text(table, "title", where), _class_path(table, where), settings, on, others, choices
+    )
 
 
 def _published(
@@ -206,9 +254,13 @@ def _class_path(table: Mapping[str, Any], where: str) -> str:
 
 
 def _text(table: Mapping[str, Any], key: str, where: str) -> str:
-    if not isinstance(table[key], str) or not table[key].strip():
-        raise InputError(f"{key} of {where} must be a text; got {table[key]!r}.")
-    return str(table[key])
+    return _said(table[key], f"{key} of {where}")
+
+
+def _said(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{where} must be a text; got {value!r}.")
+    return value
 
 
 def _named(name: str, what: str) -> None:

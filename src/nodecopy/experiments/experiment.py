@@ -13,14 +13,24 @@ from nodecopy import checks, registry
 from nodecopy.errors import InputError
 
 SCORES = {"accuracy": "", "others": "others", "auc": "detection"}
-"""What a column may show, and what its head says of it."""
+"""What a column may show of a classifier, and what its head says of it."""
+LISTS = {
+    f"{metric}@{k}": f"{title}@{k}"
+    for metric, title in (("recall", "Recall"), ("ndcg", "NDCG"))
+    for k in (10, 20)
+}
+RANKING_SCORES = LISTS | {f"printed {score}": f"{head}, printed convention" for score, head in LISTS.items()}
+"""The same of a recommender; see :mod:`nodecopy.metrics.ranking` for the two conventions."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What the methods of a column have in common: labels per class, an attack or none, and a score."""
+    """What the methods of a column have in common: labels per class, an attack or none, and a score.
 
-    labels: int
+    Recommenders have no labels: 0.
+    """
+
+    labels: int = 0
     attack: str = ""
     score: str = "accuracy"
 
@@ -54,6 +64,9 @@ class Attacker:
 class Protocol:
     """How trials are drawn: ``labels`` training nodes per class, validation and test nodes over all.
 
+    Where the datasets hold interactions there are no labels, and ``validation`` and ``test`` are shares of
+    the interactions; the others are learnt from.
+
     Where there are ``attackers``, ``victims`` of the test nodes are attacked and judged. Methods are
     ``told`` who they are, or must answer for all test nodes without knowing.
     """
@@ -61,8 +74,8 @@ class Protocol:
     datasets: tuple[str, ...]
     labels: tuple[int, ...]
     trials: int
-    validation: int
-    test: int
+    validation: float
+    test: float
     largest_component: tuple[str, ...] = ()
     without_test_edges: bool = False
     attackers: tuple[Attacker, ...] = ()
@@ -74,10 +87,17 @@ class Protocol:
     def columns(self) -> tuple[Column, ...]:
         """The columns of a dataset's table."""
         attacks = [attacker.name for attacker in self.attackers] or [""]
-        return tuple(Column(*parts) for parts in product(self.labels, attacks, self.scores))
+        return tuple(Column(*parts) for parts in product(self.labels or [0], attacks, self.scores))
+
+    @property
+    def digits(self) -> int:
+        """Digits behind the point in the paper's table, and in ours."""
+        return 1 if self.labels else 2
 
     def heading(self, column: Column) -> str:
         """What stands above a column."""
+        if not self.labels:
+            return RANKING_SCORES[column.score]
         titles = {attacker.name: attacker.title for attacker in self.attackers}
         parts = [titles[column.attack]] if titles else []
         parts += [f"{column.labels} labels"] if not titles or len(self.labels) > 1 else []
@@ -89,9 +109,9 @@ class Protocol:
 class Method:
     """A row of the table.
 
-    ``path`` is ``module:Class`` of a classifier, empty where the row is only printed as published.
-    ``on`` holds settings that differ on some datasets; ``gain_over`` names the methods to compare with,
-    trial by trial.
+    ``path`` is ``module:Class`` of a classifier or recommender, empty where the row is only printed as
+    published. ``on`` holds settings that differ on some datasets; ``gain_over`` names the methods to compare
+    with, trial by trial; ``search`` holds settings of a recommender to choose from in every trial.
     """
 
     name: str
@@ -100,6 +120,7 @@ class Method:
     settings: Mapping[str, Any]
     on: Mapping[str, Mapping[str, Any]]
     gain_over: tuple[str, ...]
+    search: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,13 +134,14 @@ class Cell:
     seed: int
     path: str
     settings: Mapping[str, Any]
-    validation: int
-    test: int
+    validation: float
+    test: float
     largest_component: bool
     without_test_edges: bool
     attacker: Attacker | None = None
     victims: int = 0
     told: bool = True
+    search: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def attack(self) -> str:
@@ -128,7 +150,13 @@ class Cell:
     @property
     def folders(self) -> tuple[str, ...]:
         """Where it stands in its experiment."""
-        return (self.dataset, str(self.labels), *filter(None, [self.attack]), self.method)
+        labels = [str(self.labels)] if self.labels else []
+        return (self.dataset, *labels, *filter(None, [self.attack]), self.method)
+
+    @property
+    def main_score(self) -> str:
+        """What every finished trial has."""
+        return "accuracy" if self.labels else "recall@20"
 
     @property
     def fingerprint(self) -> str:
@@ -137,7 +165,10 @@ class Cell:
         The device and the other methods are no part of it, nor is the number of trials: trial 7 is
         the same trial however many there are.
         """
-        return _digest([self.path, dict(self.settings), *self._drawing, *([] if self.told else ["untold"])])
+        parts = [self.path, dict(self.settings), *self._drawing]
+        parts += [] if self.told else ["untold"]
+        parts += [list(map(dict, self.search))] if self.search else []
+        return _digest(parts)
 
     @property
     def attack_fingerprint(self) -> str:
@@ -152,12 +183,17 @@ class Cell:
         return parts
 
     def __str__(self) -> str:
-        return ", ".join([self.dataset, f"{self.labels} labels", *filter(None, [self.attack]), self.method])
+        labels = f"{self.labels} labels" if self.labels else ""
+        return ", ".join(filter(None, [self.dataset, labels, self.attack, self.method]))
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table to reproduce; ``published_trials`` is how many trials are behind a published number."""
+    """A table to reproduce.
+
+    ``published_trials`` is how many trials are behind a published number; ``notes`` are printed with the
+    table.
+    """
 
     name: str
     title: str
@@ -165,6 +201,7 @@ class Experiment:
     methods: tuple[Method, ...]
     published: Mapping[Place, Published]
     published_trials: int
+    notes: tuple[str, ...] = ()
 
     @property
     def runnable(self) -> tuple[Method, ...]:
@@ -184,6 +221,10 @@ class Experiment:
         attackers = self.protocol.attackers
         if attacks is not None and not attackers:
             raise InputError(f"attacks must be left out: {self.name} has none; got {', '.join(attacks)}.")
+        if labels is not None and not self.protocol.labels:
+            raise InputError(
+                f"labels must be left out: {self.name} has none; got {', '.join(map(str, labels))}."
+            )
         named = _chosen([attacker.name for attacker in attackers], attacks, f"attack of {self.name}")
         protocol = replace(
             self.protocol,
@@ -219,9 +260,10 @@ class Experiment:
                 attacker,
                 protocol.victims,
                 protocol.told,
+                method.search,
             )
             for dataset in protocol.datasets
-            for labels in protocol.labels
+            for labels in protocol.labels or [0]
             for attacker in protocol.attackers or [None]
             for method in self.runnable
         ]

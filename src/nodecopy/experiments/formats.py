@@ -8,14 +8,27 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from nodecopy.experiments.experiment import Column
-from nodecopy.experiments.tables import Gain, Results, Summary
+from nodecopy.experiments.tables import Gain, Results, Summary, rounding
 
-NOTES = (
+NODES = (
     "In percent, mean and standard deviation over trials. The paper calls its deviations standard "
-    "errors; by their size they are standard deviations too.",
-    "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %.",
+    "errors; by their size they are standard deviations too."
+)
+INTERACTIONS = (
+    "In percent, mean and standard deviation over trials, which are random splits. Settings were chosen in "
+    "every trial by Recall@20 on its validation part, out of as many for each method."
+)
+CONVENTIONS = (
+    "Recall and NDCG by the paper's formulas, with the items of training and validation left out of the "
+    "candidates. Printed convention: what the paper's numbers fit, with validation items among the "
+    "candidates and the ideal list made of the hits in a user's own first 100; only for a comparison with it."
+)
+BEST = (
+    "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %."
+)
+VERDICT = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
-    "plus 0.05 (the paper's rounding); otherwise ahead or behind by the difference.",
+    "plus {:g} (the paper's rounding); otherwise ahead or behind by the difference."
 )
 
 
@@ -38,7 +51,7 @@ TERMINAL = Style(lambda text, star: f"{text} best" + ("*" if star else ""), " ±
 
 def markdown(results: Results) -> str:
     """A table per dataset, the gains below it, and where the numbers come from."""
-    lines = [f"# {_title(results)}", "", *(f"- {note}" for note in NOTES), ""]
+    lines = [f"# {_title(results)}", "", *(f"- {note}" for note in notes(results)), ""]
     for dataset in results.experiment.protocol.datasets:
         lines += [f"## {dataset}", "", *_pipes(*grid(results, dataset, MARKDOWN)), ""]
         heads, rows = gain_grid(results, dataset, MARKDOWN)
@@ -50,7 +63,7 @@ def markdown(results: Results) -> str:
 def latex(results: Results) -> str:
     """A ``tabular`` with a block per dataset; needs the booktabs package."""
     heads, _ = grid(results, results.experiment.protocol.datasets[0], LATEX)
-    lines = [*(f"% {line}" for line in (_title(results), *NOTES, *footer(results)))]
+    lines = [*(f"% {line}" for line in (_title(results), *notes(results), *footer(results)))]
     lines += [rf"\begin{{tabular}}{{{'l' * len(heads)}}}", r"\toprule", _ampersands(heads)]
     for dataset in results.experiment.protocol.datasets:
         lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_tex(dataset)}}}}} \\"]
@@ -93,7 +106,7 @@ def grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[
             texts = (
                 text
                 for column, cell in cells.items()
-                for text in _texts(cell, style)[: 3 if column in compared else 1]
+                for text in _texts(cell, style, protocol.digits)[: 3 if column in compared else 1]
             )
             rows.append([style.plain(method.title), *texts])
     return heads, rows
@@ -111,8 +124,15 @@ def gain_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], 
             gains = [_gain_over(cell, other) for cell in cells]
             if any(gains):
                 name = style.plain(f"{method.title} over {titles[other]}")
-                rows.append([name, *(_gain(gain) for gain in gains)])
+                rows.append([name, *(_gain(gain, protocol.digits) for gain in gains)])
     return heads, rows
+
+
+def notes(results: Results) -> list[str]:
+    """How to read the table."""
+    protocol = results.experiment.protocol
+    first = [NODES] if protocol.labels else [INTERACTIONS, CONVENTIONS]
+    return [*first, BEST, VERDICT.format(rounding(protocol.digits)), *results.experiment.notes]
 
 
 def footer(results: Results) -> list[str]:
@@ -124,40 +144,40 @@ def footer(results: Results) -> list[str]:
     return lines
 
 
-def _texts(cell: Summary | None, style: Style) -> tuple[str, str, str]:
+def _texts(cell: Summary | None, style: Style, digits: int) -> tuple[str, str, str]:
     """Ours, the paper's, the verdict."""
     if cell is None:
         return "-", "-", "-"
     ours, paper = "-", "-"
     if cell.mean is not None:
-        ours = _spread(cell.mean, cell.std, style)
+        ours = _spread(cell.mean, cell.std, style, digits)
         ours = style.best(ours, cell.significant) if cell.best else ours
     if cell.published is not None and cell.published_std is not None:
-        paper = _spread(cell.published, cell.published_std, style)
-    return ours, paper, _verdict(cell)
+        paper = _spread(cell.published, cell.published_std, style, digits)
+    return ours, paper, _verdict(cell, digits)
 
 
-def _verdict(cell: Summary) -> str:
+def _verdict(cell: Summary, digits: int) -> str:
     if cell.difference is None:
         return "-"
     if cell.verdict is None:
         return "one trial only"
-    return f"{cell.verdict} {cell.difference:+.1f}"
+    return f"{cell.verdict} {cell.difference:+.{digits}f}"
 
 
-def _spread(mean: float, std: float | None, style: Style) -> str:
-    return f"{mean:.1f}" if std is None else f"{mean:.1f}{style.plus_minus}{std:.1f}"
+def _spread(mean: float, std: float | None, style: Style, digits: int) -> str:
+    return f"{mean:.{digits}f}" + ("" if std is None else f"{style.plus_minus}{std:.{digits}f}")
 
 
 def _gain_over(cell: Summary | None, other: str) -> Gain | None:
     return next((gain for gain in cell.gains if gain.over == other), None) if cell else None
 
 
-def _gain(gain: Gain | None) -> str:
+def _gain(gain: Gain | None, digits: int) -> str:
     if gain is None:
         return "-"
-    paper = "" if gain.published is None else f", paper {gain.published:+.1f}"
-    return f"{gain.gain:+.1f} (p = {gain.p:.2g}{paper})"
+    paper = "" if gain.published is None else f", paper {gain.published:+.{digits}f}"
+    return f"{gain.gain:+.{digits}f} (p = {gain.p:.2g}{paper})"
 
 
 def _title(results: Results) -> str:

@@ -1,11 +1,4 @@
-"""Compute what the store does not hold yet.
-
-The rule of randomness: trial t of a dataset with L labels per class has the seed sequence with entropy
-``seed`` and path (CRC-32 of the dataset's name, L, t). Its child 0 draws the split; its child 1 goes to
-the method; what an attack needs is told in :mod:`.attacked`. Neither the method nor the experiment is
-part of the path, so every method of a trial sees the same split and the same seed, in Table 3 as in
-Table 2, and trial 7 is the same whether it runs alone, last or on another machine.
-"""
+"""Compute what the store does not hold yet, in one process or several; :mod:`.trials` has the randomness."""
 
 from __future__ import annotations
 
@@ -13,37 +6,20 @@ import math
 import multiprocessing
 import os
 import threading
-import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
 
-import numpy as np
-from numpy.random import SeedSequence
-from numpy.typing import NDArray
-
-from nodecopy import checks, datasets
-from nodecopy.datasets import Split
-from nodecopy.errors import InputError
-from nodecopy.experiments.attacked import attacked, victims_of
+from nodecopy import checks
+from nodecopy.errors import MissingExtraError
+from nodecopy.experiments.attacked import classified_under_attack
+from nodecopy.experiments.classifying import classified
 from nodecopy.experiments.experiment import Cell, Experiment
 from nodecopy.experiments.provenance import provenance
+from nodecopy.experiments.recommending import recommended
 from nodecopy.experiments.store import Record, Store
-from nodecopy.extras import optional
-from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.metrics.classification import accuracy, area_under_roc, scores
-from nodecopy.registry import made
-from nodecopy.rng import child, seed_sequence
-
-if TYPE_CHECKING:
-    from nodecopy.classify import Prediction, Trial
-
-NodeSplit: TypeAlias = Split[NDArray[np.int64]]
-Judged: TypeAlias = tuple[dict[str, float], dict[str, Any]]
-"""The scores of a trial, and what the method tells of itself."""
+from nodecopy.experiments.trials import Solved
 
 
 @dataclass(frozen=True)
@@ -56,12 +32,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class Finished:
-    """What became of a batch: trials computed, seconds they took, trials another process has under way."""
+    """What became of a batch: trials computed, seconds they took, trials another process has under way.
+
+    Where a package is missing that the method needs, ``skipped`` says so.
+    """
 
     batch: Batch
     n_computed: int
     seconds: float
     elsewhere: tuple[int, ...]
+    skipped: str = ""
 
 
 Report = Callable[[Finished], object]
@@ -79,6 +59,8 @@ def run(
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
 
+    A method that needs a package that is not installed is skipped; that all are is an error.
+
     Parameters
     ----------
     experiment
@@ -86,12 +68,12 @@ def run(
     store
         Where results are kept; another process may be filling it too.
     seed
-        Root of all randomness, see the head of this module.
+        Root of all randomness, see :mod:`.trials`.
     device
         Passed to every method.
     batch
         Trials trained together. By default all of a cell, shared evenly among the jobs: the larger a
-        batch, the faster, and the more is lost by a kill.
+        batch, the faster, and the more is lost by a kill. Recommenders gain nothing by it: one.
     jobs
         Processes. Each gets its share of the processor's threads.
     report
@@ -101,42 +83,35 @@ def run(
     checks.integer(seed, "seed", low=0)
     if batch is not None:
         checks.integer(batch, "batch", low=1)
-    batches = list(_batches(experiment, store, seed, batch, jobs))
+    batches = _batches(experiment, store, seed, batch, jobs)
     # What another process has under way is left to it; only at the end is it waited for.
-    elsewhere = []
+    elsewhere, skipped = [], {}
     for finished in _performed(batches, store, device, jobs, wait=False):
         report(finished)
+        if finished.skipped:
+            skipped[finished.batch.cell.folders] = finished.skipped
         if finished.elsewhere:
             elsewhere.append(Batch(finished.batch.cell, finished.elsewhere))
     for finished in _performed(elsewhere, store, device, jobs, wait=True):
         report(finished)
+    if skipped and len(skipped) == len(experiment.cells(seed)):
+        raise MissingExtraError(next(iter(skipped.values())))
 
 
-def trial_seed(cell: Cell, trial: int) -> SeedSequence:
-    """The seed sequence of a trial; its children 0 and 1 are for the split and for the method."""
-    dataset = zlib.crc32(cell.dataset.encode())
-    return child(child(child(seed_sequence(cell.seed), dataset), cell.labels), trial)
-
-
-def trial_split(cell: Cell, trial: int) -> Split[NDArray[np.int64]]:
-    """The nodes of a trial, the same for every method."""
-    return datasets.label_split(
-        _graph(cell.dataset, cell.largest_component).labels,
-        cell.labels,
-        cell.validation,
-        cell.test,
-        rng=child(trial_seed(cell, trial), 0),
-    )
-
-
-def _batches(
-    experiment: Experiment, store: Store, seed: int, batch: int | None, jobs: int
-) -> Iterator[Batch]:
+def _batches(experiment: Experiment, store: Store, seed: int, batch: int | None, jobs: int) -> list[Batch]:
+    """What is missing, cell by cell; of recommenders trial by trial, so that a network that was just
+    trained serves the methods that are built on it.
+    """
+    batches = []
     for cell in experiment.cells(seed):
         missing = store.missing(cell, range(experiment.protocol.trials))
-        size = batch or math.ceil(len(missing) / jobs)
+        size = batch or (math.ceil(len(missing) / jobs) if cell.labels else 1)
         for start in range(0, len(missing), size or 1):
-            yield Batch(cell, tuple(missing[start : start + size]))
+            batches.append(Batch(cell, tuple(missing[start : start + size])))
+    if not experiment.protocol.labels:
+        place = experiment.protocol.datasets.index
+        batches.sort(key=lambda one: (place(one.cell.dataset), one.trials))
+    return batches
 
 
 def _performed(
@@ -176,96 +151,24 @@ def _settle(jobs: int) -> None:
 def _perform(batch: Batch, store: Store, device: str, wait: bool) -> Finished:
     with store.claim(batch.cell, batch.trials, wait=wait) as held:
         todo = store.missing(batch.cell, held)  # another process may have been faster
-        seconds = _compute(batch.cell, todo, store, device) if todo else 0.0
+        try:
+            seconds = _compute(batch.cell, todo, store, device) if todo else 0.0
+        except MissingExtraError as error:
+            return Finished(batch, 0, 0.0, (), str(error))
     elsewhere = tuple(trial for trial in batch.trials if trial not in held)
     return Finished(batch, len(todo), seconds, elsewhere)
 
 
 def _compute(cell: Cell, trials: list[int], store: Store, device: str) -> float:
-    """Train, judge, keep; returns the seconds of training and prediction."""
-    optional("torch", "running an experiment")
-
-    graph = _graph(cell.dataset, cell.largest_component)
-    classifier = made(cell.method, cell.path, {**cell.settings, "device": device}, f"[methods.{cell.method}]")
-    splits = [trial_split(cell, trial) for trial in trials]
-    solve = _solved_plainly if cell.attacker is None else _solved_under_attack
-    found, seconds = solve(cell, graph, classifier, trials, splits, store)
-    origin = provenance(device)
-    for trial, (judged, details) in zip(trials, found, strict=True):
-        store.write(cell, Record(trial, judged, seconds / len(trials), details, origin))
+    """Solve trials and keep each as soon as it is finished; returns their seconds."""
+    seconds = 0.0
+    for solved in _solver(cell)(cell, trials, store, device):
+        store.write(cell, Record(*solved, provenance(device)))
+        seconds += solved.seconds
     return seconds
 
 
-def _solved_plainly(
-    cell: Cell, graph: Graph, classifier: Any, trials: list[int], splits: list[NodeSplit], store: Store
-) -> tuple[list[Judged], float]:
-    """Predictions of the test nodes."""
-    graphs = [
-        datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph
-        for split in splits
-    ]
-    start = time.perf_counter()
-    predictions: list[Prediction] = classifier.fit_trials(_prepared(cell, trials, splits, graphs))
-    seconds = time.perf_counter() - start
-    labels = _codes(graph)
-    return [
-        (scores(prediction.probabilities, labels, split.test), dict(prediction.details))
-        for prediction, split in zip(predictions, splits, strict=True)
-    ], seconds
-
-
-def _solved_under_attack(
-    cell: Cell, graph: Graph, classifier: Any, trials: list[int], splits: list[NodeSplit], store: Store
-) -> tuple[list[Judged], float]:
-    """Predictions of the victims; untold who they are, of all test nodes."""
-    from nodecopy.defend import corrected_trials
-
-    seeds = [trial_seed(cell, trial) for trial in trials]
-    victims = [victims_of(cell, graph, split, seed) for split, seed in zip(splits, seeds, strict=True)]
-    graphs = [
-        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial))
-        for trial, split, chosen, seed in zip(trials, splits, victims, seeds, strict=True)
-    ]
-    asked = victims if cell.told else [split.test for split in splits]
-    start = time.perf_counter()
-    predictions = corrected_trials(classifier, _prepared(cell, trials, splits, graphs), asked)
-    seconds = time.perf_counter() - start
-    labels = _codes(graph)
-    found = []
-    for prediction, nodes, chosen in zip(predictions, asked, victims, strict=True):
-        hit = np.isin(nodes, chosen)
-        judged = scores(prediction.probabilities, labels[nodes], np.flatnonzero(hit))
-        details = dict(prediction.details)
-        suspicion = details.pop("suspicion", None)
-        if not cell.told:
-            judged["others"] = accuracy(prediction.probabilities, labels[nodes], np.flatnonzero(~hit))
-            if suspicion is not None:
-                judged["auc"] = area_under_roc(suspicion, hit)
-        found.append((judged, details))
-    return found, seconds
-
-
-def _prepared(cell: Cell, trials: list[int], splits: list[NodeSplit], graphs: list[Graph]) -> list[Trial]:
-    from nodecopy.classify import Trial
-
-    return [
-        Trial(graph, split.train, split.validation, child(trial_seed(cell, trial), 1))
-        for trial, split, graph in zip(trials, splits, graphs, strict=True)
-    ]
-
-
-def _codes(graph: Graph) -> NDArray[np.int64]:
-    """The column of every node's class, -1 where unknown: columns are the distinct labels in order."""
-    if graph.labels is None:
-        raise InputError("the graph of an experiment must have labels; it has none.")
-    classes = np.unique(graph.labels[graph.labels != UNLABELLED])
-    codes = np.searchsorted(classes, graph.labels).astype(np.int64)
-    return np.where(graph.labels == UNLABELLED, UNLABELLED, codes)
-
-
-@lru_cache(maxsize=1)  # cells come dataset by dataset
-def _graph(dataset: str, largest_component: bool) -> Graph:
-    graph = datasets.load(dataset, largest_component=largest_component)
-    if not isinstance(graph, Graph):
-        raise InputError(f"the dataset of an experiment must be a graph; {dataset} holds interactions.")
-    return graph
+def _solver(cell: Cell) -> Callable[[Cell, list[int], Store, str], Iterator[Solved]]:
+    if not cell.labels:
+        return recommended
+    return classified if cell.attacker is None else classified_under_attack

@@ -35,9 +35,10 @@ LOG = logging.getLogger(__name__)
 class Record:
     """What is kept of a finished trial.
 
-    ``scores`` are those of :func:`nodecopy.metrics.classification.scores` on the judged nodes, and what
-    else columns may show; ``seconds`` is the trial's share of its batch; ``details`` is what the method
-    tells of itself; ``provenance`` holds commit, versions, machine and time.
+    ``scores`` are those of :func:`nodecopy.metrics.classification.scores` on the judged nodes, or of
+    :func:`nodecopy.metrics.ranking.evaluate` on the test interactions, and what else columns may show;
+    ``seconds`` is the trial's share of its batch; ``details`` is what the method tells of itself;
+    ``provenance`` holds commit, versions, machine and time.
     """
 
     trial: int
@@ -68,7 +69,7 @@ class Store:
         path = self.path(cell, trial)
         try:
             content = json.loads(path.read_bytes())
-            return _record(content, _address(cell, trial))
+            return _record(content, _address(cell, trial), cell.main_score)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, KeyError, TypeError) as error:
@@ -136,7 +137,7 @@ def _address(cell: Cell, trial: int) -> dict[str, Any]:
     return {
         "experiment": cell.experiment,
         "dataset": cell.dataset,
-        "labels": cell.labels,
+        **({"labels": cell.labels} if cell.labels else {}),
         **({"attack": cell.attack} if cell.attack else {}),
         "method": cell.method,
         "seed": cell.seed,
@@ -145,13 +146,13 @@ def _address(cell: Cell, trial: int) -> dict[str, Any]:
     }
 
 
-def _record(content: dict[str, Any], address: dict[str, Any]) -> Record:
+def _record(content: dict[str, Any], address: dict[str, Any], needed: str) -> Record:
     """What a file holds, after a look at whether it is what its path says."""
     for key, value in address.items():
         if content[key] != value:
             raise ValueError(f"{key} must be {value!r}; got {content[key]!r}")
     scores = {key: float(number) for key, number in content["scores"].items()}
-    for key, number in (scores | {"accuracy": scores["accuracy"], "seconds": content["seconds"]}).items():
+    for key, number in (scores | {needed: scores[needed], "seconds": content["seconds"]}).items():
         if not math.isfinite(number):
             raise ValueError(f"{key} must be finite; got {number}")
     return Record(

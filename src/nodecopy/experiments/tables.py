@@ -1,13 +1,13 @@
 """From finished trials to what a table says of each cell.
 
-All numbers are in percent: accuracies, or what else a column shows. A deviation is the standard
+All numbers are in percent: accuracies, recalls, or what else a column shows. A deviation is the standard
 deviation over trials (divisor n - 1), which is also what the paper prints, although it says standard
 errors.
 
 *Verdict.* Ours and the published mean are both averages over random trials, ours of n, the paper's of N,
 on different splits. Their difference d has the standard error e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus
-0.05, the paper's rounding, is chance: level. Beyond: ahead or behind by d. One trial has no deviation,
-hence no verdict.
+half a unit of the last digit, the paper's rounding, is chance: level. Beyond: ahead or behind by d. One
+trial has no deviation, hence no verdict.
 
 *Best.* The highest mean of ours; significant where the Wilcoxon signed-rank test on the trials that it
 shares with the second best says so at 5 %, as in the paper.
@@ -26,8 +26,6 @@ import numpy as np
 from nodecopy.experiments.experiment import Column, Experiment, Method, Place, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
-
-ROUNDING = 0.05
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,12 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
 
 
 def verdict(
-    mean: float, std: float | None, n: int, published: Published | None, published_trials: int
+    mean: float,
+    std: float | None,
+    n: int,
+    published: Published | None,
+    published_trials: int,
+    digits: int = 1,
 ) -> str | None:
     """Whether ours is ``ahead`` of the published mean, ``level`` with it or ``behind``.
 
@@ -137,9 +140,14 @@ def verdict(
         return None
     difference = mean - published.mean
     error = math.sqrt(std**2 / n + published.std**2 / published_trials)
-    if abs(difference) <= 2 * error + ROUNDING:
+    if abs(difference) <= 2 * error + rounding(digits):
         return "level"
     return "ahead" if difference > 0 else "behind"
+
+
+def rounding(digits: int) -> float:
+    """How far a number printed with so many digits behind the point may be from its own."""
+    return 0.5 * 0.1**digits
 
 
 def _summary(
@@ -156,6 +164,7 @@ def _summary(
     mean = float(np.mean(values)) if n else None
     std = float(np.std(values, ddof=1)) if n > 1 else None
     published = experiment.published.get(place)
+    printed = experiment.published_trials, experiment.protocol.digits
     return Summary(
         *place,
         n=n,
@@ -164,13 +173,13 @@ def _summary(
         published=published.mean if published else None,
         published_std=published.std if published else None,
         difference=mean - published.mean if mean is not None and published else None,
-        verdict=None if mean is None else verdict(mean, std, n, published, experiment.published_trials),
+        verdict=None if mean is None else verdict(mean, std, n, published, *printed),
         best=best,
         significant=significant,
         gains=tuple(_gains(experiment, place, method, column)),
-        nll=_mean([one.scores["nll"] for one in records]),
-        brier=_mean([one.scores["brier"] for one in records]),
-        ece=_mean([one.scores["ece"] for one in records]),
+        nll=_mean([one.scores["nll"] for one in records if "nll" in one.scores]),
+        brier=_mean([one.scores["brier"] for one in records if "brier" in one.scores]),
+        ece=_mean([one.scores["ece"] for one in records if "ece" in one.scores]),
         seconds=_mean([one.seconds for one in records]),
         seconds_total=math.fsum(one.seconds for one in records),
         values=values,

@@ -1,0 +1,66 @@
+"""Trials of classifiers on the graph as it is; all trials of a batch are trained at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy import datasets
+from nodecopy.errors import InputError
+from nodecopy.experiments.experiment import Cell
+from nodecopy.experiments.store import Store
+from nodecopy.experiments.trials import NodeSplit, Solved, graph_of, trial_seed, trial_split
+from nodecopy.extras import optional
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.metrics.classification import scores
+from nodecopy.registry import made
+from nodecopy.rng import child
+
+if TYPE_CHECKING:
+    from nodecopy.classify import Prediction, Trial
+
+
+def classified(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
+    """Predictions of the test nodes."""
+    classifier, graph = classifier_of(cell, device), graph_of(cell)
+    splits = [trial_split(cell, trial) for trial in trials]
+    graphs = [
+        datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph
+        for split in splits
+    ]
+    start = time.perf_counter()
+    predictions: list[Prediction] = classifier.fit_trials(prepared(cell, trials, splits, graphs))
+    seconds = (time.perf_counter() - start) / len(trials)
+    labels = codes(graph)
+    for trial, prediction, split in zip(trials, predictions, splits, strict=True):
+        judged = scores(prediction.probabilities, labels, split.test)
+        yield Solved(trial, judged, seconds, dict(prediction.details))
+
+
+def classifier_of(cell: Cell, device: str) -> Any:
+    """The classifier of a cell, not yet fitted."""
+    optional("torch", "running an experiment")
+    return made(cell.method, cell.path, {**cell.settings, "device": device}, f"[methods.{cell.method}]")
+
+
+def prepared(cell: Cell, trials: list[int], splits: list[NodeSplit], graphs: list[Graph]) -> list[Trial]:
+    """Trials as classifiers take them."""
+    from nodecopy.classify import Trial
+
+    return [
+        Trial(graph, split.train, split.validation, child(trial_seed(cell, trial), 1))
+        for trial, split, graph in zip(trials, splits, graphs, strict=True)
+    ]
+
+
+def codes(graph: Graph) -> NDArray[np.int64]:
+    """The column of every node's class, -1 where unknown: columns are the distinct labels in order."""
+    if graph.labels is None:
+        raise InputError("the graph of an experiment must have labels; it has none.")
+    classes = np.unique(graph.labels[graph.labels != UNLABELLED])
+    found = np.searchsorted(classes, graph.labels).astype(np.int64)
+    return np.where(graph.labels == UNLABELLED, UNLABELLED, found)

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import datasets
+from nodecopy.cli import recommend as command
+from nodecopy.errors import MissingExtraError
+from nodecopy.recommend import EASE, CopyEASE, load
+from tests.cli.conftest import Run
+
+# Dora rates all she meets low; Emil's only rating is zero.
+LOG = """user,item,rating,time
+ann,tea,5,1
+ann,jam,5,2
+ben,tea,4,1
+ben,jam,5,1
+ben,ham,4,2
+cleo,jam,4,1
+cleo,ham,5,1
+cleo,pie,2,1
+dora,tea,1,1
+dora,pie,2,1
+emil,tea,0,1
+ann,ham,1,1
+ann,ham,4,9
+ann,pie,1,3
+"""
+
+
+@pytest.fixture
+def log(run: Run) -> str:
+    """A log of ours in the empty folder that commands run in."""
+    Path("log.csv").write_text(LOG, encoding="utf-8")
+    return "log.csv"
+
+
+def found(run: Run, *options: str | Path) -> dict[str, Any]:
+    ran = run("recommend", *options, "--json")
+    assert ran.code == 0, ran.err
+    return dict(json.loads(ran.out))
+
+
+def test_json_is_what_the_library_says(run: Run) -> None:
+    names = ["reader 007", "reader 123"]
+    answer = found(run, "library", "--user", names[0], "--user", names[1], "--k", "4")
+    assert (answer["source"], answer["model"]) == ("library", "CopyEASE")
+    assert (answer["users"], answer["items"], answer["interactions"]) == (300, 72, 3369)
+    model = CopyEASE().fit(datasets.load("library"))
+    items, scores = model.recommend(names, 4)
+    lists = answer["recommendations"]
+    assert [one["user"] for one in lists] == names
+    assert [[row["item"] for row in one["items"]] for one in lists] == items.tolist()
+    ours = [[row["score"] for row in one["items"]] for one in lists]
+    assert np.allclose(ours, scores, atol=1e-6)
+    assert [one["history"] for one in lists] == [9, int(model.interactions_.rows.degrees[122])]
+
+
+def test_all_users_in_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "AT_ONCE", 72 * 7)  # in blocks of seven users
+    ran = run("recommend", "library", "--all-users", "--k", "2", "--model", "ease", "--out", "all.csv")
+    assert ran.code == 0
+    assert "and 297 users more" in ran.err
+    with Path("all.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    items, _ = EASE().fit(datasets.load("library")).recommend(k=2)
+    assert [row["item"] for row in rows] == items.ravel().tolist()
+    assert [row["rank"] for row in rows] == ["1", "2"] * 300
+    assert [row["user"] for row in rows[::2]] == datasets.load("library").user_ids.tolist()
+
+
+def test_parquet_keeps_ids_as_they_are(run: Run) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    Path("log.csv").write_text("user,item\n1,10\n1,11\n2,10\n3,11\n3,12\n", encoding="utf-8")
+    assert run("recommend", "log.csv", "--all-users", "--k", "3", "--out", "all.parquet").code == 0
+    table = parquet.read_table("all.parquet").to_pydict()
+    assert list(table) == ["user", "rank", "item", "score"]
+    assert table["user"] == [1, 2, 2, 3]  # who has two of three items gets one
+    assert set(table["item"]) <= {10, 11, 12}
+    assert table["item"][0] == 12
+
+
+def test_what_was_rated_low_is_not_learnt_from_but_met(run: Run, log: str) -> None:
+    answer = found(run, log, "--user", "ben", "--user", "ann", "--min-rating", "3", "--model", "popularity")
+    assert answer["interactions"] == 8  # of Ann's rows about ham the latest counts
+    ben, ann = answer["recommendations"]
+    assert (ben["history"], [row["item"] for row in ben["items"]]) == (3, ["pie"])
+    assert (ann["history"], ann["items"]) == (3, [])  # she has met everything, pie with one point
+
+
+def test_who_has_no_history_gets_what_is_popular(run: Run, log: str) -> None:
+    answer = found(run, log, "--user", "dora", "--user", "emil", "--min-rating", "3", "--k", "4")
+    dora, emil = answer["recommendations"]
+    assert [dora["by"], emil["by"], dora["history"], emil["history"]] == ["Popularity", "Popularity", 0, 0]
+    assert [(row["item"], row["score"]) for row in emil["items"]] == [
+        ("ham", 3.0),
+        ("jam", 3.0),
+        ("tea", 2.0),
+        ("pie", 0.0),
+    ]
+    assert [row["item"] for row in dora["items"]] == ["ham", "jam"]
+    assert "no history: what is popular" in run("recommend", log, "--user", "emil").err
+
+
+def test_terminal(run: Run) -> None:
+    ran = run("recommend", "library", "--user", "reader 007", "--user", "reader 007", "--k", "3")
+    lines = ran.out.splitlines()
+    assert lines[0].split() == ["rank", "item", "score"]
+    assert len(lines) == 4
+    assert "reader 007, 9 items learnt from" in ran.err
+
+
+def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = found(run, "library", "--user", "reader 001", "--save", "model.npz")
+    assert isinstance(load("model.npz"), CopyEASE)
+    monkeypatch.setattr(CopyEASE, "fit", None)
+    second = found(run, "--model-file", "model.npz", "--user", "reader 001")
+    assert second.pop("source") == "model.npz"
+    assert first.pop("source") == "library"
+    assert first == second
+    assert run("recommend", "library", "--save", "popular.npz", "--model", "popularity").code == 0
+
+
+def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    bpr = pytest.importorskip("nodecopy.recommend.bpr")
+    networks = pytest.importorskip("nodecopy.recommend.networks")
+    monkeypatch.setattr(networks.BPRMF, "__init__", _short(networks.BPRMF.__init__))
+    fits = []
+    fit = bpr.BPRRecommender.fit
+
+    def told(self: Any, interactions: Any, **options: Any) -> Any:
+        fit(self, interactions, **options)
+        fits.append((interactions.n_interactions, self.epochs, self.n_epochs_))
+        return self
+
+    monkeypatch.setattr(bpr.BPRRecommender, "fit", told)
+    answer = found(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5")
+    (part, most, stopped), (everything, epochs, last) = fits
+    assert (part, everything, most) == (3032, 3369, 6)
+    assert stopped == epochs == last
+    assert found(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5") == answer
+
+
+def _short(make: Any) -> Any:
+    def short(self: Any, **settings: Any) -> None:
+        make(self, **({"epochs": 6, "check_every": 2, "size": 4} | settings))
+
+    return short
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["library"], "name users with --user, or give --all-users"),
+        (["library", "--user", "raeder 007"], "Did you mean reader 007"),
+        (["library", "--user", "reader 001", "--all-users"], "exclude each other"),
+        (["library", "--all-users", "--k", "0"], "--k must be an integer of at least 1; got 0"),
+        (["library", "--all-users", "--min-rating", "3"], "--min-rating needs ratings"),
+        (
+            ["log.csv", "--all-users", "--min-rating", "6"],
+            "--min-rating must be at most 5, the highest rating",
+        ),
+        (
+            ["library", "--all-users", "--device", "cuda"],
+            "--device goes with networks; copy-ease is a closed",
+        ),
+        (["library", "--all-users", "--out", "all.xlsx"], "must end in one of"),
+        (["library", "--all-users", "--save", "model.pkl"], "must end in one of .npz"),
+        (["librari", "--all-users"], "Did you mean library"),
+        (["karate", "--all-users"], "karate must hold interactions for this command"),
+        (["none.csv", "--all-users"], "none.csv does not exist"),
+        (["words.csv", "--all-users"], "words.csv: line 3 has rating 'good', which is not a number"),
+        (["empty.csv", "--all-users"], "interactions must hold at least one interaction"),
+        (["--all-users"], "give a file of interactions"),
+        (["library", "--model-file", "model.npz", "--all-users"], "--model-file goes without a source"),
+        (["--model-file", "words.npz", "--all-users"], "words.npz: "),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(run: Run, log: str, options: list[str], message: str) -> None:
+    Path("words.csv").write_text("user,item,rating\nann,tea,4\nann,jam,good\n", encoding="utf-8")
+    Path("words.npz").write_text("no archive", encoding="utf-8")
+    Path("empty.csv").write_text("user,item,rating\nann,tea,0\n", encoding="utf-8")
+    ran = run("recommend", *options)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert ran.out == ""
+
+
+def test_a_missing_package_is_named_before_anything_is_learnt(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(module: str, purpose: str) -> Any:
+        raise MissingExtraError(f"{purpose} needs {module}")
+
+    monkeypatch.setattr(command, "optional", missing)
+    ran = run("recommend", "library", "--all-users", "--out", "all.parquet")
+    assert (ran.code, "writing Parquet needs pyarrow" in ran.err) == (2, True)
+    ran = run("recommend", "library", "--all-users", "--model", "mgccf")
+    assert (ran.code, "the model mgccf needs torch" in ran.err) == (2, True)
