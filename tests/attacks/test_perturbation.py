@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +128,20 @@ def test_files(tmp_path: Path) -> None:
     file.write_bytes(b"nonsense")
     with pytest.raises(InputError, match="cannot be read"):
         Perturbation.load(file)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"is_added": np.array([0, 1, 1])}, "is_added of a perturbation must hold booleans; got int64"),
+        ({"owners": np.array([0, 0, 3])}, "owners of a perturbation must hold targets only, or -1"),
+        ({"targets": np.array([1, 1])}, "targets of a perturbation must be unique"),
+        (
+            {"feature_flips": np.array([[0, -1]]), "feature_owners": np.array([0])},
+            "feature_flips of a perturbation must hold columns of features",
+        ),
+    ],
+)
+def test_what_cannot_be_a_perturbation(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(ATTACK, **changes)

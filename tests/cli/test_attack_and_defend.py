@@ -80,6 +80,30 @@ def test_victims_at_random_or_from_a_file(run: Run, files: Graph) -> None:
     assert json.loads(ran.out)["targets"] == ["p01", "p02"]
 
 
+def test_ids_with_blanks_and_files_named_like_ids(run: Run) -> None:
+    names = np.array(["ann lee", "bob", "cleo", "dan"])
+    write_graph(Graph.from_edges(names[[0, 1, 2]], names[[1, 2, 3]]), "graph.csv")
+    write_table("labels.csv", {"id": names, "label": np.array(["x", "y", "x", "y"])})
+    Path("ids.txt").write_text("ann lee\n\nbob\n")
+    Path("bob").write_text("cleo\ndan\n")
+    for given, wanted in (("ids.txt", ["ann lee", "bob"]), ("bob", ["bob"]), ("cleo,dan", ["cleo", "dan"])):
+        ran = run(
+            "attack", "graph.csv", "--labels", "labels.csv", "--method", "random", "--nodes", given, "--json"
+        )
+        assert json.loads(ran.out)["targets"] == wanted
+    Path("broken.txt").write_bytes(b"\xff\xfe\xfa")
+    ran = run("attack", "graph.csv", "--labels", "labels.csv", "--nodes", "broken.txt")
+    assert (ran.code, "broken.txt" in ran.err) == (2, True)
+
+
+def test_suspects_are_judged_by_labels_that_were_not_learnt_from(run: Run, files: Graph) -> None:
+    found = json.loads(
+        run("defend", "graph.csv", *TABLES, "--suspects", "1.0", "--n-donors", "4", "--json").out
+    )
+    assert (found["corrected"], found["train"]) == (30, 29)
+    assert "accuracy_after" not in found  # every labelled node was learnt from
+
+
 def test_suspects_are_found_and_corrected(run: Run, files: Graph) -> None:
     ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--out", "found.csv")
     assert ran.code == 0, ran.err
@@ -103,14 +127,15 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         (["attack", "graph.csv", *TABLES, "--nodes", "p01", "--victims", "2"], "exclude each other"),
         (["attack", "graph.csv", *TABLES, "--victims", "99"], "nodes that can be attacked = 29; got 99"),
         (["attack", "graph.csv", *TABLES, "--budget", "few"], "--budget must be a whole number or 'degree'"),
+        (["attack", "graph.csv", *TABLES, "--budget", "²"], "--budget must be a whole number or 'degree'"),
         (["attack", "graph.csv", *TABLES, "--share", "0.5"], "--share goes with dice"),
         (["attack", "graph.csv", *TABLES, "--method", "dice", "--budget", "2"], "dice takes --share"),
         (["attack", "graph.csv", *TABLES, "--out", "attacked.doc"], "attacked.doc"),
         (["attack", "graph.csv", *TABLES, "--flips", "flips.csv"], "flips.csv"),
-        (["defend", "graph.csv", *TABLES], "either --nodes or --flips tell who was attacked"),
+        (["defend", "graph.csv", *TABLES], "--nodes or --flips must tell who was attacked"),
         (
             ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--suspects", "0.1"],
-            "either --nodes or --flips",
+            "--nodes and --suspects exclude each other",
         ),
         (
             ["defend", "graph.csv", *TABLES, "--suspects", "1.5"],

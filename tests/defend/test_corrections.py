@@ -10,7 +10,14 @@ import pytest
 
 from nodecopy import Graph, datasets
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
-from nodecopy.defend import GCNSVD, CopyingDefence, DonorAverage, GCNJaccard, WithoutEdges
+from nodecopy.defend import (
+    GCNSVD,
+    CopyingDefence,
+    DonorAverage,
+    GCNJaccard,
+    SuspectCorrection,
+    WithoutEdges,
+)
 from nodecopy.defend.local import WholeCopying
 from nodecopy.defend.networks import jaccard
 from nodecopy.errors import InputError, NotFittedError
@@ -211,3 +218,25 @@ def test_copying_repairs_cut_off_nodes_of_cora() -> None:
     after = (defence.correct(victims).argmax(axis=1) == labels).mean()
     assert before < 0.5
     assert after > before + 0.2
+
+
+def test_what_was_taken_before_is_forgotten(gcn: GCN) -> None:
+    graph = planted_graph()
+
+    class Foreign:
+        def predict_proba(self, graph: Graph) -> Any:
+            return [[1.0, 0.0, 0.0]] * graph.n_nodes
+
+    defence = WithoutEdges().around(Foreign(), graph)
+    assert defence.correct([3]).tolist() == [[1, 0, 0]]
+    defence.around(gcn, graph)
+    np.testing.assert_allclose(defence.predict_proba(graph), gcn.predict_proba(graph))
+    with pytest.raises(InputError, match=r"classifier must have predict_proba\(graph\); got int"):
+        defence.around(3, graph)
+
+
+def test_suspects_have_donors_too(gcn: GCN) -> None:
+    graph = planted_graph()
+    both = [kind(n_donors=4).around(gcn, graph, rng=0) for kind in (CopyingDefence, SuspectCorrection)]
+    first, second = (one.nearest_donors([1, 2]) for one in both)
+    assert np.array_equal(first, second)

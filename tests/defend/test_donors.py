@@ -117,3 +117,13 @@ def test_features_are_needed() -> None:
     for donors in ("features", "expected"):
         with pytest.raises(InputError, match="a graph must have features to find donors"):
             _found(donors, planted_graph().replace(features=None), [0])
+
+
+def test_many_features_of_few_nodes_are_reduced() -> None:
+    """As many directions as nodes are enough, and nothing between nodes changes."""
+    draw = np.random.default_rng(0)
+    wide = Graph(np.zeros((9, 9)), draw.random((9, 500)))
+    found = feature_embedding(wide)
+    assert found.shape == (9, 9)
+    few = feature_embedding(wide, rank=500)
+    np.testing.assert_allclose(found @ found.T, few @ few.T, atol=1e-8)

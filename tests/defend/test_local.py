@@ -21,11 +21,13 @@ from tests.strategies import matrices
 FEATURES, HIDDEN, CLASSES = 5, 3, 4
 
 
-def networks(n_models: int = 2, *, bias: bool = True, features: str = "plain") -> Ensemble:
+def networks(
+    n_models: int = 2, *, bias: bool = True, features: str = "plain", activation: str = "relu"
+) -> Ensemble:
     draw = np.random.default_rng(1)
     shapes = [(FEATURES, HIDDEN), (HIDDEN, CLASSES), *([(1, HIDDEN), (1, CLASSES)] if bias else [])]
     weights = tuple(draw.normal(size=(n_models, *shape)).astype(np.float32) for shape in shapes)
-    recipe = Recipe(hidden=HIDDEN, bias=bias, features=features)
+    recipe = Recipe(hidden=HIDDEN, bias=bias, features=features, activation=activation)
     return Ensemble(recipe, weights, np.zeros(n_models, np.int32), 0)
 
 
@@ -125,3 +127,15 @@ def test_many_pairs_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = copying(*pairs)
     monkeypatch.setattr(local, "PREDICTIONS_AT_ONCE", 40)
     np.testing.assert_allclose(copying(*pairs), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("place", ["donor", "row"])
+def test_linear_networks_stay_linear(place: str) -> None:
+    draw = np.random.default_rng(0)
+    graph = Graph(np.triu(draw.random((8, 8)) < 0.4, 1), draw.normal(size=(8, FEATURES)), directed=False)
+    trained = networks(activation="none")
+    whole = WholeCopying(lambda other: trained.predict(other, "cpu").probabilities, graph, place)
+    nodes, donors = np.array([0, 1, 2]), np.array([5, 6, 7])
+    found = LocalCopying(trained, graph, place)(nodes, donors)
+    np.testing.assert_allclose(found, whole(nodes, donors), atol=1e-5)
+    assert np.abs(found - LocalCopying(networks(), graph, place)(nodes, donors)).max() > 0.01

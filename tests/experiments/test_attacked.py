@@ -86,6 +86,11 @@ def test_flips_are_kept_and_taken_up_again(store: Store) -> None:
     other = DICE(share=0.5).attack(graph, victims, rng=9)
     other.save(path)
     assert attacked(cell, graph, split, victims, seed, path) == other.apply(graph)
+    first_two = DICE(share=0.5).attack(graph, victims[:2], rng=9)
+    first_two.save(path)  # of other victims: made anew
+    assert attacked(cell, graph, split, victims, seed, path) == first
+    store.forget(cell, [0])
+    assert not path.exists()
     path.write_bytes(b"broken")
     assert attacked(cell, graph, split, victims, seed, path) == first
 

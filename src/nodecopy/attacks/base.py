@@ -59,7 +59,7 @@ class Attack(ABC):
                 edits = begin()
             before = len(edits.flips), len(edits.feature_flips)
             budgets.append(self._budget(edits, target))
-            # The victim's own seed: alone, it is attacked in the same way whoever else is.
+            # The victim's own seed: with the same surrogate it is attacked, alone, as it is among others.
             self._strike(
                 edits, number, target, budgets[-1], np.random.default_rng(child(child(seed, 1), target))
             )

@@ -69,6 +69,16 @@ class Perturbation:
         for name, shape in shapes.items():
             if (array := getattr(self, name)).shape != shape:
                 raise InputError(f"{name} of a perturbation must have the shape {shape}; got {array.shape}.")
+        if self.is_added.dtype != bool:
+            raise InputError(f"is_added of a perturbation must hold booleans; got {self.is_added.dtype}.")
+        checks.unique(self.targets, "targets of a perturbation")
+        for name in ("owners", "feature_owners"):
+            if not np.isin(getattr(self, name), [*self.targets.tolist(), NOBODY]).all():
+                raise InputError(f"{name} of a perturbation must hold targets only, or {NOBODY}.")
+        if (self.feature_flips[:, 1] < 0).any():
+            raise InputError(
+                "feature_flips of a perturbation must hold columns of features; got one below 0."
+            )
         for name in ("targets", "flips"):
             checks.indices(getattr(self, name).ravel(), f"{name} of a perturbation", size=n_nodes)
         checks.indices(self.feature_flips[:, 0], "feature_flips of a perturbation", size=n_nodes)
@@ -164,7 +174,7 @@ class Perturbation:
         return Perturbation, tuple(getattr(self, entry.name) for entry in fields(self))
 
     def __str__(self) -> str:
-        whom = f"on {len(self.targets)} nodes" if len(self.targets) else "on the whole graph"
+        whom = "on the whole graph" if (self.owners == NOBODY).any() else f"on {len(self.targets)} nodes"
         counts = f"{len(self.added)} edges added, {len(self.removed)} removed"
         if len(self.feature_flips):
             counts += f", {len(self.feature_flips)} features flipped"

@@ -48,16 +48,16 @@ def attack(
         str | None, typer.Option(help="Ids of the victims, commas between, or a file with one a line.")
     ] = None,
     victims: Annotated[
-        int | None, typer.Option(help=f"Without --nodes: that many at random. [default: {N_VICTIMS}]")
+        int | None, typer.Option(help=f"Without --nodes: that many at random. (default: {N_VICTIMS})")
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            help="nettack, fga, random: flips for each victim, or 'degree'. [default: degree, fga 20]"
+            help="nettack, fga, random: flips for each victim, or 'degree'. (default: degree, fga 20)"
         ),
     ] = None,
     share: Annotated[
-        float | None, typer.Option(help="dice: share of same-class neighbours cut. [default: 0.5]")
+        float | None, typer.Option(help="dice: share of same-class neighbours cut. (default: 0.5)")
     ] = None,
     alone: Annotated[
         bool, typer.Option("--alone", help="Each victim against the clean graph, not one after another.")
@@ -108,7 +108,7 @@ def _attack(method: Method, budget: str | None, share: float | None, alone: bool
         raise InputError(f"--share goes with dice, {method.value} takes --budget; got {share}.")
     given: Any = budget
     if budget is not None and budget != "degree":
-        if not budget.isdigit():
+        if not budget.isdecimal():
             raise InputError(f"--budget must be a whole number or 'degree'; got {budget!r}.")
         given = int(budget)
     if method is Method.FGA:

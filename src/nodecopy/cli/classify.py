@@ -52,18 +52,18 @@ def classify(
     directed: sources.Directed = False,
     largest_component: sources.LargestComponent = False,
     method: Annotated[Method, typer.Option(help="The classifier.")] = Method.BGCN_COPY,
-    graphs: Annotated[int | None, typer.Option(help="bgcn-copy: sampled graphs. [default: 10]")] = None,
+    graphs: Annotated[int | None, typer.Option(help="bgcn-copy: sampled graphs. (default: 10)")] = None,
     weight_samples: Annotated[
-        int | None, typer.Option(help="bgcn-copy: dropout samples of each network. [default: 10]")
+        int | None, typer.Option(help="bgcn-copy: dropout samples of each network. (default: 10)")
     ] = None,
     rounds: Annotated[
-        Rounds | None, typer.Option(help="bgcn-copy: rounds of copying by predicted labels. [default: 1]")
+        Rounds | None, typer.Option(help="bgcn-copy: rounds of copying by predicted labels. (default: 1)")
     ] = None,
     validation: Annotated[
         float, typer.Option(help="A file: share of labelled nodes held out, for --rounds validation.")
     ] = 0.0,
     labels_per_class: Annotated[
-        int | None, typer.Option(help="A dataset: labels of each class to learn from. [default: 20]")
+        int | None, typer.Option(help="A dataset: labels of each class to learn from. (default: 20)")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     seed: Annotated[int, typer.Option(help="Seed of the split and of all that is sampled.")] = 0,

@@ -65,7 +65,7 @@ def defend(
     """Train a GCN on an attacked graph and correct it, by node copying, where nodes were attacked.
 
     Each attacked node is predicted with the neighbourhoods of similar nodes in place of its own. Labels
-    of corrected nodes, where they are known, are not learnt from.
+    of nodes that --nodes or --flips tell, where they are known, are not learnt from.
     """
     if out is not None:
         format_of(out, TABLES)  # before anything is trained
@@ -78,16 +78,17 @@ def defend(
         made = Perturbation.load(flips)
         graph = made.apply(graph)
         told = made.targets if told is None else told
-    if (told is None) == (suspects is None):
-        raise InputError(
-            "either --nodes or --flips tell who was attacked, or --suspects SHARE looks for them."
-        )
+    if nodes is not None and suspects is not None:
+        raise InputError("--nodes and --suspects exclude each other: one tells, the other looks for them.")
+    if told is None and suspects is None:
+        raise InputError("--nodes or --flips must tell who was attacked, or --suspects SHARE look for them.")
+    told = told if suspects is None else None
     split, root = splits.of_attack(graph, source, seed, largest_component)
     if graph.features is None:
         raise InputError("a graph must have features to be defended; for a file, give --features FILE.")
     defence = _defence(suspects, donors, n_donors, device)
-    train = split.train if told is None else np.setdiff1d(split.train, told)
-    defence.fit(graph, train, validation=split.validation, rng=child(root, 1))
+    train, validation = (np.setdiff1d(part, [] if told is None else told) for part in split[:2])
+    defence.fit(graph, train, validation=validation, rng=child(root, 1))
     chosen = _suspicious(defence, suspects) if told is None else np.asarray(told)
     columns = _columns(defence, graph, chosen)
     found = {
@@ -97,7 +98,7 @@ def defend(
         "train": len(train),
         "corrected": len(chosen),
         "changed": int((columns["before"] != columns["after"]).sum()),
-        **_accuracies(columns, graph, chosen),
+        **_accuracies(columns, graph, chosen, ~np.isin(chosen, np.concatenate([train, validation]))),
     }
     if out is not None:
         write_table(out, columns)
@@ -137,10 +138,12 @@ def _columns(defence: CopyingDefence, graph: Graph, nodes: NDArray[np.int64]) ->
     return columns
 
 
-def _accuracies(columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    """How often right before and after, where labels are known."""
+def _accuracies(
+    columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], unseen: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """How often right before and after, where labels are known and were not learnt from."""
     names: Any = graph.named_labels()
-    known = np.zeros(len(nodes), bool) if graph.labels is None else graph.labels[nodes] != UNLABELLED
+    known = unseen & (graph.labels is not None and graph.labels[nodes] != UNLABELLED)
     if not known.any():
         return {}
     truth = names[nodes]

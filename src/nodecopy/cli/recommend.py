@@ -72,7 +72,7 @@ def recommend(
     ] = None,
     all_users: Annotated[bool, typer.Option("--all-users", help="All users of the file.")] = False,
     k: Annotated[int, typer.Option(help="Items for each user, best first.")] = 10,
-    model: Annotated[Model | None, typer.Option(help="The recommender. [default: copy-ease]")] = None,
+    model: Annotated[Model | None, typer.Option(help="The recommender. (default: copy-ease)")] = None,
     min_rating: Annotated[
         float | None, typer.Option(help="Ratings that mean liking; what was rated lower is not learnt from.")
     ] = None,

@@ -142,6 +142,6 @@ def _parts(text: str | None) -> list[str] | None:
 
 def _numbers(text: str | None) -> list[int] | None:
     parts = _parts(text)
-    if parts is not None and not all(part.isdigit() for part in parts):
+    if parts is not None and not all(part.isdecimal() for part in parts):
         raise InputError(f"--labels must be whole numbers with commas between, such as 5,10; got {text!r}.")
     return None if parts is None else [int(part) for part in parts]

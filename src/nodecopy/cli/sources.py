@@ -16,6 +16,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import read_graph, read_interactions
+from nodecopy.io.formats import reading
 
 Source: TypeAlias = Annotated[
     str,
@@ -52,14 +53,19 @@ def load_graph(
 
 
 def chosen_nodes(graph: Graph, ids: str) -> NDArray[np.int64]:
-    """The numbers of nodes whose ids stand in a text with commas between, or one a line in a file."""
-    path = Path(ids)
-    words = path.read_text(encoding="utf-8").split() if path.is_file() else ids.split(",")
+    """The numbers of nodes whose ids stand in a text with commas between, or one a line in a file.
+
+    What is an id is never taken for the name of a file.
+    """
+    words = ids.split(",")
+    if len(words) == 1 and ids not in set(map(str, graph.node_ids.tolist())) and Path(ids).is_file():
+        with reading(ids) as path:
+            words = path.read_text(encoding="utf-8").splitlines()
     wanted = [word.strip() for word in words if word.strip()]
     if not wanted:
         raise InputError(f"--nodes must name at least one node; got {ids!r}.")
     numbers = numbers_of(wanted, graph.node_ids, "--nodes")
-    checks.unique(numbers, "--nodes")
+    checks.unique(graph.node_ids[numbers], "--nodes")
     return numbers
 
 

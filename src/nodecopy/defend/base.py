@@ -156,7 +156,8 @@ class Correction(Defence):
         self._check(graph.n_nodes)
         if self.retrain:
             raise InputError("retrain must be False for a classifier that was trained elsewhere; got True.")
-        self.__dict__.pop("trial_", None)
+        for former in ("trial_", "foreign_"):
+            self.__dict__.pop(former, None)
         if isinstance(classifier, Classifier):
             observed, now = classifier._predicted(None), classifier._predicted(graph)
             prediction = replace(now, networks=observed.networks, details=observed.details)
@@ -202,7 +203,7 @@ class Correction(Defence):
         """Write settings, trained networks and predictions, not the graph.
 
         What is loaded again needs ``correct(nodes, graph=...)``. Donors that were given as an array or a
-        function are not saved.
+        function are not saved. A defence that retrains must be fitted anew, since it needs the graph.
         """
         if self._predicted(None).networks is None:
             raise InputError("classifier must be one of nodecopy's own to be saved with its defence.")
@@ -247,7 +248,7 @@ class Correction(Defence):
     ) -> Case:
         networks, told = prediction.networks, prediction.probabilities
         if networks is None:
-            return Case(graph, told, None, self.foreign_.predict_proba, seed, graph)
+            return Case(graph, told, None, partial(_told_on, self.foreign_), seed, graph)
         predict = partial(_probabilities, networks, self._inner().device)
         attacked = graph if trial is None else trial.graph
         return Case(self.seen(graph), told, networks, predict, seed, self.seen(attacked), trial)
@@ -271,7 +272,7 @@ class Correction(Defence):
         seed = self.case_.seed if hasattr(self, "case_") else SeedSequence(0)
         trial = None
         if hasattr(self, "trial_") and graph.labels is not None:
-            same_nodes = graph.n_nodes == self.trial_.graph.n_nodes
+            same_nodes = np.array_equal(graph.node_ids, self.trial_.graph.node_ids)
             trial = replace(self.trial_, graph=graph) if same_nodes else None
         return self._corrector(self._case(graph, prediction, seed, trial)), graph.n_nodes
 
@@ -325,9 +326,16 @@ def _probabilities(networks: Ensemble, device: str, graph: Graph) -> NDArray[np.
     return networks.predict(graph, device).probabilities
 
 
+def _told_on(classifier: Any, graph: Graph) -> NDArray[np.float32]:
+    return _told(classifier, graph).probabilities
+
+
 def _told(classifier: Any, graph: Graph) -> Prediction:
     """What a classifier from elsewhere predicts."""
+    if not hasattr(classifier, "predict_proba"):
+        raise InputError(f"classifier must have predict_proba(graph); got {type(classifier).__name__}.")
     probabilities = np.asarray(classifier.predict_proba(graph), np.float32)
+    checks.finite(probabilities, "predict_proba of the classifier")
     if probabilities.ndim != 2 or len(probabilities) != graph.n_nodes:
         raise InputError(
             f"predict_proba of the classifier must have {graph.n_nodes} rows, one per node; "

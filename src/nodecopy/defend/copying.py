@@ -151,7 +151,8 @@ class CopyingDefence(_DonorDefence):
     Notes
     -----
     - *Cost*: with GCNs, also those of a Bayesian GCN, exactly the two-hop neighbourhoods of the donors
-      are evaluated. Other classifiers predict on a whole graph for every donor of every node.
+      are evaluated; ``retrain`` and ``cautious`` look at the whole graph in every call. Other
+      classifiers predict on a whole graph for every donor of every node.
     - *Donors' edges* may be attacked too; nothing is done about that.
     - *Dropout samples* of a Bayesian GCN's networks are not drawn in corrections.
 

@@ -76,8 +76,11 @@ def feature_embedding(graph: Graph, rank: int = RANK) -> Matrix:
     weight = np.log((1.0 + graph.n_nodes) / (1.0 + there)) + 1.0
     plain.data = plain.data * weight[plain.indices]
     weighted = _unit(plain)
-    if min(weighted.shape) <= rank or not weighted.nnz:
+    if weighted.shape[1] <= rank or not weighted.nnz:
         return np.asarray(weighted.toarray())
+    if weighted.shape[0] <= rank:  # few nodes span fewer directions than the rank; none is lost
+        u, s, _ = np.linalg.svd(weighted.toarray(), full_matrices=False)
+        return np.asarray(_unit(u * s))
     start = np.random.default_rng(0).uniform(0.5, 1.0, min(weighted.shape))
     u, s, _ = svds(weighted, k=rank, v0=start)
     return np.asarray(_unit(u * s))

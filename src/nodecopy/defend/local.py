@@ -61,7 +61,8 @@ class Hops:
         total: Any = 0.0
         for first, second, *biases in zip(*networks.weights, strict=True):
             hidden = self.first @ (own @ first)
-            hidden = np.maximum(hidden + biases[0] if biases else hidden, 0)
+            hidden = hidden + biases[0] if biases else hidden
+            hidden = np.maximum(hidden, 0) if networks.recipe.activation == "relu" else hidden
             logits = (self.second @ hidden) @ second
             total = total + softmax(logits + biases[1] if biases else logits, axis=1)
         mean: NDArray[np.float64] = total / len(networks.weights[0])

@@ -12,7 +12,7 @@ from nodecopy import checks
 from nodecopy.classify import Classifier
 from nodecopy.classify.base import classes_of
 from nodecopy.defend.base import Case, without_edges_of
-from nodecopy.defend.copying import CopyingDefence
+from nodecopy.defend.copying import CopyingDefence, Donors
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.rows import IntArray
@@ -29,6 +29,7 @@ class _Answers:
 
     probabilities: NDArray[np.floating[Any]]
     suspicion: NDArray[np.float64]
+    donors: Donors
 
 
 class SuspectCorrection(CopyingDefence):
@@ -74,18 +75,23 @@ class SuspectCorrection(CopyingDefence):
 
     suspects.__doc__ = CopyingDefence.suspects.__doc__
 
+    def _nearest(self, prepared: Any, nodes: IntArray) -> NDArray[np.int64]:
+        donors = prepared.donors if isinstance(prepared, _Answers) else prepared
+        return super()._nearest(donors, nodes)
+
     def _check(self, n_nodes: int) -> None:
         super()._check(n_nodes)
         if self.share is not None:
             checks.real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
 
     def _corrector(self, case: Case) -> Any:
-        scores, copied, similar = self._suspicion(super()._corrector(case))
+        donors = super()._corrector(case)
+        scores, copied, similar = self._suspicion(donors)
         order = np.argsort(-scores, kind="stable")
         if self.retrain:
             copied, similar = self._again(case, order[: round(SHARE * len(order))])
         corrected = _rank(order) < self._n_corrected(case, order, copied, similar)
-        return _Answers(np.where(corrected[:, None], copied, similar), scores)
+        return _Answers(np.where(corrected[:, None], copied, similar), scores, donors)
 
     def _again(self, case: Case, suspects: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Both copied predictions of a classifier that never saw the suspects' edges."""

@@ -83,7 +83,7 @@ def attacked(
     if cell.attacker is None or not cell.attacker.path:
         return graph
     found = _kept(kept)
-    if found is None:
+    if found is None or not np.array_equal(found.targets, victims):
         where = f"[attacks.{cell.attack}]"
         attack = made(cell.attack, cell.attacker.path, dict(cell.attacker.settings), where)
         found = attack.attack(graph, victims, train=split.train, rng=child(seed, ATTACK))

@@ -100,9 +100,11 @@ class Store:
         return [trial for trial in trials if self.read(cell, trial) is None]
 
     def forget(self, cell: Cell, trials: Iterable[int]) -> None:
-        """Remove trials, so that they are computed again."""
+        """Remove trials, with the flips of their attack, so that they are computed again."""
         for trial in trials:
             self.path(cell, trial).unlink(missing_ok=True)
+            if cell.attack:
+                self.flips(cell, trial).unlink(missing_ok=True)
 
     @contextmanager
     def claim(self, cell: Cell, trials: Sequence[int], *, wait: bool = False) -> Iterator[list[int]]:
