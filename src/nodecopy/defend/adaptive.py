@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -50,6 +51,6 @@ class Adaptive(ThroughCopying):
             together=self.together,
             device=self.device,
         )
-        return through.attack(graph, victims, train=train, rng=seed)
+        return replace(through.attack(graph, victims, train=train, rng=seed), attack=repr(self))
 
     attack.__doc__ = Attack.attack.__doc__
