@@ -21,14 +21,14 @@ Nodes: TypeAlias = NDArray[np.int64]
 
 
 class Attack(ABC):
-    """Flips edges (or features) so that classifiers err at some nodes.
+    """Flips edges (or features) so that classifiers err.
 
-    An attack works on undirected, binary graphs. It never flips the same pair twice for one victim and
-    stops early where nothing is left to flip; the perturbation says what was granted and what was spent.
+    An attack works on undirected, binary graphs. The perturbation says what was granted and what was spent.
     """
 
     together: bool = True
 
+    @abstractmethod
     def attack(
         self, graph: Graph, targets: ArrayLike | None, *, train: ArrayLike | None = None, rng: Rng = None
     ) -> Perturbation:
@@ -48,6 +48,21 @@ class Attack(ABC):
         rng
             Seed or generator.
         """
+
+    def __repr__(self) -> str:
+        plain = {name: value for name, value in vars(self).items() if value is None or np.isscalar(value)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in plain.items())})"
+
+
+class TargetedAttack(Attack):
+    """Attacks victims one after another, or each alone.
+
+    It never flips the same pair twice for one victim and stops early where nothing is left to flip.
+    """
+
+    def attack(
+        self, graph: Graph, targets: ArrayLike | None, *, train: ArrayLike | None = None, rng: Rng = None
+    ) -> Perturbation:
         check_simple(graph)
         seed = seed_sequence(rng)
         victims = self._victims(graph, targets)
@@ -65,6 +80,8 @@ class Attack(ABC):
             )
             parts.append((target, edits.flips[before[0] :], edits.feature_flips[before[1] :]))
         return perturbation(self, graph, victims, budgets, parts)
+
+    attack.__doc__ = Attack.attack.__doc__
 
     @abstractmethod
     def _budget(self, edits: Edits, target: int) -> int:
@@ -86,10 +103,6 @@ class Attack(ABC):
         victims = checks.indices(targets, "targets", size=graph.n_nodes)
         checks.unique(victims, "targets")
         return victims
-
-    def __repr__(self) -> str:
-        plain = {name: value for name, value in vars(self).items() if value is None or np.isscalar(value)}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in plain.items())})"
 
 
 def perturbation(

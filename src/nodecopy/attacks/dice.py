@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy import checks
-from nodecopy.attacks.base import Attack, Nodes, degree_budget, known_labels, perturbation
+from nodecopy.attacks.base import Attack, Nodes, TargetedAttack, degree_budget, known_labels, perturbation
 from nodecopy.attacks.edits import Edits, check_simple
 from nodecopy.attacks.perturbation import NOBODY, Perturbation
 from nodecopy.errors import InputError
@@ -18,7 +18,7 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.rng import Rng, generator, seed_sequence
 
 
-class RandomFlips(Attack):
+class RandomFlips(TargetedAttack):
     """Flip random pairs of the victim and another node, which nearly always adds an edge.
 
     Parameters
@@ -41,7 +41,7 @@ class RandomFlips(Attack):
             edits.flip(target, other)
 
 
-class DICE(Attack):
+class DICE(TargetedAttack):
     """Delete internally, connect externally: the targeted form of the paper's section 6.
 
     A share of the victim's neighbours of its own class is cut off at random, and as many random nodes of
@@ -130,12 +130,6 @@ class GlobalDICE(Attack):
         connected = _external(graph, labels, n_crossing, self.budget - self.budget // 2, draws)
         flips = [(a, b) for a, b in np.concatenate([deleted, connected]).tolist()]
         return perturbation(self, graph, np.zeros(0, np.int64), [], [(NOBODY, flips, [])])
-
-    def _budget(self, edits: Edits, target: int) -> int:
-        raise NotImplementedError  # there are no victims
-
-    def _strike(self, edits: Edits, number: int, target: int, budget: int, draws: Generator) -> None:
-        raise NotImplementedError
 
 
 def _external(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nodecopy import checks
-from nodecopy.attacks.base import Attack, Nodes
+from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.surrogate import Knowledge, gcn_weights
 from nodecopy.errors import InputError
@@ -106,7 +106,7 @@ class GradientEdits(Edits):
         self.projected, self.second = projected, second
 
 
-class GradientAttack(Attack):
+class GradientAttack(TargetedAttack):
     """Flip the pairs whose gradient promises the steepest rise of a loss, again and again."""
 
     device: str

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy import checks
-from nodecopy.attacks.base import Attack, Nodes, degree_budget
+from nodecopy.attacks.base import Nodes, TargetedAttack, degree_budget
 from nodecopy.attacks.degree_test import DegreeTest
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.linear import LinearLogits
@@ -21,7 +21,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.features import feature_matrix
 
 
-class Nettack(Attack):
+class Nettack(TargetedAttack):
     """Greedy flips that lower the victim's margin (true logit less the best wrong one) the most.
 
     The margin is that of a linear surrogate, Â²XW, trained once on the clean graph. Flips that would

@@ -78,12 +78,14 @@ def attack(
         if path is not None:
             format_of(path, formats)  # before anything is computed
     optional("torch", "nodecopy attack")
+    from nodecopy.experiments.attacked import ATTACK, VICTIMS
+
     striking = _attack(method, budget, share, alone)
     graph = sources.load_graph(source, labels, features, False, largest_component)
     split, root = splits.of_attack(graph, source, seed, largest_component)
-    targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, 2)))
+    targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, VICTIMS)))
     known = np.setdiff1d(split.train, targets)
-    found = striking.attack(graph, targets, train=known, rng=child(root, 3))
+    found = striking.attack(graph, targets, train=known, rng=child(root, ATTACK))
     if out is not None:
         write_graph(found.apply(graph), out)
     if flips is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,9 +73,9 @@ class _DonorDefence(Correction):
         found = search(self.donors, case.graph, seed=seed, device=self.device, owner=owner)
         return Donors(case, found, self._teller(case))
 
+    @abstractmethod
     def _teller(self, case: Case) -> Any:
         """``(nodes, donors) -> [pairs, classes]``."""
-        raise NotImplementedError
 
     def _nearest(self, prepared: Donors, nodes: IntArray) -> NDArray[np.int64]:
         _, found = prepared.search.nearest(self.n_donors, of=nodes, include_self=False)
