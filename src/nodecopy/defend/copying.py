@@ -22,8 +22,8 @@ from nodecopy.neighbours import Search
 from nodecopy.rng import child, sample_key, threefry, unit_interval
 from nodecopy.rows import IntArray
 
-EMBEDDING, DRAWING = range(2)
-"""What the children of a seed are for."""
+EMBEDDING, DRAWING = 10**7, 10**7 + 1
+"""What children of a trial's seed are for; the classifier, trained with the same seed, takes others."""
 
 
 @dataclass(frozen=True, eq=False)
