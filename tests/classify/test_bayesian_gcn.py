@@ -144,6 +144,18 @@ def test_averaging_over_samples_leaves_disagreement() -> None:
     assert single.uncertainty().epistemic.max() < 1e-5
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_many_networks_are_the_same_some_at_a_time(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    trials = [Trial(GRAPH, SPLIT.train, SPLIT.validation, seed) for seed in range(3)]
+    classifier = BayesianGCN(**FEW)
+    together = classifier.fit_trials(trials)
+    monkeypatch.setattr("nodecopy.classify.base.models_at_once", lambda *_: at_once)
+    monkeypatch.setattr("nodecopy.classify.ensemble.models_at_once", lambda *_: at_once)
+    for one, other in zip(together, classifier.fit_trials(trials), strict=True):
+        np.testing.assert_allclose(one.probabilities, other.probabilities, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(one.mean_entropy, other.mean_entropy, rtol=1e-5, atol=1e-6)
+
+
 def test_directed_and_weighted_graphs() -> None:
     draw = np.random.default_rng(0)
     adjacency = GRAPH.adjacency.toarray() * draw.integers(0, 4, (60, 60))

@@ -9,14 +9,13 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.classify import saving
-from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged
+from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, models_at_once
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
@@ -27,9 +26,6 @@ from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.nn.training import Observer, Targets, Watch, train
 from nodecopy.rng import Rng, child, seed_sequence
-
-ENTRIES_AT_ONCE = 2**27
-"""About how many feature entries are multiplied at once in predictions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,22 +204,37 @@ class Problems:
         """Networks trained on graphs of the trials: ``len(adjacencies) / len(trials)`` of them for each.
 
         Where training stops by the loss on validation nodes, that is the loss on the observed graph,
-        on which the networks will predict.
+        on which the networks will predict. Large networks are trained some at a time.
         """
+        n_models, at_once = len(adjacencies), models_at_once(self.features, self.recipe, self.device)
+        if observer is not None or n_models <= at_once:
+            return self._trained(adjacencies, seeds, range(n_models), observer)
+        parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
+        trained = [Ensemble.of(self._trained(adjacencies, seeds, part)) for part in parts]
+        return Ensemble.joined(trained).networks(self.features, self.device)
+
+    def _trained(
+        self,
+        adjacencies: Sequence[sparse.csr_array],
+        seeds: Sequence[SeedSequence],
+        models: range,
+        observer: Observer | None = None,
+    ) -> Networks:
         per_trial = len(adjacencies) // len(self.trials)
-        nodes = [trial.train for trial in self.trials for _ in range(per_trial)]
-        watched = [trial.validation for trial in self.trials for _ in range(per_trial)]
-        targets, validation = self._targets(nodes), self._validation(watched)
-        features, matrices = [self.features] * len(adjacencies), self.observed_matrices
+        trials = [self.trials[model // per_trial] for model in models]
+        nodes = [trial.train for trial in trials]
+        targets, validation = self._targets(nodes), self._validation([t.validation for t in trials])
+        features, own = [self.features] * len(models), adjacencies[models.start : models.stop]
+        observed = [self.observed_matrices[model // per_trial] for model in models]
         if validation is None and observer is None and self._is_local:
-            matrices, features = self._reached(adjacencies, nodes, targets)
-        elif adjacencies is not self.observed:
-            matrices = [spreading(adjacency, self.recipe) for adjacency in adjacencies]
-        networks = Networks(self.recipe, SparseStack(features, self.device), len(self.classes), seeds)
-        watch = None
-        if validation is not None:
-            observed = [matrix for matrix in self.observed_matrices for _ in range(per_trial)]
-            watch = Watch(networks, observed, validation)
+            matrices, features = self._reached(own, nodes, targets)
+        elif adjacencies is self.observed:
+            matrices = observed
+        else:
+            matrices = [spreading(adjacency, self.recipe) for adjacency in own]
+        stack = SparseStack(features, self.device)
+        networks = Networks(self.recipe, stack, len(self.classes), seeds[models.start : models.stop])
+        watch = None if validation is None else Watch(networks, observed, validation)
         train(networks, matrices, targets, watch=watch, observer=observer)
         return networks
 
@@ -272,21 +283,15 @@ class Problems:
             raise InputError("validation must be given, since training stops by the loss on its nodes.")
         return self._targets(given)
 
-    @torch.no_grad()
     def predictions(self, networks: Networks, n_weight_samples: int) -> list[Prediction]:
         """Predictions on the observed graphs, averaged over each trial's networks and weight samples.
 
         ``n_weight_samples`` 0 means the weights themselves, without dropout.
         """
-        per_trial = networks.first.shape[0] // len(self.trials)
-        at_once = max(1, ENTRIES_AT_ONCE // max(1, per_trial * self.features.nnz))
-        found = []
-        for start in range(0, len(self.trials), at_once):
-            observed = self.observed_matrices[start : start + at_once]
-            models = slice(start * per_trial, (start + len(observed)) * per_trial)
-            found += averaged(networks.part(models, self.features), observed, n_weight_samples)
+        found = averaged(networks, self.features, self.observed_matrices, n_weight_samples)
         if not self.keep:
             return found
+        per_trial = networks.first.shape[0] // len(self.trials)
         parts = [slice(number * per_trial, (number + 1) * per_trial) for number in range(len(found))]
         return [
             replace(prediction, networks=Ensemble.of(networks, part, n_weight_samples))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -16,6 +17,13 @@ from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.training import stacked
+
+NUMBERS_AT_ONCE = {"cpu": 2**22, "cuda": 2**27}
+"""About how many numbers a layer of the networks that are computed together has.
+
+On a CPU 16 MiB: the allocator gives larger arrays back after every operation, and touching fresh memory
+costs more than computing with it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +85,7 @@ class Ensemble:
     n_weight_samples: int
 
     @classmethod
-    def of(cls, networks: Networks, models: slice, n_weight_samples: int) -> Ensemble:
+    def of(cls, networks: Networks, models: slice = slice(None), n_weight_samples: int = 0) -> Ensemble:
         """Some of the networks, as copies that training will not change."""
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
         keys = networks.masks.keys[models, 0].cpu().numpy().copy()
@@ -98,30 +106,46 @@ class Ensemble:
             raise InputError(
                 f"features of the graph must have {width} columns, as in fit; got {features.shape[1]}."
             )
-        networks = Networks.restored(
-            self.recipe, features, self.weights, self.keys, device=checked_device(device)
-        )
-        return averaged(networks, [spreading(graph.adjacency, self.recipe)], self.n_weight_samples)[0]
+        networks = self.networks(features, checked_device(device))
+        observed = [spreading(graph.adjacency, self.recipe)]
+        return averaged(networks, features, observed, self.n_weight_samples)[0]
+
+    def networks(self, features: sparse.csr_array, device: torch.device) -> Networks:
+        """The networks again, to predict with."""
+        return Networks.restored(self.recipe, features, self.weights, self.keys, device=device)
+
+
+def models_at_once(features: sparse.csr_array, recipe: Recipe, device: torch.device) -> int:
+    """How many networks to compute together."""
+    numbers = max(features.nnz, features.shape[0] * recipe.hidden, 1)
+    return max(1, NUMBERS_AT_ONCE[device.type] // numbers)
 
 
 @torch.no_grad()
-def averaged(networks: Networks, observed: Sequence[Matrix], n_weight_samples: int) -> list[Prediction]:
+def averaged(
+    networks: Networks, features: sparse.csr_array, observed: Sequence[Matrix], n_weight_samples: int
+) -> list[Prediction]:
     """One prediction for each observed graph: networks and weight samples have equal parts in it."""
-    per_graph = networks.first.shape[0] // len(observed)
-    graphs = stacked(networks, [matrix for matrix in observed for _ in range(per_graph)])
-    mean: Any = 0.0
-    mean_entropy: Any = 0.0
+    per_graph, recipe = networks.first.shape[0] // len(observed), networks.recipe
+    at_once = models_at_once(features, recipe, networks.first.device)
+    shape = (len(observed), features.shape[0], networks.second.shape[2])
+    total, entropies = networks.first.new_zeros(shape), networks.first.new_zeros(shape[:2])
     # Masks go on where those of training ended.
-    steps = range(networks.recipe.epochs, networks.recipe.epochs + n_weight_samples)
-    for step in steps or [None]:
-        sampled = networks.logits(graphs, None, step).softmax(dim=2)
-        by_graph = (len(observed), per_graph, *sampled.shape[1:])
-        mean = mean + sampled.view(by_graph).mean(dim=1)
-        mean_entropy = mean_entropy + entropy(sampled).view(by_graph[:-1]).mean(dim=1)
-    n = max(1, n_weight_samples)
+    steps = range(recipe.epochs, recipe.epochs + n_weight_samples) or [None]
+    for start in range(0, len(observed) * per_graph, at_once):
+        part = networks.part(slice(start, start + at_once), features)
+        graph_of = np.arange(start, start + part.first.shape[0]) // per_graph
+        graphs = stacked(part, [observed[graph] for graph in graph_of.tolist()])
+        reached, n_models = np.unique(graph_of, return_counts=True)
+        for step in steps:
+            sampled = part.logits(graphs, None, step).softmax(dim=2)
+            for graph, of_graph in zip(reached, torch.split(sampled, n_models.tolist()), strict=True):
+                total[graph] += of_graph.sum(dim=0)
+                entropies[graph] += entropy(of_graph).sum(dim=0)
+    n = per_graph * len(steps)
     return [
-        Prediction((p / n).cpu().numpy(), (e / n).cpu().numpy())
-        for p, e in zip(mean, mean_entropy, strict=True)
+        Prediction(p, e)
+        for p, e in zip((total / n).cpu().numpy(), (entropies / n).cpu().numpy(), strict=True)
     ]
 
 
