@@ -11,6 +11,7 @@ from nodecopy import Graph
 from nodecopy.classify import GCN, Trial, load
 from nodecopy.defend import CopyingDefence, DonorAverage, WithoutEdges
 from nodecopy.defend.base import Correction, with_entries, without_edges_of
+from nodecopy.defend.donors import feature_embedding
 from nodecopy.defend.trust import logistic, trusted_neighbourhoods
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
@@ -100,7 +101,7 @@ def two_kinds() -> Graph:
 
 def test_edges_are_believed_between_nodes_that_tend_to_be_joined() -> None:
     graph = two_kinds()
-    trust, kept = trusted_neighbourhoods(graph, np.array([0, 5]))
+    trust, kept = trusted_neighbourhoods(graph, feature_embedding(graph), np.array([0, 5]))
     assert trust.shape == (2, 1)
     assert 0.2 < trust[0, 0] < 0.6 < trust[1, 0] <= 1
     assert kept.adjacency[[0]].indices.tolist() == [1, 2]
@@ -119,6 +120,6 @@ def test_caution_mixes_by_trust() -> None:
         careless, cautious = (
             kind(n_donors=3, cautious=cautious).around(gcn, graph) for cautious in (False, True)
         )
-        trust, kept = trusted_neighbourhoods(graph, nodes)
+        trust, kept = trusted_neighbourhoods(graph, feature_embedding(graph), nodes)
         expected = (1 - trust) * careless.correct(nodes) + trust * gcn.predict_proba(kept)[nodes]
         np.testing.assert_allclose(cautious.correct(nodes), expected, atol=1e-6)

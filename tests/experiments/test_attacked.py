@@ -122,6 +122,34 @@ def test_columns_are_attacks(store: Store) -> None:
     assert {(cell["attack"], cell["score"]) for cell in cells} == {("none", "accuracy"), ("dice", "accuracy")}
 
 
+def test_a_graph_without_features_gets_one_for_each_node(store: Store) -> None:
+    text = TOML.replace("nodecopy.attacks:DICE", "nodecopy.attacks:Nettack").replace(
+        "share = 1.0", "budget = 1"
+    )
+    text = (
+        text[: text.index("[methods")]
+        + """[methods.copying]
+title = "Copying"
+class = "nodecopy.defend:CopyingDefence"
+settings = { donors = "neighbourhoods", n_donors = 3 }
+"""
+    )
+    table = experiment(text).narrowed(trials=1)
+    run(table, store)
+    cells = summarise(table, store).cells
+    assert {cells["karate", Column(2, attack), "copying"].n for attack in ("none", "dice")} == {1}
+    wrong = experiment(text.replace('"neighbourhoods"', '"features"')).narrowed(trials=1)
+    with pytest.raises(InputError, match="in this one no two nodes share any"):
+        run(wrong, store)
+
+
+def test_table_5_of_polblogs_asks_no_features() -> None:
+    table = config.load("table5-polblogs")
+    assert table.protocol.largest_component == table.protocol.datasets == ("polblogs",)
+    assert {method.settings.get("donors") for method in table.methods} == {None, "vgae", "neighbourhoods"}
+    assert not any("adaptive" in attacker.name for attacker in table.protocol.attackers)
+
+
 def test_attacks_may_be_chosen() -> None:
     narrow = experiment().narrowed(attacks=["dice"])
     assert {cell.attack for cell in narrow.cells(0)} == {"dice"}

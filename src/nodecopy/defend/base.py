@@ -17,6 +17,7 @@ from nodecopy import checks, registry
 from nodecopy.classify import GCN, Classifier, Prediction, Trial
 from nodecopy.classify.ensemble import Ensemble, entropy
 from nodecopy.classify.saving import HOME_OF
+from nodecopy.defend.donors import Places
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.formats import PathLike
@@ -67,6 +68,8 @@ class Case:
         The same classifier on another graph.
     seed
         For whatever is drawn.
+    places
+        Where the nodes of ``graph`` stand.
     attacked
         The graph with all edges, where ``graph`` has lost those of the nodes that are corrected.
     trial
@@ -78,6 +81,7 @@ class Case:
     networks: Ensemble | None
     predict: Callable[[Graph], NDArray[np.float32]]
     seed: SeedSequence
+    places: Places
     attacked: Graph
     trial: Trial | None = None
 
@@ -248,10 +252,11 @@ class Correction(Defence):
     ) -> Case:
         networks, told = prediction.networks, prediction.probabilities
         if networks is None:
-            return Case(graph, told, None, partial(_told_on, self.foreign_), seed, graph)
+            return Case(graph, told, None, partial(_told_on, self.foreign_), seed, Places(graph), graph)
         predict = partial(_probabilities, networks, self._inner().device)
-        attacked = graph if trial is None else trial.graph
-        return Case(self.seen(graph), told, networks, predict, seed, self.seen(attacked), trial)
+        seen = self.seen(graph)
+        attacked = seen if trial is None else self.seen(trial.graph)
+        return Case(seen, told, networks, predict, seed, Places(seen), attacked, trial)
 
     def _trial_on(self, graph: Graph | None) -> Trial:
         """What was fitted, perhaps on another graph."""

@@ -2,6 +2,7 @@
 
 Victims are drawn by child 2 of a trial's seed, among the test nodes that have neighbours; the attack gets
 child 3. An attack may take longer than all that is trained afterwards, so its flips are kept in the store.
+Attackers and methods see a graph that has no features with the identity, one feature for each node.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ VICTIMS, ATTACK = 2, 3
 
 def classified_under_attack(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
     """Predictions of the victims; untold who they are, of all test nodes."""
-    classifier, graph = classifier_of(cell, device), graph_of(cell)
+    classifier = classifier_of(cell, device)
     from nodecopy.defend import corrected_trials
+    from nodecopy.nn.features import with_features
 
+    graph = with_features(graph_of(cell))
     splits, seeds = [trial_split(cell, one) for one in trials], [trial_seed(cell, one) for one in trials]
     victims = [victims_of(cell, graph, split, seed) for split, seed in zip(splits, seeds, strict=True)]
     graphs = [
