@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from nodecopy.defend.base import with_entries, without_edges_of
 from nodecopy.defend.donors import Matrix, expected_neighbourhoods, neighbourhoods
+from nodecopy.defend.pruning import with_entries, without_edges_of
 from nodecopy.graph import Graph
 from nodecopy.rows import IntArray
 

@@ -42,7 +42,7 @@ def classified_under_attack(cell: Cell, trials: list[int], store: Store, device:
     splits, seeds = [trial_split(cell, one) for one in trials], [trial_seed(cell, one) for one in trials]
     victims = [victims_of(cell, graph, split, seed) for split, seed in zip(splits, seeds, strict=True)]
     graphs = [
-        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial))
+        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial), device)
         for trial, split, chosen, seed in zip(trials, splits, victims, seeds, strict=True)
     ]
     asked = victims if cell.told else [split.test for split in splits]
@@ -81,14 +81,20 @@ def attacked(
     victims: NDArray[np.int64],
     seed: SeedSequence,
     kept: Path,
+    device: str = "cpu",
 ) -> Graph:
-    """The graph of a trial after the attack, whose flips are taken from ``kept`` or written there."""
+    """The graph of a trial after the attack, whose flips are taken from ``kept`` or written there.
+
+    An attack that computes on a device gets this one, unless its settings name another.
+    """
     if cell.attacker is None or not cell.attacker.path:
         return graph
     found = _kept(kept)
     if found is None or not np.array_equal(found.targets, victims):
         where = f"[attacks.{cell.attack}]"
         attack = made(cell.attack, cell.attacker.path, dict(cell.attacker.settings), where)
+        if hasattr(attack, "device") and "device" not in cell.attacker.settings:
+            attack.device = device
         found = attack.attack(graph, victims, train=split.train, rng=child(seed, ATTACK))
         kept.parent.mkdir(parents=True, exist_ok=True)
         found.save(kept)
