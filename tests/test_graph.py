@@ -13,6 +13,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
+from nodecopy.graph import class_codes
 from tests.strategies import graphs
 
 quick = settings(max_examples=60, deadline=None)
@@ -250,3 +251,10 @@ def test_bad_attributes(change: dict[str, Any], message: str) -> None:
 def test_bad_edges(source: Any, target: Any, more: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Graph.from_edges(source, target, **more)
+
+
+def test_class_codes() -> None:
+    """Labels need not be without gaps; codes are."""
+    classes, codes = class_codes(np.array([5, -1, 2, 5, 9]))
+    assert (classes.tolist(), codes.tolist()) == ([2, 5, 9], [1, -1, 0, 1, 2])
+    assert [part.tolist() for part in class_codes(np.array([-1, -1]))] == [[], [-1, -1]]

@@ -382,6 +382,15 @@ def _labels(
     return frozen(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
 
 
+def class_codes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct known labels in order, and the place of every node's label among them, -1 if unknown."""
+    known = labels != UNLABELLED
+    classes, place = np.unique(labels[known], return_inverse=True)
+    codes = np.full(len(labels), UNLABELLED, np.int64)
+    codes[known] = place
+    return classes, codes
+
+
 def _same(first: Any, second: Any) -> bool:
     if first is None or second is None:
         return first is second

@@ -151,3 +151,12 @@ def test_wrong_settings_are_named() -> None:
             attack.attack(graph, TARGETS, train=TRAIN, rng=0)
     with pytest.raises(InputError, match="features of the graph must be binary"):
         Nettack(features=True).attack(graph.replace(features=0.5 * np.eye(60)), TARGETS, train=TRAIN, rng=0)
+
+
+@pytest.mark.parametrize("attack", [Nettack(), FGA(2), ThroughCopying(np.zeros((len(TARGETS), 2), int))])
+@pytest.mark.parametrize("features", [None, np.zeros((60, 0))], ids=["none", "no columns"])
+def test_surrogates_need_features(attack: Attack, features: Any) -> None:
+    graph = planted_graph().replace(features=features)
+    name = type(attack).__name__
+    with pytest.raises(InputError, match=f"graph must have features for {name}; this one has none"):
+        attack.attack(graph, TARGETS, train=TRAIN, rng=0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.attacks import Perturbation, RandomFlips
@@ -71,8 +72,26 @@ def test_another_graph_is_refused() -> None:
         with pytest.raises(InputError, match=message):
             ATTACK.apply(other)
     features = made([], [], [], feature_flips=np.array([[0, 2]]), feature_owners=np.array([0]))
-    with pytest.raises(InputError, match="graph must have the features that were attacked"):
-        features.apply(path(features=np.ones((4, 2))))
+    for wrong, message in (
+        (None, "graph must have the features that were attacked; this one has none"),
+        (np.ones((4, 2)), "graph must have the features that were attacked, 3 at least; this one has 2"),
+        (np.full((4, 3), 0.5), "must be 0 or 1; feature 2 of node a is 0.5"),
+    ):
+        with pytest.raises(InputError, match=message):
+            features.apply(path(features=wrong))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_features_are_flipped_in_turn(kind: Any) -> None:
+    """The second victim undoes what the first one did to node 0; alone, each of them did it."""
+    flips = {"feature_flips": np.array([[0, 1], [3, 0], [0, 1]]), "feature_owners": np.array([0, 0, 1])}
+    before = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
+    graph = path(features=kind(before))
+    for together, after in ((True, [1, 0]), (False, [1, 1])):
+        found: Any = made([], [], [], together=together, **flips).apply(graph).features
+        assert sparse.csr_array(found).toarray().tolist() == [after, [0, 1], [1, 1], [0, 0]]
+    unchanged: Any = graph.features
+    assert np.array_equal(sparse.csr_array(unchanged).toarray(), before)
 
 
 def test_a_later_victim_may_undo_what_an_earlier_one_did() -> None:
@@ -136,6 +155,14 @@ def test_files(tmp_path: Path) -> None:
         ({"is_added": np.array([0, 1, 1])}, "is_added of a perturbation must hold booleans; got int64"),
         ({"owners": np.array([0, 0, 3])}, "owners of a perturbation must hold targets only, or -1"),
         ({"targets": np.array([1, 1])}, "targets of a perturbation must be unique"),
+        (
+            {"feature_flips": np.array([[9, 0]]), "feature_owners": np.array([0])},
+            "feature_flips of a perturbation must lie between 0 and 3; got 9",
+        ),
+        (
+            {"feature_flips": np.array([[0.0, 1.0]]), "feature_owners": np.array([0])},
+            "feature_flips of a perturbation must hold integers",
+        ),
         (
             {"feature_flips": np.array([[0, -1]]), "feature_owners": np.array([0])},
             "feature_flips of a perturbation must hold columns of features",

@@ -14,7 +14,9 @@ pytest.importorskip("torch")
 
 from nodecopy import Graph, read_graph, write_graph
 from nodecopy.attacks import Perturbation
+from nodecopy.defend import CopyingDefence
 from nodecopy.io.tables import write_table
+from nodecopy.rng import child, seed_sequence
 from tests.cli.conftest import Run
 
 TABLES = ("--features", "features.csv", "--labels", "labels.csv")
@@ -57,7 +59,14 @@ def test_attack_then_defend(run: Run, files: Graph, method: str) -> None:
         assert float(row["p_cat"]) + float(row["p_dog"]) == pytest.approx(1, abs=1e-5)
         assert row["after"] == max(("cat", "dog"), key=lambda name: float(row[f"p_{name}"]))
     told = json.loads(run("defend", "attacked.npz", "--nodes", "p04,p07", "--n-donors", "4", "--json").out)
-    assert [node["after"] for node in told["nodes"]] == [row["after"] for row in found]
+    for node, row in zip(told["nodes"], found, strict=True):
+        assert (node["after"], node["p_before"]) == (
+            row["after"],
+            pytest.approx(float(row["p_before"]), abs=1e-5),
+        )
+        assert node["probabilities"] == pytest.approx(
+            {name: float(row[f"p_{name}"]) for name in ("cat", "dog")}, abs=1e-5
+        )
     assert (told["corrected"], told["labelled"], told["train"]) == (2, 2, 27)
     assert told["accuracy_after"] == np.mean([row["after"] for row in found] == np.array(["cat", "dog"]))
 
@@ -68,6 +77,47 @@ def test_attack_as_json(run: Run, files: Graph) -> None:
     assert (found["targets"], found["budgets"], found["spent"]) == (["p04"], [2], [2])
     assert all("p04" in (flip["first"], flip["second"]) for flip in found["flips"])
     assert found == json.loads(run("attack", "graph.csv", *TABLES, *options).out)
+
+
+def test_options_of_attacks(run: Run, files: Graph) -> None:
+    """Influencers flip none of the victim's own edges."""
+    ran = run(
+        "attack", "graph.csv", *TABLES, "--method", "dice", "--nodes", "p04", "--delete", "any", "--json"
+    )
+    assert "delete='any'" in json.loads(ran.out)["attack"]
+    ran = run("attack", "karate", "--nodes", "5", "--influencers", "2", "--budget", "3", "--json")
+    found = json.loads(ran.out)
+    assert "direct=False, n_influencers=2" in found["attack"]
+    assert found["flips"]
+    assert not any(5 in (flip["first"], flip["second"]) for flip in found["flips"])
+
+
+def test_options_of_defences(run: Run, files: Graph) -> None:
+    """They do what the classes do when these are asked."""
+    train = np.array([number for number in range(29) if number != 4])
+    cases: list[tuple[list[str], dict[str, Any]]] = [
+        (["--retrain"], {"retrain": True}),
+        (["--cautious"], {"cautious": True}),
+        (["--retrain", "--cautious"], {"retrain": True, "cautious": True}),
+    ]
+    for options, settings in cases:
+        ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", "--n-donors", "4", *options, "--json")
+        defence = CopyingDefence(n_donors=4, **settings).fit(files, train, rng=child(seed_sequence(0), 1))
+        expected = dict(zip(["cat", "dog"], defence.correct([4])[0].tolist(), strict=True))
+        assert json.loads(ran.out)["nodes"][0]["probabilities"] == pytest.approx(expected, abs=1e-6)
+    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--retrain", "--json")
+    assert json.loads(ran.out)["corrected"] == 3
+
+
+def test_a_graph_without_features(run: Run, files: Graph) -> None:
+    labels = ("--labels", "labels.csv")
+    ran = run("attack", "graph.csv", *labels, "--nodes", "p04", "--flips", "flips.npz")
+    assert ran.code == 0, ran.err
+    for donors in ("neighbourhoods", "gae"):
+        options = ("--flips", "flips.npz", "--donors", donors, "--n-donors", "4", "--json")
+        ran = run("defend", "graph.csv", *labels, *options)
+        assert ran.code == 0, ran.err
+        assert json.loads(ran.out)["nodes"][0]["id"] == "p04"
 
 
 def test_victims_at_random_or_from_a_file(run: Run, files: Graph) -> None:
@@ -130,6 +180,12 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         (["attack", "graph.csv", *TABLES, "--budget", "²"], "--budget must be a whole number or 'degree'"),
         (["attack", "graph.csv", *TABLES, "--share", "0.5"], "--share goes with dice"),
         (["attack", "graph.csv", *TABLES, "--method", "dice", "--budget", "2"], "dice takes --share"),
+        (["attack", "graph.csv", *TABLES, "--delete", "any"], "--delete goes with dice; got any for nettack"),
+        (
+            ["attack", "graph.csv", *TABLES, "--method", "fga", "--influencers", "2"],
+            "--influencers goes with nettack; got 2 for fga",
+        ),
+        (["attack", "graph.csv", *TABLES, "--influencers", "0"], "n_influencers of Nettack must be"),
         (["attack", "graph.csv", *TABLES, "--out", "attacked.doc"], "attacked.doc"),
         (["attack", "graph.csv", *TABLES, "--flips", "flips.csv"], "flips.csv"),
         (["defend", "graph.csv", *TABLES], "--nodes or --flips must tell who was attacked"),
@@ -143,6 +199,28 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         ),
         (["defend", "graph.csv", *TABLES, "--flips", "missing.npz"], "missing.npz"),
         (["defend", "graph.csv", "--labels", "labels.csv", "--nodes", "p01"], "give --features FILE"),
+        (
+            ["defend", "graph.csv", "--labels", "labels.csv", "--suspects", "0.1", "--donors", "vgae"],
+            "--suspects needs features, and the graph has none",
+        ),
+        (
+            [
+                "defend",
+                "graph.csv",
+                "--labels",
+                "labels.csv",
+                "--nodes",
+                "p01",
+                "--donors",
+                "gae",
+                "--cautious",
+            ],
+            "--cautious needs features, and the graph has none",
+        ),
+        (
+            ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--cautious"],
+            "--cautious and --suspects exclude each other",
+        ),
         (["defend", "graph.csv", *TABLES, "--nodes", "p01", "--n-donors", "30"], "n_nodes - 1 = 29; got 30"),
     ],
 )

@@ -10,15 +10,19 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 from nodecopy import Graph
+from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
 from nodecopy.defend.donors import (
     NAMES,
+    Places,
+    connections,
     expected_neighbourhoods,
     feature_embedding,
     neighbourhoods,
     search,
 )
 from nodecopy.errors import InputError
+from nodecopy.nn.features import with_features
 from tests.contracts.classifiers import planted_graph
 
 
@@ -85,7 +89,7 @@ def test_edges_of_a_node_do_not_choose_its_donors_by_features() -> None:
 
 
 def _found(donors: Any, graph: Graph, nodes: Any, k: int = 4) -> Any:
-    found = search(donors, graph, seed=SeedSequence(0), device="cpu", owner="test")
+    found = search(donors, Places(graph), seed=SeedSequence(0), device="cpu", owner="test")
     return found.nearest(k, of=np.array(nodes), include_self=False)[1].reshape(len(nodes), k)
 
 
@@ -115,7 +119,7 @@ def test_all_other_nodes_may_be_donors() -> None:
 
 def test_features_are_needed() -> None:
     for donors in ("features", "expected"):
-        with pytest.raises(InputError, match="a graph must have features to find donors"):
+        with pytest.raises(InputError, match="a graph must have features to tell by them"):
             _found(donors, planted_graph().replace(features=None), [0])
 
 
@@ -127,3 +131,48 @@ def test_many_features_of_few_nodes_are_reduced() -> None:
     assert found.shape == (9, 9)
     few = feature_embedding(wide, rank=500)
     np.testing.assert_allclose(found @ found.T, few @ few.T, atol=1e-8)
+
+
+def plain_connections(graph: Graph) -> Any:
+    """The neighbourhoods of nodes whose features are the identity, nothing reduced."""
+    return neighbourhoods(graph, np.eye(graph.n_nodes))
+
+
+def test_connections_are_neighbourhoods_of_the_nodes_themselves() -> None:
+    draw = np.random.default_rng(1)
+    upper = np.triu(draw.random((50, 50)) < 0.1, 1)
+    graph = Graph(upper | upper.T)
+    exact = plain_connections(graph)
+    np.testing.assert_allclose(connections(graph) @ connections(graph).T, exact @ exact.T, atol=1e-9)
+    reduced = connections(wide_graph(), rank=30)
+    assert reduced.shape == (120, 30)
+    np.testing.assert_allclose(np.linalg.norm(reduced, axis=1), 1)
+
+
+@pytest.mark.parametrize("features", [None, np.eye(60)], ids=["no features", "identity"])
+def test_features_that_nobody_shares_find_no_donors(features: Any) -> None:
+    graph = planted_graph().replace(features=features)
+    named: Any = {"seed": SeedSequence(0), "device": "cpu", "owner": "test"}
+    for donors in ("features", "expected"):
+        with pytest.raises(InputError, match="a graph must have features to tell by them which nodes"):
+            search(donors, Places(graph), **named)
+    exact = plain_connections(graph)
+    found = search("neighbourhoods", Places(graph), **named)
+    apart = ((exact[:, None] - exact[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(apart, np.inf)
+    _, nearest = found.nearest(1, of=np.arange(60), include_self=False)
+    np.testing.assert_allclose(apart[np.arange(60), nearest.ravel()], apart.min(axis=1), atol=1e-9)
+    assert search("vgae", Places(graph), **named).matrix.shape[0] == 60
+
+
+def test_a_graph_without_features_is_defended() -> None:
+    graph = with_features(planted_graph().replace(features=None))
+    defence = CopyingDefence(GCN(epochs=100), donors="neighbourhoods", n_donors=3)
+    defence.fit(graph, np.arange(9), rng=0)
+    labels = np.asarray(graph.labels)
+    assert (defence.correct(np.arange(60)).argmax(axis=1) == labels).mean() > 0.7
+    for wrong in ({"donors": "expected"}, {"donors": "neighbourhoods", "cautious": True}):
+        with pytest.raises(InputError, match="a graph must have features to tell by them which nodes"):
+            CopyingDefence(GCN(epochs=1), n_donors=3, **wrong).fit(graph, np.arange(9), rng=0).correct([4])
+    with pytest.raises(InputError, match="a graph must have features to tell by them which nodes"):
+        defence.suspects()

@@ -9,8 +9,10 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.classify import GCN, Trial, load
-from nodecopy.defend import CopyingDefence, DonorAverage, WithoutEdges
-from nodecopy.defend.base import Correction, with_entries, without_edges_of
+from nodecopy.defend import CopyingDefence, DonorAverage, SuspectCorrection, WithoutEdges
+from nodecopy.defend.base import Correction
+from nodecopy.defend.donors import feature_embedding
+from nodecopy.defend.pruning import with_entries, without_edges_of
 from nodecopy.defend.trust import logistic, trusted_neighbourhoods
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
@@ -76,8 +78,39 @@ def test_retraining_needs_fit(tmp_path: Any) -> None:
         defence.around(GCN(**QUICK).fit(graph, TRAIN, rng=0), graph)
     defence.fit(graph, TRAIN, rng=0).save(tmp_path / "model.npz")
     loaded: Any = load(tmp_path / "model.npz")
-    with pytest.raises(InputError, match="retrain must be False for a defence that was loaded"):
+    assert np.array_equal(loaded.predict_proba(), defence.predict_proba())
+    with pytest.raises(InputError, match="retrain must be False for a defence that was not fitted here"):
         loaded.correct(SOME, graph=graph)
+    loaded.retrain = False
+    plain = CopyingDefence(GCN(**QUICK), n_donors=3).fit(graph, TRAIN, rng=0)
+    np.testing.assert_allclose(loaded.correct(SOME, graph=graph), plain.correct(SOME), atol=1e-6)
+    untold = SuspectCorrection(GCN(**QUICK), n_donors=3, retrain=True).fit(graph, TRAIN, rng=0)
+    untold.save(tmp_path / "untold.npz")
+    with pytest.raises(InputError, match="retrain must be False for a defence that was not fitted here"):
+        load(tmp_path / "untold.npz").correct(SOME, graph=graph)  # type: ignore[attr-defined]
+
+
+def test_another_graph_teaches_nothing_by_its_labels() -> None:
+    """Labels of the graph to be corrected may be wrong, or missing: those of ``fit`` were learnt from."""
+    other = CLEAN.replace(labels=np.roll(np.asarray(CLEAN.labels), 7))
+    for defence in (
+        CopyingDefence(GCN(**QUICK), n_donors=3, retrain=True),
+        SuspectCorrection(GCN(**QUICK), n_donors=3, retrain=True),
+        SuspectCorrection(GCN(**QUICK), n_donors=3),
+    ):
+        defence.fit(CLEAN, TRAIN, validation=np.arange(9, 30), rng=0)
+        expected = defence.correct(SOME, graph=attacked_graph())
+        for changed in (other, CLEAN.replace(labels=None)):
+            graph = changed.replace(adjacency=attacked_graph().adjacency)
+            assert np.array_equal(defence.correct(SOME, graph=graph), expected)
+
+
+def test_retraining_needs_the_nodes_of_fit() -> None:
+    renamed = CLEAN.replace(node_ids=[f"n{number}" for number in range(60)])
+    for kind in (CopyingDefence, SuspectCorrection):
+        defence = kind(GCN(**QUICK), n_donors=3, retrain=True).fit(CLEAN, TRAIN, rng=0)
+        with pytest.raises(InputError, match="graph must have the nodes of the one given to fit"):
+            defence.correct(SOME, graph=renamed)
 
 
 def test_logistic_by_hand() -> None:
@@ -100,7 +133,7 @@ def two_kinds() -> Graph:
 
 def test_edges_are_believed_between_nodes_that_tend_to_be_joined() -> None:
     graph = two_kinds()
-    trust, kept = trusted_neighbourhoods(graph, np.array([0, 5]))
+    trust, kept = trusted_neighbourhoods(graph, feature_embedding(graph), np.array([0, 5]))
     assert trust.shape == (2, 1)
     assert 0.2 < trust[0, 0] < 0.6 < trust[1, 0] <= 1
     assert kept.adjacency[[0]].indices.tolist() == [1, 2]
@@ -119,6 +152,6 @@ def test_caution_mixes_by_trust() -> None:
         careless, cautious = (
             kind(n_donors=3, cautious=cautious).around(gcn, graph) for cautious in (False, True)
         )
-        trust, kept = trusted_neighbourhoods(graph, nodes)
+        trust, kept = trusted_neighbourhoods(graph, feature_embedding(graph), nodes)
         expected = (1 - trust) * careless.correct(nodes) + trust * gcn.predict_proba(kept)[nodes]
         np.testing.assert_allclose(cautious.correct(nodes), expected, atol=1e-6)

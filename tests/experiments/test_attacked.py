@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
-from nodecopy import datasets
-from nodecopy.attacks import DICE, Perturbation
+from nodecopy import Graph, datasets
+from nodecopy.attacks import DICE, Perturbation, RandomFlips
 from nodecopy.errors import InputError
 from nodecopy.experiments import config, formats
 from nodecopy.experiments.attacked import attacked, victims_of
@@ -95,6 +96,32 @@ def test_flips_are_kept_and_taken_up_again(store: Store) -> None:
     assert attacked(cell, graph, split, victims, seed, path) == first
 
 
+@pytest.mark.parametrize(
+    ("path", "settings", "expected"),
+    [
+        ("nodecopy.attacks:FGA", "n_flips = 1", "cuda"),
+        ("nodecopy.defend:Adaptive", "n_donors = 2", "cuda"),
+        ("nodecopy.attacks:FGA", 'device = "cpu"', "cpu"),
+        ("nodecopy.attacks:DICE", "share = 1.0", None),
+    ],
+)
+def test_attacks_compute_on_the_device(
+    store: Store, monkeypatch: pytest.MonkeyPatch, path: str, settings: str, expected: str | None
+) -> None:
+    asked = []
+
+    def attack(self: Any, graph: Graph, targets: Any, **_: Any) -> Perturbation:
+        asked.append(getattr(self, "device", None))
+        return RandomFlips(1).attack(graph, targets, rng=0)
+
+    monkeypatch.setattr(f"{path.replace(':', '.')}.attack", attack)
+    text = TOML.replace("nodecopy.attacks:DICE", path).replace("share = 1.0", settings)
+    cell = next(one for one in experiment(text).cells(0) if one.attack == "dice")
+    split, seed = trial_split(cell, 0), trial_seed(cell, 0)
+    attacked(cell, datasets.load("karate"), split, np.array([5]), seed, store.flips(cell, 0), "cuda")
+    assert asked == [expected]
+
+
 def test_all_methods_share_an_attack_and_no_attack_is_none(store: Store) -> None:
     table = experiment()
     run(table, store)
@@ -120,6 +147,34 @@ def test_columns_are_attacks(store: Store) -> None:
     assert results.cells["karate", Column(2, "dice"), "weak"].published == 60
     cells = results.to_dict()["cells"]
     assert {(cell["attack"], cell["score"]) for cell in cells} == {("none", "accuracy"), ("dice", "accuracy")}
+
+
+def test_a_graph_without_features_gets_one_for_each_node(store: Store) -> None:
+    text = TOML.replace("nodecopy.attacks:DICE", "nodecopy.attacks:Nettack").replace(
+        "share = 1.0", "budget = 1"
+    )
+    text = (
+        text[: text.index("[methods")]
+        + """[methods.copying]
+title = "Copying"
+class = "nodecopy.defend:CopyingDefence"
+settings = { donors = "neighbourhoods", n_donors = 3 }
+"""
+    )
+    table = experiment(text).narrowed(trials=1)
+    run(table, store)
+    cells = summarise(table, store).cells
+    assert {cells["karate", Column(2, attack), "copying"].n for attack in ("none", "dice")} == {1}
+    wrong = experiment(text.replace('"neighbourhoods"', '"features"')).narrowed(trials=1)
+    with pytest.raises(InputError, match="in this one no two nodes share any"):
+        run(wrong, store)
+
+
+def test_table_5_of_polblogs_asks_no_features() -> None:
+    table = config.load("table5-polblogs")
+    assert table.protocol.largest_component == table.protocol.datasets == ("polblogs",)
+    assert {method.settings.get("donors") for method in table.methods} == {None, "vgae", "neighbourhoods"}
+    assert not any("adaptive" in attacker.name for attacker in table.protocol.attackers)
 
 
 def test_attacks_may_be_chosen() -> None:

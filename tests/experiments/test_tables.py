@@ -67,7 +67,8 @@ def test_tests_use_the_trials_that_both_have(fill: Fill) -> None:
     strong = summarise(table, store).cells["karate", Column(1), "strong"]
     assert strong.n == 5
     (gain,) = strong.gains
-    assert [gain.gain, gain.p] == pytest.approx([3.5, 2 / 16])
+    assert gain.gain == pytest.approx(3.5)
+    assert gain.p is None  # five trials can show nothing
     assert not strong.significant
 
 

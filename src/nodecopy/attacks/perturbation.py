@@ -121,8 +121,8 @@ class Perturbation:
         """The attacked graph: all flips, or those made for one ``target`` (a node number).
 
         The graph must be the one that was attacked: the same nodes in the same order, added edges
-        absent, removed edges present. Where victims were attacked alone, an edge that two of them
-        flipped is flipped once. The flips of one victim of many that were attacked together may rest
+        absent, removed edges present; flipped features binary. Where victims were attacked alone, what two
+        of them flipped is flipped once. The flips of one victim of many that were attacked together may rest
         on those of another (it removes an edge that the other added), which is an error here.
         """
         if target is not None:
@@ -138,6 +138,7 @@ class Perturbation:
             flips, is_added = ends, is_added[first]
             features = np.unique(features, axis=0)
         _check_edges(graph, flips, is_added)
+        _check_features(graph, features)
         attacked = graph.with_rows(flipped(graph.rows, flips))
         return _with_features(attacked, features) if len(features) else attacked
 
@@ -225,12 +226,34 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
         )
 
 
-def _with_features(graph: Graph, flips: NDArray[np.int64]) -> Graph:
-    """The graph with binary features flipped."""
-    if graph.features is None or flips[:, 1].max() >= graph.features.shape[1]:
-        raise InputError("graph must have the features that were attacked; this one has not.")
+def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
+    """The features that are to be flipped must be there, and binary."""
+    if not len(flips):
+        return
+    if graph.features is None:
+        raise InputError("graph must have the features that were attacked; this one has none.")
+    n_features, last = graph.features.shape[1], flips[:, 1].max()
+    if last >= n_features:
+        raise InputError(
+            f"graph must have the features that were attacked, {last + 1} at least; this one has "
+            f"{n_features}."
+        )
     matrix: Any = graph.features
-    places = tuple(flips.T)
+    values = np.asarray(matrix[tuple(flips.T)]).ravel()
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        (node, feature), value = flips[wrong][0], values[wrong][0]
+        raise InputError(
+            f"features of the graph that are flipped must be 0 or 1; feature {feature} of node "
+            f"{graph.node_ids[node]!s} is {value:g}."
+        )
+
+
+def _with_features(graph: Graph, flips: NDArray[np.int64]) -> Graph:
+    """The graph with binary features flipped in turn: twice is as good as never."""
+    distinct, times = np.unique(flips, axis=0, return_counts=True)
+    matrix: Any = graph.features
+    places = tuple(distinct[times % 2 == 1].T)
     before = np.asarray(matrix[places]).ravel()
     after = (before == 0).astype(matrix.dtype)
     if isinstance(graph.features, np.ndarray):

@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy import checks
 from nodecopy.attacks.base import Nodes, known_labels
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import KIPF, Networks, Recipe
@@ -48,12 +48,13 @@ class Knowledge:
     @classmethod
     def of(cls, graph: Graph, victims: Nodes, train: ArrayLike | None, purpose: str) -> Knowledge:
         labels = known_labels(graph, victims, purpose)
-        classes = np.unique(labels[labels != UNLABELLED])
+        if graph.features is None or not graph.features.shape[1]:
+            raise InputError(f"graph must have features for {purpose}; this one has none.")
+        classes, codes = class_codes(labels)
         if len(classes) < 2:
             raise InputError(
                 f"graph must have labels of at least two classes for {purpose}; got {len(classes)}."
             )
-        codes = np.where(labels == UNLABELLED, -1, np.searchsorted(classes, labels))
         if train is None:
             nodes = np.setdiff1d(np.flatnonzero(labels != UNLABELLED), victims)
         else:

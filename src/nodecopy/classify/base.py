@@ -18,7 +18,7 @@ from nodecopy.classify import saving
 from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, models_at_once
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
@@ -148,7 +148,7 @@ def classes_of(graph: Graph) -> NDArray[np.int64]:
     """Distinct known labels of a graph."""
     if graph.labels is None:
         raise InputError("a graph must have labels to be classified; this one has none.")
-    classes = np.unique(graph.labels[graph.labels != UNLABELLED])
+    classes, _ = class_codes(graph.labels)
     if len(classes) < 2:
         raise InputError(f"a graph must have labels of at least two classes; got {len(classes)}.")
     return classes
@@ -268,9 +268,13 @@ class Problems:
 
     def codes(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class numbers of labelled nodes, which are the same in every trial."""
+        return self._codes[nodes]
+
+    @cached_property
+    def _codes(self) -> NDArray[np.int64]:
         labels = self.trials[0].graph.labels
         assert labels is not None
-        return np.searchsorted(self.classes, labels[nodes])
+        return class_codes(labels)[1]
 
     def _targets(self, nodes: Sequence[NDArray[np.int64]]) -> Targets:
         return Targets(nodes, [self.codes(chosen) for chosen in nodes], self.device)

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 N_VICTIMS = 5
 
 
+class Delete(StrEnum):
+    """Whom DICE cuts off."""
+
+    SAME_CLASS = "same-class"
+    ANY = "any"
+
+
 class Method(StrEnum):
     """The attacks."""
 
@@ -57,7 +64,14 @@ def attack(
         ),
     ] = None,
     share: Annotated[
-        float | None, typer.Option(help="dice: share of same-class neighbours cut. (default: 0.5)")
+        float | None, typer.Option(help="dice: share of neighbours cut off. (default: 0.5)")
+    ] = None,
+    delete: Annotated[
+        Delete | None, typer.Option(help="dice: which neighbours are cut off. (default: same-class)")
+    ] = None,
+    influencers: Annotated[
+        int | None,
+        typer.Option(help="nettack: flip at that many nodes around the victim, none of its own edges."),
     ] = None,
     alone: Annotated[
         bool, typer.Option("--alone", help="Each victim against the clean graph, not one after another.")
@@ -72,20 +86,22 @@ def attack(
     """Attack nodes of an undirected, unweighted graph whose labels are known.
 
     Of a dataset, the attacker learns from the labels of the first trial of the experiments and victims
-    are test nodes; of a file, victims are labelled nodes and the attacker learns from all others.
+    are test nodes; of a file, victims are labelled nodes and the attacker learns from all others. Where
+    there are no features, the attacker gives each node one of its own.
     """
     for path, formats in ((out, FORMATS), (flips, (".npz",))):
         if path is not None:
             format_of(path, formats)  # before anything is computed
     optional("torch", "nodecopy attack")
     from nodecopy.experiments.attacked import ATTACK, VICTIMS
+    from nodecopy.nn.features import with_features
 
-    striking = _attack(method, budget, share, alone)
+    striking = _attack(method, budget, share, delete, influencers, together=not alone)
     graph = sources.load_graph(source, labels, features, False, largest_component)
     split, root = splits.of_attack(graph, source, seed, largest_component)
     targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, VICTIMS)))
     known = np.setdiff1d(split.train, targets)
-    found = striking.attack(graph, targets, train=known, rng=child(root, ATTACK))
+    found = striking.attack(with_features(graph), targets, train=known, rng=child(root, ATTACK))
     if out is not None:
         write_graph(found.apply(graph), out)
     if flips is not None:
@@ -99,13 +115,26 @@ def attack(
             remark(f"{what} written to {path}")
 
 
-def _attack(method: Method, budget: str | None, share: float | None, alone: bool) -> Attack:
+def _attack(
+    method: Method,
+    budget: str | None,
+    share: float | None,
+    delete: Delete | None,
+    influencers: int | None,
+    *,
+    together: bool,
+) -> Attack:
     from nodecopy.attacks import DICE, FGA, Nettack, RandomFlips
 
+    if influencers is not None and method is not Method.NETTACK:
+        raise InputError(f"--influencers goes with nettack; got {influencers} for {method.value}.")
     if method is Method.DICE:
         if budget is not None:
             raise InputError(f"--budget goes with the other attacks, dice takes --share; got {budget}.")
-        return DICE(0.5 if share is None else share, together=not alone)
+        chosen = Delete.SAME_CLASS if delete is None else delete
+        return DICE(0.5 if share is None else share, delete=chosen.value, together=together)
+    if delete is not None:
+        raise InputError(f"--delete goes with dice; got {delete.value} for {method.value}.")
     if share is not None:
         raise InputError(f"--share goes with dice, {method.value} takes --budget; got {share}.")
     given: Any = budget
@@ -114,9 +143,13 @@ def _attack(method: Method, budget: str | None, share: float | None, alone: bool
             raise InputError(f"--budget must be a whole number or 'degree'; got {budget!r}.")
         given = int(budget)
     if method is Method.FGA:
-        return FGA(20 if given is None else given, together=not alone)
-    make = Nettack if method is Method.NETTACK else RandomFlips
-    return make("degree" if given is None else given, together=not alone)
+        return FGA(20 if given is None else given, together=together)
+    given = "degree" if given is None else given
+    if method is Method.RANDOM:
+        return RandomFlips(given, together=together)
+    if influencers is None:
+        return Nettack(given, together=together)
+    return Nettack(given, direct=False, n_influencers=influencers, together=together)
 
 
 def _targets(

@@ -55,6 +55,13 @@ def defend(
     ] = None,
     donors: Annotated[Donors, typer.Option(help="How donors are found.")] = Donors.EXPECTED,
     n_donors: Annotated[int, typer.Option(help="Donors of each node.")] = 10,
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train anew without the edges of the attacked nodes.")
+    ] = False,
+    cautious: Annotated[
+        bool,
+        typer.Option("--cautious", help="Keep what seems right of a node's own edges; not with --suspects."),
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     seed: Annotated[int, typer.Option(help="Seed of training.")] = 0,
     out: Annotated[
@@ -70,6 +77,8 @@ def defend(
     if out is not None:
         format_of(out, TABLES)  # before anything is trained
     optional("torch", "nodecopy defend")
+    from nodecopy.nn.features import with_features
+
     graph = sources.load_graph(source, labels, features, False, largest_component)
     told: NDArray[np.int64] | None = None if nodes is None else sources.chosen_nodes(graph, nodes)
     if flips is not None:
@@ -82,11 +91,14 @@ def defend(
         raise InputError("--nodes and --suspects exclude each other: one tells, the other looks for them.")
     if told is None and suspects is None:
         raise InputError("--nodes or --flips must tell who was attacked, or --suspects SHARE look for them.")
+    if cautious and suspects is not None:
+        raise InputError("--cautious and --suspects exclude each other: caution is for nodes that are told.")
     told = told if suspects is None else None
     split, root = splits.of_attack(graph, source, seed, largest_component)
     if graph.features is None:
-        raise InputError("a graph must have features to be defended; for a file, give --features FILE.")
-    defence = _defence(suspects, donors, n_donors, device)
+        _check_featureless(donors, suspects, cautious)
+    graph = with_features(graph)
+    defence = _defence(suspects, donors, n_donors, retrain, cautious, device)
     train, validation = (np.setdiff1d(part, [] if told is None else told) for part in split[:2])
     defence.fit(graph, train, validation=validation, rng=child(root, 1))
     chosen = _suspicious(defence, suspects) if told is None else np.asarray(told)
@@ -103,19 +115,33 @@ def defend(
     if out is not None:
         write_table(out, columns)
     if json_:
-        rows = zip(*(columns[name].tolist() for name in ("id", "before", "after")), strict=True)
-        as_json(found | {"nodes": [dict(zip(("id", "before", "after"), row, strict=True)) for row in rows]})
+        as_json(found | {"nodes": _nodes(columns, defence.classes_)})
         return
     _tell(found, columns, graph)
     remark(f"written to {out}" if out else "nothing written: give --out FILE for a table of corrections")
 
 
-def _defence(share: float | None, donors: Donors, n_donors: int, device: str) -> CopyingDefence:
+def _check_featureless(donors: Donors, suspects: float | None, cautious: bool) -> None:
+    """Each node gets a feature of its own, by which no two are alike."""
+    needing = {f"--donors {donors.value}": donors in (Donors.EXPECTED, Donors.FEATURES)}
+    needing |= {"--suspects": suspects is not None, "--cautious": cautious}
+    for option, needs in needing.items():
+        if needs:
+            raise InputError(
+                f"{option} needs features, and the graph has none: for a file, give --features FILE; "
+                "--donors neighbourhoods, vgae and gae can do without."
+            )
+
+
+def _defence(
+    share: float | None, donors: Donors, n_donors: int, retrain: bool, cautious: bool, device: str
+) -> CopyingDefence:
     from nodecopy.defend import CopyingDefence, SuspectCorrection
 
+    settings: Any = {"donors": donors.value, "n_donors": n_donors, "retrain": retrain, "device": device}
     if share is None:
-        return CopyingDefence(donors=donors.value, n_donors=n_donors, device=device)
-    return SuspectCorrection(donors=donors.value, n_donors=n_donors, share=share, device=device)
+        return CopyingDefence(cautious=cautious, **settings)
+    return SuspectCorrection(share=share, **settings)
 
 
 def _suspicious(defence: CopyingDefence, share: float | None) -> NDArray[np.int64]:
@@ -136,6 +162,17 @@ def _columns(defence: CopyingDefence, graph: Graph, nodes: NDArray[np.int64]) ->
     for name, column in zip(classes, after.T, strict=True):
         columns[f"p_{name}"] = np.round(column.astype(np.float64), 7)
     return columns
+
+
+def _nodes(columns: dict[str, NDArray[Any]], classes: NDArray[Any]) -> list[dict[str, Any]]:
+    """The table for programs: a record for each node, its probabilities by class."""
+    names = ("id", "before", "p_before", "after")
+    rows = zip(*(columns[name].tolist() for name in names), strict=True)
+    after = zip(*(columns[f"p_{name}"].tolist() for name in classes), strict=True)
+    return [
+        dict(zip(names, row, strict=True)) | {"probabilities": dict(zip(map(str, classes), p, strict=True))}
+        for row, p in zip(rows, after, strict=True)
+    ]
 
 
 def _accuracies(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from nodecopy import checks
 from nodecopy.attacks import Attack, Perturbation, ThroughCopying
-from nodecopy.defend.donors import search
+from nodecopy.defend.donors import Places, search
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.rng import Rng, child, seed_sequence
@@ -40,7 +40,7 @@ class Adaptive(ThroughCopying):
         checks.integer(self.n_donors, "n_donors of Adaptive", low=1, high=graph.n_nodes - 1)
         victims = checks.indices(targets, "targets", size=graph.n_nodes)
         seed = seed_sequence(rng)
-        found = search(self.donors, graph, seed=child(seed, 2), device=self.device, owner="Adaptive")
+        found = search(self.donors, Places(graph), seed=child(seed, 2), device=self.device, owner="Adaptive")
         _, nodes = found.nearest(self.n_donors, of=victims, include_self=False)
         through = ThroughCopying(
             nodes.reshape(len(victims), self.n_donors),

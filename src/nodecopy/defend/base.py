@@ -11,12 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from nodecopy import checks, registry
 from nodecopy.classify import GCN, Classifier, Prediction, Trial
 from nodecopy.classify.ensemble import Ensemble, entropy
 from nodecopy.classify.saving import HOME_OF
+from nodecopy.defend.donors import Places
+from nodecopy.defend.pruning import without_edges_of
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.formats import PathLike
@@ -67,6 +68,8 @@ class Case:
         The same classifier on another graph.
     seed
         For whatever is drawn.
+    places
+        Where the nodes of ``graph`` stand.
     attacked
         The graph with all edges, where ``graph`` has lost those of the nodes that are corrected.
     trial
@@ -78,6 +81,7 @@ class Case:
     networks: Ensemble | None
     predict: Callable[[Graph], NDArray[np.float32]]
     seed: SeedSequence
+    places: Places
     attacked: Graph
     trial: Trial | None = None
 
@@ -173,7 +177,8 @@ class Correction(Defence):
 
     def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
         if self.retrain and self.told:
-            (found,) = self.correct_trials([self._trial_on(graph)], [nodes])
+            self._predicted(None)
+            (found,) = self.correct_trials([self._retrainable(self._trial_on(graph))], [nodes])
             return found.probabilities
         corrector, n_nodes = self._prepared(graph)
         return self._corrected(corrector, checked_nodes(nodes, n_nodes)).astype(np.float32)
@@ -203,7 +208,8 @@ class Correction(Defence):
         """Write settings, trained networks and predictions, not the graph.
 
         What is loaded again needs ``correct(nodes, graph=...)``. Donors that were given as an array or a
-        function are not saved. A defence that retrains must be fitted anew, since it needs the graph.
+        function are not saved, nor are training nodes and their labels: a defence that retrains predicts
+        when it is loaded, but corrects only after another ``fit``, or with its ``retrain`` set to False.
         """
         if self._predicted(None).networks is None:
             raise InputError("classifier must be one of nodecopy's own to be saved with its defence.")
@@ -248,17 +254,34 @@ class Correction(Defence):
     ) -> Case:
         networks, told = prediction.networks, prediction.probabilities
         if networks is None:
-            return Case(graph, told, None, partial(_told_on, self.foreign_), seed, graph)
+            return Case(graph, told, None, partial(_told_on, self.foreign_), seed, Places(graph), graph)
         predict = partial(_probabilities, networks, self._inner().device)
-        attacked = graph if trial is None else trial.graph
-        return Case(self.seen(graph), told, networks, predict, seed, self.seen(attacked), trial)
+        seen = self.seen(graph)
+        attacked = seen if trial is None else self.seen(trial.graph)
+        return Case(seen, told, networks, predict, seed, Places(seen), attacked, trial)
 
-    def _trial_on(self, graph: Graph | None) -> Trial:
-        """What was fitted, perhaps on another graph."""
-        self._predicted(None)
-        if not hasattr(self, "trial_"):
-            raise InputError("retrain must be False for a defence that was loaded: its file holds no graph.")
-        return self.trial_ if graph is None else replace(self.trial_, graph=graph)
+    def _trial_on(self, graph: Graph | None) -> Trial | None:
+        """What was fitted, perhaps with another graph's edges and features; labels are those of ``fit``.
+
+        None where nothing was fitted here, or to other nodes.
+        """
+        trial: Trial | None = getattr(self, "trial_", None)
+        if trial is None or graph is None:
+            return trial
+        if not np.array_equal(graph.node_ids, trial.graph.node_ids):
+            return None
+        now = {"adjacency": graph.adjacency, "features": graph.features, "directed": graph.directed}
+        return replace(trial, graph=trial.graph.replace(**now))
+
+    def _retrainable(self, trial: Trial | None) -> Trial:
+        if trial is not None:
+            return trial
+        if hasattr(self, "trial_"):
+            raise InputError("graph must have the nodes of the one given to fit, in its order, to retrain.")
+        raise InputError(
+            "retrain must be False for a defence that was not fitted here: a file holds neither the training "
+            "nodes nor their labels. Call fit, or set retrain to False."
+        )
 
     def _prepared(self, graph: Graph | None) -> tuple[Any, int]:
         """What is prepared for the graph of ``fit`` or for another, and how many nodes that has."""
@@ -270,11 +293,8 @@ class Correction(Defence):
         self._check(graph.n_nodes)
         prediction = replace(self._predicted(graph), networks=observed.networks)
         seed = self.case_.seed if hasattr(self, "case_") else SeedSequence(0)
-        trial = None
-        if hasattr(self, "trial_") and graph.labels is not None:
-            same_nodes = np.array_equal(graph.node_ids, self.trial_.graph.node_ids)
-            trial = replace(self.trial_, graph=graph) if same_nodes else None
-        return self._corrector(self._case(graph, prediction, seed, trial)), graph.n_nodes
+        case = self._case(graph, prediction, seed, self._trial_on(graph))
+        return self._corrector(case), graph.n_nodes
 
     def _predicted(self, graph: Graph | None) -> Prediction:
         if graph is not None and hasattr(self, "foreign_"):
@@ -306,20 +326,6 @@ def checked_nodes(nodes: ArrayLike, n_nodes: int) -> NDArray[np.int64]:
     chosen = checks.indices(nodes, "nodes", size=n_nodes)
     checks.unique(chosen, "nodes")
     return chosen
-
-
-def without_edges_of(graph: Graph, nodes: IntArray) -> Graph:
-    """The graph in which some nodes have no neighbours."""
-    stays = np.ones(graph.n_nodes, bool)
-    stays[nodes] = False
-    return with_entries(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
-
-
-def with_entries(graph: Graph, kept: NDArray[np.bool_]) -> Graph:
-    """The graph with some of its stored entries of A only."""
-    matrix = graph.adjacency
-    entries = np.where(kept, matrix.data, 0), matrix.indices, matrix.indptr
-    return graph.replace(adjacency=sparse.csr_array(entries, shape=matrix.shape))
 
 
 def _probabilities(networks: Ensemble, device: str, graph: Graph) -> NDArray[np.float32]:

@@ -70,7 +70,7 @@ class _DonorDefence(Correction):
     def _corrector(self, case: Case) -> Donors:
         seed = child(case.seed, EMBEDDING)
         owner = type(self).__name__
-        found = search(self.donors, case.graph, seed=seed, device=self.device, owner=owner)
+        found = search(self.donors, case.places, seed=seed, device=self.device, owner=owner)
         return Donors(case, found, self._teller(case))
 
     @abstractmethod
@@ -85,7 +85,7 @@ class _DonorDefence(Correction):
         copied = self._copied(corrector, nodes)
         if not self.cautious:
             return copied
-        trust, graph = trusted_neighbourhoods(corrector.case.attacked, nodes)
+        trust, graph = trusted_neighbourhoods(corrector.case.attacked, corrector.case.places.own, nodes)
         own = corrector.case.predict(graph)[nodes]
         mixed: NDArray[np.floating[Any]] = (1 - trust) * copied + trust * own
         return mixed
@@ -197,11 +197,12 @@ class CopyingDefence(_DonorDefence):
         case, nodes = prepared.case, np.arange(prepared.case.graph.n_nodes)
         copied = self._copied(prepared, nodes)
         similar = self._copied(self._alike(case), nodes)
-        return suspicion(case.graph, case.probabilities, copied, similar), copied, similar
+        scores = suspicion(case.graph, case.places.own, case.probabilities, copied, similar)
+        return scores, copied, similar
 
     def _alike(self, case: Case) -> Donors:
         """Donors that live as a node does."""
-        found = search("neighbourhoods", case.graph, seed=case.seed, device=self.device, owner="suspects")
+        found = search("neighbourhoods", case.places, seed=case.seed, device=self.device, owner="suspects")
         return Donors(case, found, self._teller(case))
 
     def _check(self, n_nodes: int) -> None:

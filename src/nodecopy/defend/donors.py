@@ -6,19 +6,20 @@ attack has put the victim; features stay where they were.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import svds
 
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
 from nodecopy.neighbours import Search
+from nodecopy.nn.lowrank import truncated_svd
 
 Matrix: TypeAlias = NDArray[np.float64]
 NAMES = ("expected", "features", "neighbourhoods", "vgae", "gae")
@@ -30,60 +31,85 @@ RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 
 
-def search(donors: Any, graph: Graph, *, seed: SeedSequence, device: str, owner: str) -> Search:
+class Places:
+    """Where the nodes of a graph stand, each computed once and on use.
+
+    Features that no two nodes share, or none at all, do not tell who is alike. Who is connected with
+    whom still tells whose neighbourhoods are.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    @cached_property
+    def own(self) -> Matrix:
+        """By features; see :func:`feature_embedding`."""
+        return feature_embedding(self.graph)
+
+    @cached_property
+    def around(self) -> Matrix:
+        """By what stands around a node: features or, where they tell nothing, the nodes themselves."""
+        return neighbourhoods(self.graph, self.own) if are_shared(self.graph) else connections(self.graph)
+
+    @cached_property
+    def expected(self) -> Matrix:
+        """By what should stand around a node."""
+        return expected_neighbourhoods(self.graph, self.own, self.around)
+
+
+def search(donors: Any, places: Places, *, seed: SeedSequence, device: str, owner: str) -> Search:
     """A search for donors.
 
     Parameters
     ----------
     donors
         One of ``NAMES``, an array with one row per node, or a function that makes one of a graph.
-    graph
-        The attacked graph.
+    places
+        Of the attacked graph.
     seed, device
         For the training of autoencoders.
     owner
         Who asks; error messages name it.
     """
+    graph = places.graph
     if isinstance(donors, str):
         checks.choice(donors, f"donors of {owner}", NAMES)
-        if donors in ("vgae", "gae"):
-            model = VGAE(device=device) if donors == "vgae" else GAE(device=device)
-            return Search(model.fit(graph, rng=seed).embeddings(), owner=owner)
-        own = feature_embedding(graph)
         if donors == "features":
-            return Search(own, owner=owner)
-        around = neighbourhoods(graph, own)
+            return Search(places.own, owner=owner)
         if donors == "neighbourhoods":
-            return Search(around, owner=owner)
-        expected = expected_neighbourhoods(graph, own, around)
-        places, queries = (np.hstack([part, OWN_WEIGHT * own]) for part in (around, expected))
-        return Search(places, queries=queries, owner=owner)
-    found = Search(donors(graph) if callable(donors) else donors, owner=owner)
-    if found.matrix.shape[0] != graph.n_nodes:
+            return Search(places.around, owner=owner)
+        if donors == "expected":
+            own = OWN_WEIGHT * places.own
+            found, wanted = (np.hstack([part, own]) for part in (places.around, places.expected))
+            return Search(found, queries=wanted, owner=owner)
+        model = VGAE(device=device) if donors == "vgae" else GAE(device=device)
+        return Search(model.fit(graph, rng=seed).embeddings(), owner=owner)
+    given = Search(donors(graph) if callable(donors) else donors, owner=owner)
+    if given.matrix.shape[0] != graph.n_nodes:
         raise InputError(
-            f"donors of {owner} must have {graph.n_nodes} rows, one per node; got {found.matrix.shape[0]}."
+            f"donors of {owner} must have {graph.n_nodes} rows, one per node; got {given.matrix.shape[0]}."
         )
-    return found
+    return given
+
+
+def are_shared(graph: Graph) -> bool:
+    """Whether a graph has features and some of them belong to more than one node."""
+    return graph.features is not None and _counts(graph.features).max(initial=0) != 1
 
 
 def feature_embedding(graph: Graph, rank: int = RANK) -> Matrix:
     """Directions of the features, rare ones weighing more (TF-IDF), reduced to a rank; rows of length one."""
-    if graph.features is None:
-        raise InputError("a graph must have features to find donors by them; this one has none.")
+    if not are_shared(graph):
+        state = "this one has none" if graph.features is None else "in this one no two nodes share any"
+        raise InputError(
+            f"a graph must have features to tell by them which nodes are alike; {state} (donors may be "
+            "found by 'neighbourhoods', 'vgae' or 'gae')."
+        )
     features: Any = graph.features
     plain = sparse.csr_array(features, dtype=np.float64)
-    there = np.bincount(plain.indices[plain.data != 0], minlength=plain.shape[1])
-    weight = np.log((1.0 + graph.n_nodes) / (1.0 + there)) + 1.0
+    weight = np.log((1.0 + graph.n_nodes) / (1.0 + _counts(features))) + 1.0
     plain.data = plain.data * weight[plain.indices]
-    weighted = _unit(plain)
-    if weighted.shape[1] <= rank or not weighted.nnz:
-        return np.asarray(weighted.toarray())
-    if weighted.shape[0] <= rank:  # few nodes span fewer directions than the rank; none is lost
-        u, s, _ = np.linalg.svd(weighted.toarray(), full_matrices=False)
-        return np.asarray(_unit(u * s))
-    start = np.random.default_rng(0).uniform(0.5, 1.0, min(weighted.shape))
-    u, s, _ = svds(weighted, k=rank, v0=start)
-    return np.asarray(_unit(u * s))
+    return _reduced(_unit(plain), rank)
 
 
 def neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
@@ -92,6 +118,13 @@ def neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
     for _ in range(2):
         around = np.asarray(_unit(around + graph.adjacency @ around))
     return around
+
+
+def connections(graph: Graph, rank: int = RANK) -> Matrix:
+    """The :func:`neighbourhoods` of nodes that have nothing but themselves, reduced to a rank on the way."""
+    themselves = sparse.eye_array(graph.n_nodes, format="csr")
+    once = _reduced(_unit(sparse.csr_array(graph.adjacency.astype(np.float64) + themselves)), rank)
+    return np.asarray(_unit(once + graph.adjacency @ once))
 
 
 def expected_neighbourhoods(graph: Graph, embedding: Matrix, around: Matrix) -> Matrix:
@@ -106,6 +139,23 @@ def expected_neighbourhoods(graph: Graph, embedding: Matrix, around: Matrix) -> 
     # The closed form of leaving out one row of a ridge regression.
     own = np.einsum("nd,nd->n", embedding @ inverse, embedding)[:, None] * teaches
     return np.asarray(_unit((fitted - own * around) / (1.0 - own)))
+
+
+def _counts(features: Any) -> NDArray[np.int64]:
+    """How many nodes have each feature."""
+    plain = sparse.csr_array(features)
+    return np.bincount(plain.indices[plain.data != 0], minlength=plain.shape[1])
+
+
+def _reduced(matrix: sparse.csr_array, rank: int) -> Matrix:
+    """Rows in the directions of the largest singular values, of length one."""
+    if matrix.shape[1] <= rank or not matrix.nnz:
+        return np.asarray(matrix.toarray())
+    if matrix.shape[0] <= rank:  # few nodes span fewer directions than the rank; none is lost
+        u, s, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
+    else:
+        u, s, _ = truncated_svd(matrix, rank)
+    return np.asarray(_unit(u * s))
 
 
 def _unit(matrix: Any) -> Any:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from nodecopy.defend.donors import feature_embedding
+from nodecopy.defend.donors import Matrix
 from nodecopy.graph import Graph
 
 
 def suspicion(
-    graph: Graph, plain: NDArray[Any], copied: NDArray[Any], similar: NDArray[Any]
+    graph: Graph, own: Matrix, plain: NDArray[Any], copied: NDArray[Any], similar: NDArray[Any]
 ) -> NDArray[np.float64]:
     """A score for every node; attacked nodes tend to have the highest ones.
 
@@ -29,13 +29,14 @@ def suspicion(
     Parameters
     ----------
     graph
-        With features.
+        Whose edges may be wrong.
+    own
+        Directions of the nodes' features; see :func:`.feature_embedding`.
     plain, copied, similar
         Probabilities of all nodes: as the classifier gives them, with the neighbourhoods of donors, and
         with those of the nodes whose neighbourhoods are most like their own.
     """
     first, second = graph.rows.row_numbers, graph.rows.indices
-    own = feature_embedding(graph)
     apart = divergence(copied[first], copied[second])
     unlike = 1.0 - np.einsum("ed,ed->e", own[first], own[second])
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from nodecopy.defend.base import with_entries, without_edges_of
-from nodecopy.defend.donors import Matrix, expected_neighbourhoods, feature_embedding, neighbourhoods
+from nodecopy.defend.donors import Matrix, expected_neighbourhoods, neighbourhoods
+from nodecopy.defend.pruning import with_entries, without_edges_of
 from nodecopy.graph import Graph
 from nodecopy.rows import IntArray
 
@@ -17,15 +17,15 @@ NEWTON_STEPS = 20
 PENALTY = 1e-3
 
 
-def trusted_neighbourhoods(graph: Graph, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
+def trusted_neighbourhoods(graph: Graph, own: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
     """The mean belief in the edges of each node, ``[len(nodes), 1]``, and the graph with those believed.
 
     Belief is the probability that two nodes are neighbours rather than drawn at random, by logistic
     regression on how alike their features are and what stands around nodes with such features. It is
-    learned from the graph without the edges of ``nodes``. An edge is believed above one half.
+    learned from the graph without the edges of ``nodes``; ``own`` holds the directions of all nodes'
+    features. An edge is believed above one half.
     """
     others = without_edges_of(graph, nodes)
-    own = feature_embedding(graph)
     expected = expected_neighbourhoods(others, own, neighbourhoods(others, own))
     joined = others.rows.row_numbers, others.rows.indices
     drawn = np.random.default_rng(0).integers(graph.n_nodes, size=(2, len(joined[0])))

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from nodecopy import checks
 from nodecopy.classify import Classifier
-from nodecopy.classify.base import classes_of
-from nodecopy.defend.base import Case, without_edges_of
+from nodecopy.defend.base import Case
 from nodecopy.defend.copying import CopyingDefence, Donors
-from nodecopy.errors import InputError
-from nodecopy.graph import Graph
+from nodecopy.defend.pruning import without_edges_of
+from nodecopy.graph import Graph, class_codes
 from nodecopy.rows import IntArray
 
 SHARE = 0.07
@@ -95,9 +94,7 @@ class SuspectCorrection(CopyingDefence):
 
     def _again(self, case: Case, suspects: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Both copied predictions of a classifier that never saw the suspects' edges."""
-        known = case.trial
-        if known is None:
-            raise InputError("retrain must be False without fit, or for a graph without labels; got True.")
+        known = self._retrainable(case.trial)
         pruned = replace(known, graph=without_edges_of(known.graph, suspects))
         (prediction,) = self._solved([pruned], keep=True)
         unpoisoned = super()._corrector(self._case(pruned.graph, prediction, case.seed, known))
@@ -113,7 +110,7 @@ class SuspectCorrection(CopyingDefence):
         if case.trial is None or watched is None or not len(watched):
             return round(SHARE * len(order))
         labels: Any = case.trial.graph.labels
-        truth = np.searchsorted(classes_of(case.trial.graph), labels)
+        _, truth = class_codes(labels)
         right = [(part.argmax(axis=1) == truth).astype(int) for part in (case.probabilities, copied, similar)]
         among = order[np.isin(order, watched)]
         plain, corrected, kept = (part[among] for part in right)

@@ -2,6 +2,7 @@
 
 Victims are drawn by child 2 of a trial's seed, among the test nodes that have neighbours; the attack gets
 child 3. An attack may take longer than all that is trained afterwards, so its flips are kept in the store.
+Attackers and methods see a graph that has no features with the identity, one feature for each node.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ VICTIMS, ATTACK = 2, 3
 
 def classified_under_attack(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
     """Predictions of the victims; untold who they are, of all test nodes."""
-    classifier, graph = classifier_of(cell, device), graph_of(cell)
+    classifier = classifier_of(cell, device)
     from nodecopy.defend import corrected_trials
+    from nodecopy.nn.features import with_features
 
+    graph = with_features(graph_of(cell))
     splits, seeds = [trial_split(cell, one) for one in trials], [trial_seed(cell, one) for one in trials]
     victims = [victims_of(cell, graph, split, seed) for split, seed in zip(splits, seeds, strict=True)]
     graphs = [
-        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial))
+        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial), device)
         for trial, split, chosen, seed in zip(trials, splits, victims, seeds, strict=True)
     ]
     asked = victims if cell.told else [split.test for split in splits]
@@ -78,14 +81,20 @@ def attacked(
     victims: NDArray[np.int64],
     seed: SeedSequence,
     kept: Path,
+    device: str = "cpu",
 ) -> Graph:
-    """The graph of a trial after the attack, whose flips are taken from ``kept`` or written there."""
+    """The graph of a trial after the attack, whose flips are taken from ``kept`` or written there.
+
+    An attack that computes on a device gets this one, unless its settings name another.
+    """
     if cell.attacker is None or not cell.attacker.path:
         return graph
     found = _kept(kept)
     if found is None or not np.array_equal(found.targets, victims):
         where = f"[attacks.{cell.attack}]"
         attack = made(cell.attack, cell.attacker.path, dict(cell.attacker.settings), where)
+        if hasattr(attack, "device") and "device" not in cell.attacker.settings:
+            attack.device = device
         found = attack.attack(graph, victims, train=split.train, rng=child(seed, ATTACK))
         kept.parent.mkdir(parents=True, exist_ok=True)
         found.save(kept)

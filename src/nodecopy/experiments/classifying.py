@@ -15,7 +15,7 @@ from nodecopy.experiments.experiment import Cell
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.trials import NodeSplit, Solved, graph_of, trial_seed, trial_split
 from nodecopy.extras import optional
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import Graph, class_codes
 from nodecopy.metrics.classification import scores
 from nodecopy.registry import made
 from nodecopy.rng import child
@@ -61,6 +61,5 @@ def codes(graph: Graph) -> NDArray[np.int64]:
     """The column of every node's class, -1 where unknown: columns are the distinct labels in order."""
     if graph.labels is None:
         raise InputError("the graph of an experiment must have labels; it has none.")
-    classes = np.unique(graph.labels[graph.labels != UNLABELLED])
-    found = np.searchsorted(classes, graph.labels).astype(np.int64)
-    return np.where(graph.labels == UNLABELLED, UNLABELLED, found)
+    _, found = class_codes(graph.labels)
+    return found

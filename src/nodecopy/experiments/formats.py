@@ -176,8 +176,9 @@ def _gain_over(cell: Summary | None, other: str) -> Gain | None:
 def _gain(gain: Gain | None, digits: int) -> str:
     if gain is None:
         return "-"
-    paper = "" if gain.published is None else f", paper {gain.published:+.{digits}f}"
-    return f"{gain.gain:+.{digits}f} (p = {gain.p:.2g}{paper})"
+    notes = [] if gain.p is None else [f"p = {gain.p:.2g}"]
+    notes += [] if gain.published is None else [f"paper {gain.published:+.{digits}f}"]
+    return f"{gain.gain:+.{digits}f}" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _title(results: Results) -> str:

@@ -27,14 +27,20 @@ from nodecopy.experiments.experiment import Column, Experiment, Method, Place, P
 from nodecopy.experiments.store import Record, Store
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
+FEWEST_TRIALS = 6
+"""The fewest of which the signed-rank test can find 5 %: p is at least 2 / 2^n."""
+
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better than another method on the same trials, with the p value of the signed-rank test."""
+    """How much better than another method on the same trials, with the p value of the signed-rank test.
+
+    Of fewer than ``FEWEST_TRIALS`` there is no p value.
+    """
 
     over: str
     gain: float
-    p: float
+    p: float | None
     published: float | None
 
 
@@ -209,7 +215,8 @@ def _gains(
             both = [experiment.published.get((dataset, where, name)) for name in (method.name, other)]
             published = both[0].mean - both[1].mean if both[0] and both[1] else None
             gain = float(np.mean(first) - np.mean(second))
-            gains.append(Gain(other, gain, signed_rank_p(first, second), published))
+            p = signed_rank_p(first, second) if len(first) >= FEWEST_TRIALS else None
+            gains.append(Gain(other, gain, p, published))
     return gains
 
 

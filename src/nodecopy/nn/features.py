@@ -22,6 +22,13 @@ def feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
     return prepared(graph.features, recipe)
 
 
+def with_features(graph: Graph) -> Graph:
+    """The graph itself; one without features gets the identity, one feature for each node."""
+    if graph.features is not None and graph.features.shape[1]:
+        return graph
+    return graph.replace(features=sparse.eye_array(graph.n_nodes, dtype=np.float32, format="csr"))
+
+
 def prepared(features: Any, recipe: Recipe) -> sparse.csr_array:
     """Rows of features as a recipe wants them, each on its own, in single precision."""
     with np.errstate(over="ignore"):

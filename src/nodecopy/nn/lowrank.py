@@ -34,13 +34,19 @@ def low_rank(adjacency: sparse.csr_array, rank: int) -> LowRank:
     if not adjacency.nnz or not rank:
         nothing = np.zeros((n, 1), np.float32)
         return LowRank(nothing, nothing, np.ones(n, np.float32))
-    # A fixed start makes it the same every time; a random one is not orthogonal to what is looked for.
-    start = np.random.default_rng(0).uniform(0.5, 1.0, n)
-    u, s, vt = svds(adjacency.astype(np.float64), k=rank, v0=start)
+    u, s, vt = truncated_svd(adjacency.astype(np.float64), rank)
     left = u * s
     scale = 1.0 / np.sqrt(1.0 + np.maximum(left @ vt.sum(axis=1), 0.0))
     parts: list[Any] = [left * scale[:, None], vt.T * scale[:, None], scale**2]
     return LowRank(*(part.astype(np.float32) for part in parts))
+
+
+def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The ``rank`` largest singular values of a sparse matrix with their vectors, the same every time."""
+    # A random start is not orthogonal to what is looked for; a fixed one always finds the same.
+    start = np.random.default_rng(0).uniform(0.5, 1.0, min(matrix.shape))
+    u, s, vt = svds(matrix, k=rank, v0=start)
+    return u, s, vt
 
 
 class LowRankStack:
