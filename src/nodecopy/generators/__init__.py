@@ -4,8 +4,10 @@ Read :mod:`.vgae` first; :mod:`.pairs` is their loss over all pairs of nodes wit
 :mod:`.links` how well they predict edges they have not seen.
 """
 
+from nodecopy.generators.cell import CELL as CELL
 from nodecopy.generators.links import Links as Links
 from nodecopy.generators.links import LinkSplit as LinkSplit
 from nodecopy.generators.links import link_split as link_split
+from nodecopy.generators.netgan import NetGAN as NetGAN
 from nodecopy.generators.vgae import GAE as GAE
 from nodecopy.generators.vgae import VGAE as VGAE
