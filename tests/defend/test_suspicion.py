@@ -28,17 +28,19 @@ def test_divergence_by_hand() -> None:
 def test_suspicion_by_hand() -> None:
     """A path 0-1-2 and a single node; 0 and 1 are alike, 2 has other features and another class.
 
-    Node 1: J = 0, K = log 2 / 2, F = 1/2, degree 2. Node 2: J = 2 log 2, K = log 2, F = 1, degree 1.
-    The edge between them alone looks wrong, and they share its blame.
+    Expected neighbourhoods of 1 and 2 have the cosine 1/2, so they are unlike by 1/2 and their edge looks
+    wrong by log 2 / 2. Node 1: J = 0, F = 1/4, W = log 2 / 4, degree 2. Node 2: J = 2 log 2, F = 1/2,
+    W = log 2 / 2, degree 1. They share the blame for their edge, twice.
     """
     graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1, 0], [1, 0], [0, 1], [1, 1]])
     left, right = [1.0, 0.0], [0.0, 1.0]
     copied = np.array([left, left, right, left])
     plain = np.array([left, left, left, right])
-    one, two = np.log(2) / 2 / 2 * np.log(3), 3 * np.log(2) * np.log(2)
-    expected = [0, one**2 / (one + two), two**2 / (one + two), 0]
+    around = np.array([[1, 0], [1, 0], [1 / 2, np.sqrt(3) / 2], [1, 0]])
+    one, two = np.log(2) / 4 * np.sqrt(2), 3 / 2 * np.log(2)
+    expected = [0, one**3 / (one**2 + two**2), two**3 / (one**2 + two**2), 0]
     np.testing.assert_allclose(
-        suspicion(graph, feature_embedding(graph), plain, copied, copied), expected, atol=1e-12
+        suspicion(graph, feature_embedding(graph), around, plain, copied, copied), expected, atol=1e-12
     )
 
 

@@ -197,7 +197,8 @@ class CopyingDefence(_DonorDefence):
         case, nodes = prepared.case, np.arange(prepared.case.graph.n_nodes)
         copied = self._copied(prepared, nodes)
         similar = self._copied(self._alike(case), nodes)
-        scores = suspicion(case.graph, case.places.own, case.probabilities, copied, similar)
+        places = case.places
+        scores = suspicion(case.graph, places.own, places.expected, case.probabilities, copied, similar)
         return scores, copied, similar
 
     def _alike(self, case: Case) -> Donors:

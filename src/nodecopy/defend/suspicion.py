@@ -11,16 +11,26 @@ from scipy.special import rel_entr
 from nodecopy.defend.donors import Matrix
 from nodecopy.graph import Graph
 
+ROUNDS = 2
+"""How often blame is shared out: once by the first scores, then by the scores that come of it."""
+
 
 def suspicion(
-    graph: Graph, own: Matrix, plain: NDArray[Any], copied: NDArray[Any], similar: NDArray[Any]
+    graph: Graph,
+    own: Matrix,
+    expected: Matrix,
+    plain: NDArray[Any],
+    copied: NDArray[Any],
+    similar: NDArray[Any],
 ) -> NDArray[np.float64]:
     """A score for every node; attacked nodes tend to have the highest ones.
 
-    At first the score is (J + K) F log(1 + degree): J, the divergences of both predictions with copied
-    neighbours from the plain one; K, the mean divergence between the copied predictions of the node and
-    of each of its neighbours; F, the mean dissimilarity (one minus cosine) of its features to theirs. A
-    node without edges has nothing that could have been attacked: its score is zero.
+    Two neighbours are unlike by one minus the cosine of their features times one minus that of the
+    neighbourhoods which these promise, and their edge looks wrong by this times the divergence between
+    the two copied predictions. At first the score is (J F + W) sqrt(degree): J, the divergences of both
+    predictions with copied neighbours from the plain one; F, how unlike a node is to its neighbours, and
+    W, how wrong its edges look, both in the mean. A node without edges has nothing that could have been
+    attacked: its score is zero.
 
     An edge that looks wrong is the fault of one of its ends. Each end bears its part of the blame, by
     the two scores, and the score is multiplied by the part that a node bears of all at its edges: the
@@ -30,29 +40,29 @@ def suspicion(
     ----------
     graph
         Whose edges may be wrong.
-    own
-        Directions of the nodes' features; see :func:`.feature_embedding`.
+    own, expected
+        Directions of the nodes' features and of what should stand around them; see :class:`.Places`.
     plain, copied, similar
         Probabilities of all nodes: as the classifier gives them, with the neighbourhoods of donors, and
         with those of the nodes whose neighbourhoods are most like their own.
     """
     first, second = graph.rows.row_numbers, graph.rows.indices
-    apart = divergence(copied[first], copied[second])
-    unlike = 1.0 - np.einsum("ed,ed->e", own[first], own[second])
+    cosines = [np.einsum("ed,ed->e", part[first], part[second]) for part in (own, expected)]
+    unlike = (1.0 - cosines[0]) * (1.0 - cosines[1])
+    wrong = divergence(copied[first], copied[second]) * unlike
 
     def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.bincount(first, values, minlength=graph.n_nodes).astype(np.float64)
 
-    degrees = graph.degrees
-    each = np.maximum(degrees, 1)
+    degrees, total = graph.degrees, summed(wrong)
     J = divergence(plain, copied) + divergence(plain, similar)
-    scores = (J + summed(apart) / each) * summed(unlike) / each * np.log1p(degrees)
-    both = scores[first] + scores[second]
-    blame = np.divide(scores[first], both, out=np.full(len(both), 0.5), where=both > 0)
-    wrong = apart * unlike
-    total = summed(wrong)
-    part = np.divide(summed(wrong * blame), total, out=np.full(len(total), 0.5), where=total > 0)
-    return np.asarray(scores * part)
+    scores = blamed = (J * summed(unlike) + total) / np.maximum(degrees, 1) * np.sqrt(degrees)
+    for _ in range(ROUNDS):
+        both = blamed[first] + blamed[second]
+        blame = np.divide(blamed[first], both, out=np.full(len(both), 0.5), where=both > 0)
+        part = np.divide(summed(wrong * blame), total, out=np.full(len(total), 0.5), where=total > 0)
+        blamed = scores * part
+    return np.asarray(blamed)
 
 
 def divergence(p: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from nodecopy.rows import IntArray
 
 SHARE = 0.07
 """Of the nodes that are taken for attacked where no validation nodes decide."""
-COST = 0.01
+COST = 0.005
 """Share of the validation nodes that corrections may lose."""
 
 
