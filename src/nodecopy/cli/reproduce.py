@@ -22,7 +22,7 @@ from nodecopy.files import whole_file
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(help="table2, table3, table5, table6, or a .toml file like theirs."),
+        typer.Argument(help=f"{', '.join(config.names())}, or a .toml file like theirs."),
     ],
     dataset: Annotated[
         str | None, typer.Option(help="Some of its datasets, with commas between; all by default.")
