@@ -1,8 +1,10 @@
 """Graph models and embeddings to compare node copying with.
 
-Read :mod:`.vgae` first, the graph autoencoders, whose means are embeddings; :mod:`.pairs` is their loss
-over all pairs of nodes without an N x N matrix, :mod:`.links` how well they predict edges they have not
-seen. Names are imported when they are used, so that nothing but the trained ones needs torch.
+Graph models answer like node copying does. Read :mod:`.base` first, what those that draw pairs of nodes
+share; then :mod:`.classical`, :mod:`.sbm` (whose engine is :mod:`.cells`) and :mod:`.mmsbm`. Of the graph
+autoencoders read :mod:`.vgae`; :mod:`.pairs` is their loss over all pairs of nodes without an N x N
+matrix, :mod:`.links` how well they predict edges they have not seen. Names are imported when they are
+used, so that nothing but the trained ones needs torch.
 """
 
 from __future__ import annotations
@@ -11,16 +13,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nodecopy.generators.classical import BarabasiAlbert as BarabasiAlbert
+    from nodecopy.generators.classical import ChungLu as ChungLu
+    from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
+    from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
     from nodecopy.generators.links import Links as Links
     from nodecopy.generators.links import LinkSplit as LinkSplit
     from nodecopy.generators.links import link_split as link_split
+    from nodecopy.generators.mmsbm import MMSBM as MMSBM
+    from nodecopy.generators.sbm import SBM as SBM
+    from nodecopy.generators.sbm import DegreeCorrectedSBM as DegreeCorrectedSBM
     from nodecopy.generators.vgae import GAE as GAE
     from nodecopy.generators.vgae import VGAE as VGAE
 
 HOME_OF = {
+    "BarabasiAlbert": "classical",
+    "ChungLu": "classical",
+    "ConfigurationModel": "classical",
+    "DegreeCorrectedSBM": "sbm",
+    "ErdosRenyi": "classical",
     "GAE": "vgae",
     "LinkSplit": "links",
     "Links": "links",
+    "MMSBM": "mmsbm",
+    "SBM": "sbm",
     "VGAE": "vgae",
     "link_split": "links",
 }
