@@ -181,7 +181,8 @@ class MMSBM(PairModel):
         checks.real(self.delta, "delta of MMSBM", low=0.0, high=CERTAIN)
         checks.integer(self.steps, "steps of MMSBM", low=0)
         checks.integer(self.batch, "batch of MMSBM", low=1)
-        for name in ("alpha", "eta", "rho", "step_size", "tau", "kappa"):
+        checks.real(self.tau, "tau of MMSBM", low=1e-300)
+        for name in ("alpha", "eta", "rho", "step_size", "kappa"):
             checks.real(getattr(self, name), f"{name} of MMSBM", low=0.0)
 
 
