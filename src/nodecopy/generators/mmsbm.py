@@ -213,10 +213,14 @@ class _Ascent:
         partners = self.draws.choice(self.n_nodes, self.batch, replace=False)
         above = beta - self.delta
         linked = self._pull_of_edges(pi, beta, nodes)
-        met = self.most * (nodes[:, None] != partners) - self.links[nodes][:, partners].toarray()
-        chance = self.delta + (pi[nodes] * above) @ pi[partners].T
-        unlinked = (met / np.maximum(1 - chance, 1e-12)) @ pi[partners]
-        n_met = met.sum(axis=1)
+        weight = self.most / np.maximum(1 - self.delta - (pi[nodes] * above) @ pi[partners].T, 1e-12)
+        taken = self.links[nodes][:, partners].tocoo()
+        weight[taken.row, taken.col] *= 1 - taken.data / self.most
+        _, here, there = np.intersect1d(nodes, partners, assume_unique=True, return_indices=True)
+        weight[here, there] = 0
+        unlinked = weight @ pi[partners]
+        n_met = self.most * len(partners) - np.bincount(taken.row, taken.data, len(nodes))
+        n_met[here] -= self.most
         n_unlinked = self.most * (self.n_nodes - 1) - self.degrees[nodes]
         towards = above * (linked - (n_unlinked / np.maximum(n_met, 1))[:, None] * unlinked)
         for_phi = pi[nodes] * (towards - (pi[nodes] * towards).sum(axis=1, keepdims=True))
