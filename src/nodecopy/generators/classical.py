@@ -44,30 +44,29 @@ class ChungLu(PairModel):
 
     Here d are observed degrees (out-degree of i, in-degree of j where directed), which are nearly what
     samples have on average: a node lacks d_i^2 / sum d, since there are no self-loops, and what is cut
-    off at one. Nodes of equal degrees are a block of :func:`.draw_cells`, so this is exact.
-
-    Attributes
-    ----------
-    blocks_, cells_
-        The block of each node, and the pairs of blocks with their probabilities.
+    off at one. Nodes of equal degrees are a block of :func:`.draw_cells`, so this is exact; distinct
+    degrees are so few that their pairs are never more than twice the edges.
     """
-
-    blocks_: Nodes
-    cells_: Cells
 
     def _learn(self, graph: Graph, draws: Generator) -> None:
         leaving, entering = _degrees(graph)
-        kinds, self.blocks_ = np.unique(np.stack([leaving, entering]), axis=1, return_inverse=True)
-        self.blocks_ = self.blocks_.reshape(-1).astype(np.int64)
-        blocks = np.arange(kinds.shape[1])
-        first, second = (ends.ravel() for ends in np.meshgrid(blocks, blocks, indexing="ij"))
-        listed = np.ones(len(first), bool) if graph.directed else first <= second
-        product = kinds[0, first] * kinds[1, second]
-        first, second, product = (values[listed & (product > 0)] for values in (first, second, product))
-        self.cells_ = Cells(first, second, np.minimum(product / max(leaving.sum(), 1), 1.0))
+        kinds, self._blocks = np.unique(leaving, return_inverse=True)
+        first, second = np.triu_indices(len(kinds))
+        if graph.directed:  # every node stands twice: where edges start, and N numbers on, where they end
+            ends, blocks = np.unique(entering, return_inverse=True)
+            first, second = np.divmod(np.arange(len(kinds) * len(ends)), max(len(ends), 1))
+            self._blocks, second = np.append(self._blocks, blocks + len(kinds)), second + len(kinds)
+            kinds = np.append(kinds, ends)
+        product = kinds[first] * kinds[second]
+        first, second, product = (values[product > 0] for values in (first, second, product))
+        self._cells = Cells(first, second, np.minimum(product / max(leaving.sum(), 1), 1.0))
 
     def _draw(self, draws: Generator) -> Pairs:
-        return draw_cells(self.blocks_, self.cells_, draws, directed=self.graph_.directed)
+        first, second = draw_cells(self._blocks, self._cells, draws, directed=False)
+        if not self.graph_.directed:
+            return first, second
+        second = second - self.graph_.n_nodes
+        return first[first != second], second[first != second]
 
 
 class ConfigurationModel(PairModel):
