@@ -39,7 +39,8 @@ class MMSBM(PairModel):
     delta
         Probability of an edge between nodes that draw different blocks.
     steps, batch
-        Steps of the inference, and how many nodes each of them moves.
+        Steps of the inference, and how many nodes each of them moves. The paper does not say how many steps;
+        on Cora memberships settle after about 1000.
     alpha, eta, rho
         Shapes of the gamma priors of phi and theta, and their common rate.
     step_size, tau, kappa
@@ -84,7 +85,7 @@ class MMSBM(PairModel):
         certainty: float = 0.9,
         draw: str = "mixed",
         delta: float = 1e-4,
-        steps: int = 200,
+        steps: int = 1000,
         batch: int = 500,
         alpha: float = 1.0,
         eta: float = 1.0,
