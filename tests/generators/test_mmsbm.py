@@ -1,0 +1,191 @@
+"""The mixed-membership model: what inference climbs, and how often pairs are linked in samples."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from nodecopy import Graph, datasets
+from nodecopy.classify import BayesianGCN
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.generators import MMSBM
+from nodecopy.generators.mmsbm import _Ascent
+from tests.contracts.graph_models import community_graph
+from tests.generators.test_blocks import assert_close, frequencies
+from tests.strategies import graphs
+
+Floats = NDArray[np.float64]
+
+
+def chances(pi: Floats, beta: Floats, delta: float) -> Floats:
+    """P(edge) of all pairs, in plain Python: both nodes draw a block."""
+    n_nodes, n_blocks = pi.shape
+    result = np.zeros((n_nodes, n_nodes))
+    for i, j in itertools.permutations(range(n_nodes), 2):
+        for k, other in itertools.product(range(n_blocks), repeat=2):
+            result[i, j] += pi[i, k] * pi[j, other] * (beta[k] if k == other else delta)
+    return result
+
+
+def log_likelihood(adjacency: NDArray[Any], phi: Floats, theta: Floats, delta: float) -> float:
+    """Of all ordered pairs of different nodes; twice that of an undirected graph."""
+    pi, beta = phi / phi.sum(axis=1, keepdims=True), theta[1] / theta.sum(axis=0)
+    chance = chances(pi, beta, delta) + 0.5 * np.eye(len(pi))
+    return float(np.log(np.where(adjacency > 0, chance, 1 - chance))[~np.eye(len(pi), dtype=bool)].sum())
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_steps_are_gradients_of_the_likelihood(directed: bool) -> None:
+    """With all nodes as partners nothing is left to chance; differences of the likelihood are the oracle."""
+    draw = np.random.default_rng(3)
+    graph = Graph(draw.random((7, 7)) < 0.4, directed=directed)
+    phi, theta, delta = draw.random((7, 3)) + 0.1, draw.random((2, 3)) + 0.5, 0.05
+    ascent = _Ascent(graph, delta, 100, draw)
+    pi = phi / phi.sum(axis=1, keepdims=True)
+    nodes, for_phi, for_theta = ascent.directions(pi, theta[1] / theta.sum(axis=0))
+    adjacency, halved = graph.adjacency.toarray(), 1 if directed else 2
+
+    def slope(numbers: Floats, place: tuple[int, int]) -> float:
+        values = []
+        for step in (1e-5, -1e-5):
+            numbers[place] += step
+            values.append(log_likelihood(adjacency, phi, theta, delta) / halved)
+            numbers[place] -= step
+        return (values[0] - values[1]) / 2e-5
+
+    for row, node in enumerate(nodes.tolist()):
+        expected = [phi[node, k] * slope(phi, (node, k)) for k in range(3)]
+        assert for_phi[row] == pytest.approx(expected, abs=1e-4)
+    for place in itertools.product(range(2), range(3)):
+        assert for_theta[place] == pytest.approx(theta[place] * slope(theta, place), abs=1e-4)
+
+
+def test_a_few_partners_give_the_same_gradient_on_average() -> None:
+    draw = np.random.default_rng(4)
+    graph = Graph(draw.random((12, 12)) < 0.3)
+    pi, beta = draw.dirichlet(np.ones(2), 12), np.array([0.4, 0.3])
+    nodes, whole, whole_theta = _Ascent(graph, 0.01, 12, draw).directions(pi, beta)
+    exact = dict(zip(nodes.tolist(), whole, strict=True))
+    few = _Ascent(graph, 0.01, 8, draw)
+    errors, thetas = [], []
+    for _ in range(1000):
+        nodes, directions, theta = few.directions(pi, beta)
+        errors.append(
+            np.mean([d - exact[n] for n, d in zip(nodes.tolist(), directions, strict=True)], axis=0)
+        )
+        thetas.append(theta)
+    assert np.mean(errors, axis=0) == pytest.approx([0, 0], abs=0.05)
+    assert np.mean(thetas, axis=0) == pytest.approx(whole_theta, abs=0.3)
+
+
+def fixed(draw: str, directed: bool = False) -> MMSBM:
+    """A model whose memberships and strengths are given; one of these is below delta."""
+    pi = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], 8)
+    model = MMSBM(pi, draw=draw, steps=0, delta=0.1).fit(Graph(np.eye(8, k=1), directed=directed))
+    model.strengths_ = np.array([0.9, 0.5, 0.02])
+    return model
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_every_pair_is_as_likely_as_the_model_says(directed: bool) -> None:
+    model = fixed("mixed", directed)
+    expected = chances(model.memberships_, model.strengths_, 0.1)
+    shape = np.ones((8, 8)) if directed else np.triu(np.ones((8, 8)))
+    assert_close(frequencies(model) * shape, expected * shape)
+    first, second = np.nonzero(expected)
+    assert model.edge_probabilities(first, second) == pytest.approx(expected[first, second])
+
+
+def test_hard_memberships_are_a_plain_block_model() -> None:
+    model = fixed("hard")
+    block = model.memberships_.argmax(axis=1)
+    expected = np.where(block[:, None] == block, model.strengths_[block], 0.1)
+    assert_close(np.triu(frequencies(model), 1), np.triu(expected, 1))
+
+
+def planted(n_nodes: int = 300) -> Graph:
+    labels = np.arange(n_nodes) % 3
+    chance = np.where(labels[:, None] == labels, 0.12, 0.01)
+    return Graph(np.triu(np.random.default_rng(0).random((n_nodes, n_nodes)) < chance, 1), labels=labels)
+
+
+def test_inference_corrects_wrong_labels_and_finds_strengths() -> None:
+    graph = planted()
+    draw = np.random.default_rng(1)
+    assert graph.labels is not None
+    wrong = np.where(draw.random(300) < 0.3, draw.integers(0, 3, 300), graph.labels)
+    model = MMSBM(delta=0.01, steps=200).fit(graph.replace(labels=wrong), rng=0)
+    right = (model.memberships_.argmax(axis=1) == graph.labels).mean()
+    assert (wrong == graph.labels).mean() < 0.85
+    assert right > 0.97
+    assert model.strengths_ == pytest.approx([0.12] * 3, rel=0.25)
+    samples = [sample.n_edges for sample in model.sample_many(10, rng=0)]
+    assert np.mean(samples) == pytest.approx(graph.n_edges, rel=0.1)
+
+
+def test_memberships_may_be_given_instead_of_labels() -> None:
+    graph = planted(30)
+    assert graph.labels is not None
+    given_pi = np.where(np.eye(3)[graph.labels] > 0, 9.0, 0.5)
+    by_label = MMSBM(certainty=0.9, steps=5).fit(graph, rng=0)
+    by_pi = MMSBM(given_pi, steps=5).fit(graph.replace(labels=None), rng=0)
+    assert by_pi.memberships_ == pytest.approx(by_label.memberships_)
+    assert (given_pi.max(), given_pi.min()) == (9.0, 0.5)
+
+
+def test_degrees_above_the_batch_are_no_trouble() -> None:
+    """Someone who knows everybody: more neighbours than partners in a batch, and no non-neighbour."""
+    star = Graph.from_edges(np.zeros(1200, int), np.arange(1, 1201), labels=np.arange(1201) % 2)
+    model = MMSBM(steps=3).fit(star, rng=0)
+    assert np.isfinite(model.memberships_).all()
+    assert np.isfinite(model.strengths_).all()
+    assert model.sample(rng=0).n_nodes == 1201
+
+
+@settings(max_examples=50, deadline=None)
+@given(graphs(), st.sampled_from(["mixed", "hard"]), st.sampled_from([0.0, 1e-4, 0.5]))
+def test_any_graph_will_do(graph: Graph, draw: str, delta: float) -> None:
+    model = MMSBM(draw=draw, delta=delta, steps=2).fit(graph, rng=0)
+    assert model.memberships_.sum(axis=1) == pytest.approx(np.ones(graph.n_nodes))
+    assert ((model.strengths_ >= 0) & (model.strengths_ < 1)).all()
+    for sample in model.sample_many(2, rng=0):
+        assert sample.replace(adjacency=graph.adjacency) == graph
+        assert Graph(sample.adjacency, directed=graph.directed).rows == sample.rows
+        assert not sample.adjacency.diagonal().any()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"certainty": 1.5}, r"certainty of MMSBM .* got 1\.5"),
+        ({"draw": "soft"}, "draw of MMSBM must be one of 'mixed', 'hard'; got 'soft'"),
+        ({"delta": 1.0}, r"delta of MMSBM .* got 1\.0"),
+        ({"steps": -1}, r"steps of MMSBM .* got -1"),
+        ({"rho": -1}, r"rho of MMSBM .* got -1"),
+        ({"tau": 0}, r"tau of MMSBM .* got 0"),
+        ({"memberships": np.ones((3, 2))}, r"one row for each of 34 nodes; got float64 of shape \(3, 2\)"),
+        ({"memberships": np.zeros((34, 2))}, "nor all zero"),
+        ({"memberships": np.full((34, 2), np.nan)}, "memberships of MMSBM must hold finite numbers"),
+    ],
+)
+def test_wrong_settings_are_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        MMSBM(**wrong).fit(datasets.load("karate"))
+
+
+def test_the_bayesian_gcn_takes_it_as_its_graph_model() -> None:
+    graph = community_graph()
+    classifier = BayesianGCN(MMSBM(steps=5), n_graphs=2, n_weight_samples=1, epochs=5)
+    classifier.fit(graph, train=[0, 1, 2, 3], rng=0)
+    assert classifier.predict_proba().shape == (20, 2)
+
+
+def test_probabilities_need_a_fit() -> None:
+    with pytest.raises(NotFittedError, match="MMSBM"):
+        MMSBM().edge_probabilities([0], [1])
