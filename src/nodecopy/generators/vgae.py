@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit
 from torch import Tensor
 
 from nodecopy import checks
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy.errors import InputError
+from nodecopy.generators.edge_model import EdgeModel
 from nodecopy.generators.pairs import PairLoss
 from nodecopy.graph import Graph
 from nodecopy.nn.descent import Descent
@@ -23,13 +23,13 @@ from nodecopy.nn.devices import checked_device
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.rows import Rows, frozen
+from nodecopy.rows import Rows
 
 WEIGHTS, NOISE = range(2)
 """What the children of a seed are for."""
 
 
-class GAE:
+class GAE(EdgeModel):
     """Embed nodes by a two-layer GCN Z whose inner products Z Z^T are the logits of edges.
 
     Z = S ReLU(S X W0) W1 with S = D^-1/2 (A + I) D^-1/2, trained on the weighted cross-entropy over
@@ -41,15 +41,17 @@ class GAE:
         Widths of the hidden layer and of the embeddings.
     epochs, learning_rate
         Of Adam.
+    sampler, balanced
+        How inner products become the edges of samples: see :class:`.EdgeModel`.
     device
-        ``"cpu"`` or ``"cuda"``.
+        ``"cpu"`` or ``"cuda"``, where it trains; sampling is the CPU's.
 
     Notes
     -----
     - *Features* X are used as they are, neither normalised nor made binary. A graph without features
       gets the identity, one feature for each node.
     - *Directions and weights* are not used: inner products cannot tell (i, j) from (j, i), and an edge
-      is there or not.
+      is there or not. Samples have neither.
     - *Memory* grows with nodes and edges, never with pairs of nodes; time does grow with pairs.
 
     Examples
@@ -62,9 +64,10 @@ class GAE:
     >>> friends, strangers = model.edge_probabilities([33, 0], [32, 33])
     >>> bool(friends > strangers)
     True
+    >>> 50 < model.sample(rng=1).n_edges < 106  # of 78 observed ones
+    True
     """
 
-    embeddings_: NDArray[np.float32]
     _heads = 1
 
     def __init__(
@@ -74,10 +77,13 @@ class GAE:
         latent: int = 16,
         epochs: int = 200,
         learning_rate: float = 0.01,
+        sampler: str = "corrected",
+        balanced: bool = True,
         device: str = "cpu",
     ) -> None:
         self.hidden, self.latent, self.epochs = hidden, latent, epochs
         self.learning_rate, self.device = learning_rate, device
+        self.sampler, self.balanced = sampler, balanced
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
         """Train on every edge of the graph; ``rng`` draws the first weights (and VGAE's noise)."""
@@ -99,31 +105,12 @@ class GAE:
             descent.step(lambda: self._loss(encoder.logits(graphs, None, None)[0], pairs, noise))
         with torch.no_grad():
             means = encoder.logits(graphs, None, None)[0, :, : self.latent]
-        found = means.cpu().numpy().copy()
-        if not np.isfinite(found).all():
-            raise InputError("features must not be so large that training overflows; scale them down.")
-        self.embeddings_ = frozen(found)
+        self._learned(graph, means)
         return self
 
     def embeddings(self) -> NDArray[np.float32]:
         """One row per node (VGAE: the mean of its normal distribution); read-only."""
-        if not hasattr(self, "embeddings_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
-        return self.embeddings_
-
-    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-        """Sigmoid of the inner product of the embeddings of nodes ``first[k]`` and ``second[k]``.
-
-        The loss weighs edges as much as all other pairs together, so these tell which pairs are the
-        likelier ones; as probabilities of a sparse graph they are far too high.
-        """
-        means = self.embeddings()
-        one = checks.indices(first, "first", size=len(means))
-        other = checks.indices(second, "second", size=len(means))
-        checks.vector(other, "second", length=len(one), per="pair")
-        logits = np.einsum("kd,kd->k", means[one], means[other], dtype=np.float64)
-        probabilities: NDArray[np.float64] = expit(logits)
-        return probabilities
+        return self._fitted().decoded
 
     def _loss(self, encoded: Tensor, pairs: Callable[[Tensor], Tensor], noise: Generator) -> Tensor:
         return pairs(encoded)
@@ -136,6 +123,7 @@ class GAE:
         checks.integer(self.latent, f"latent of {name}", low=1)
         checks.integer(self.epochs, f"epochs of {name}", low=1)
         checks.real(self.learning_rate, f"learning_rate of {name}", low=0.0)
+        self._check_sampler()
         return checked_device(self.device)
 
 
