@@ -65,7 +65,8 @@ class Given(EdgeModel):
         self.sampler, self.balanced = sampler, balanced
 
     def fit(self, decoded: Any) -> Given:
-        self._learned(scored_graph(decoded), torch.from_numpy(decoded))
+        vectors = torch.from_numpy(decoded)
+        self._learned(scored_graph(decoded), vectors, vectors)
         return self
 
 

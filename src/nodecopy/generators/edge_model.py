@@ -114,9 +114,15 @@ class EdgeModel:
     """
 
     graph_: Graph
+    embeddings_: NDArray[np.float32]
     law_: EdgeLaw
     sampler: str
     balanced: bool
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """One row per node, before the decoder (a mean, where nodes have distributions); read-only."""
+        self._fitted()
+        return self.embeddings_
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
@@ -156,12 +162,13 @@ class EdgeModel:
         if not isinstance(self.balanced, bool):
             raise InputError(f"balanced of {name} must be True or False; got {self.balanced!r}.")
 
-    def _learned(self, graph: Graph, decoded: Tensor) -> None:
+    def _learned(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
         """Keep what training found, calibrated as the sampler asks."""
         vectors = decoded.detach()
         if not bool(vectors.isfinite().all()):
             raise InputError("features must not be so large that training overflows; scale them down.")
         graph = graph.undirected()
+        self.embeddings_ = frozen(embeddings.detach().cpu().numpy().copy())
         law = EdgeLaw(frozen(vectors.cpu().numpy().copy()))
         if self.sampler != "raw":
             edges = np.stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)

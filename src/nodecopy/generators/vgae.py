@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
@@ -25,8 +24,17 @@ from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.rng import Rng, child, seed_sequence
 from nodecopy.rows import Rows
 
-WEIGHTS, NOISE = range(2)
+WEIGHTS, NOISE, DECODER = range(3)
 """What the children of a seed are for."""
+
+
+class Decoder:
+    """From embeddings to the vectors whose inner products are logits: here they are the same."""
+
+    weights: Sequence[Tensor] = ()
+
+    def __call__(self, z: Tensor) -> Tensor:
+        return z
 
 
 class GAE(EdgeModel):
@@ -91,29 +99,42 @@ class GAE(EdgeModel):
         adjacency = _pattern(graph)
         if not adjacency.nnz:
             raise InputError(f"graph must have an edge between two different nodes; got {graph!r}.")
-        recipe = Recipe(hidden=self.hidden, dropout=0.0)
         features = SparseStack([_features(graph)], device)
-        encoder = Networks(recipe, features, self._heads * self.latent, [child(seed, WEIGHTS)])
-        with torch.no_grad():  # Glorot's limit is meant for one head, not for two side by side
+        encoder = Networks(self._recipe(), features, self._heads * self.latent, [child(seed, WEIGHTS)])
+        with torch.no_grad():  # Glorot's limit is meant for one head, not for several side by side
             width = self.hidden + self.latent
             encoder.second *= ((width + (self._heads - 1) * self.latent) / width) ** 0.5
+        decoder = self._decoder(graph, features, np.random.default_rng(child(seed, DECODER)))
         graphs = SparseStack([normalised(adjacency)], device)
         pairs = partial(PairLoss(adjacency, device), with_value=False)
         noise = np.random.default_rng(child(seed, NOISE))
-        descent = Descent(encoder.weights, self.learning_rate)
-        for _ in range(self.epochs):
-            descent.step(lambda: self._loss(encoder.logits(graphs, None, None)[0], pairs, noise))
+        descent = Descent([*encoder.weights, *decoder.weights], self.learning_rate)
+
+        def loss(step: int) -> Tensor:
+            return self._loss(encoder.logits(graphs, None, step)[0], decoder, pairs, noise)
+
+        for step in range(self.epochs):
+            descent.step(partial(loss, step))
         with torch.no_grad():
-            means = encoder.logits(graphs, None, None)[0, :, : self.latent]
-        self._learned(graph, means)
+            z = self._embedded(encoder.logits(graphs, None, None)[0], decoder)
+            self._learned(graph, z, decoder(z))
         return self
 
-    def embeddings(self) -> NDArray[np.float32]:
-        """One row per node (VGAE: the mean of its normal distribution); read-only."""
-        return self._fitted().decoded
+    def _recipe(self) -> Recipe:
+        return Recipe(hidden=self.hidden, dropout=0.0)
 
-    def _loss(self, encoded: Tensor, pairs: Callable[[Tensor], Tensor], noise: Generator) -> Tensor:
-        return pairs(encoded)
+    def _decoder(self, graph: Graph, features: SparseStack, draws: Generator) -> Decoder:
+        return Decoder()
+
+    def _embedded(self, encoded: Tensor, decoder: Any) -> Tensor:
+        """What is kept of the encoder's output once trained."""
+        return encoded[:, : self.latent]
+
+    def _loss(
+        self, encoded: Tensor, decoder: Any, pairs: Callable[[Tensor], Tensor], noise: Generator
+    ) -> Tensor:
+        """One epoch's loss, up to a constant: only its gradient is used."""
+        return pairs(decoder(encoded))
 
     def _check(self, graph: Graph) -> torch.device:
         name = type(self).__name__
@@ -140,13 +161,22 @@ class VGAE(GAE):
 
     _heads = 2
 
-    def _loss(self, encoded: Tensor, pairs: Callable[[Tensor], Tensor], noise: Generator) -> Tensor:
+    def _loss(
+        self, encoded: Tensor, decoder: Any, pairs: Callable[[Tensor], Tensor], noise: Generator
+    ) -> Tensor:
         mean, log_s = encoded[:, : self.latent], encoded[:, self.latent :]
-        drawn = torch.from_numpy(noise.standard_normal(mean.shape, dtype=np.float32)).to(mean.device)
-        s = log_s.exp()
-        divergence = -0.5 * (1 + 2 * log_s - mean**2 - s**2).sum(dim=1).mean() / len(mean)
-        loss: Tensor = pairs(mean + drawn * s) + divergence
-        return loss
+        z = mean + log_s.exp() * normal(noise, mean)
+        return pairs(decoder(z)) + normal_divergence(mean, log_s) / len(mean)
+
+
+def normal(draws: Generator, like: Tensor) -> Tensor:
+    """Standard normal numbers in the shape of a tensor."""
+    return torch.from_numpy(draws.standard_normal(like.shape, dtype=np.float32)).to(like.device)
+
+
+def normal_divergence(mean: Tensor, log_s: Tensor) -> Tensor:
+    """KL(N(mean, s^2) || N(0, 1)), added up over dimensions, the mean over nodes."""
+    return -0.5 * (1 + 2 * log_s - mean**2 - (2 * log_s).exp()).sum(dim=1).mean()
 
 
 def _pattern(graph: Graph) -> sparse.csr_array:
