@@ -24,7 +24,7 @@ from nodecopy.generators.links import Pairs, numbered_pairs
 from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
 from nodecopy.graph import Graph
 from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.rows import Rows, frozen
+from nodecopy.rows import Rows, frozen, index_dtype
 
 SAMPLERS = ("raw", "calibrated", "corrected")
 THIN_BELOW = 0.1
@@ -181,8 +181,11 @@ class EdgeModel:
 
 
 def _symmetric(pairs: Pairs, n_nodes: int) -> Rows:
-    """Rows of an undirected graph from its edges with the smaller node first."""
-    upper = sparse.csr_array((np.ones(pairs.shape[1], np.int8), tuple(pairs)), shape=(n_nodes, n_nodes))
-    matrix = sparse.csr_array(upper + upper.T)
-    matrix.sort_indices()
+    """Rows of an undirected graph from its edges, row by row with the smaller node first."""
+    dtype = index_dtype(2 * pairs.shape[1], n_nodes)
+    indptr = np.zeros(n_nodes + 1, dtype)
+    np.cumsum(np.bincount(pairs[0], minlength=n_nodes), out=indptr[1:])
+    ones = np.ones(pairs.shape[1], np.int8)
+    upper = sparse.csr_array((ones, pairs[1].astype(dtype), indptr), shape=(n_nodes, n_nodes))
+    matrix = sparse.csr_array(upper + upper.T.tocsr())
     return Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes)
