@@ -107,7 +107,8 @@ class EdgeModel:
     - ``"calibrated"``: sigma(a p + b), a logistic regression of "is an edge" on p over all pairs. By
       default edges weigh as much as all other pairs together here too. The paper does not say so, but
       only so are its calibrated samples denser than the observed graph, as it reports.
-    - ``"corrected"``: these, scaled to the observed number of edges in expectation.
+    - ``"corrected"``: these, scaled to the observed number of edges in expectation (fewer only where that
+      would take probabilities above one).
 
     With ``balanced=False`` the regression is plain maximum likelihood. Its intercept sees to it that the
     expected number of edges is the observed one, so that nothing is left to correct.
