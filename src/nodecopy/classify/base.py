@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.nn.training import Observer, Targets, Watch, train
+from nodecopy.nn.training import Objective, Observer, Targets, Watch, train
 from nodecopy.rng import Rng, child, seed_sequence
 
 ENTRIES_AT_ONCE = 2**27
@@ -66,6 +66,7 @@ class Classifier(ABC):
         Classes and nodes, as the observed graph names them.
     """
 
+    networks: ClassVar[type[Networks]] = Networks
     device: str
     prediction_: Prediction
     classes_: NDArray[Any]
@@ -171,12 +172,22 @@ class Problems:
         Where.
     keep
         Whether predictions keep their networks.
+    kind
+        What the networks are.
     """
 
-    def __init__(self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep: bool = False) -> None:
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        recipe: Recipe,
+        device: str,
+        *,
+        keep: bool = False,
+        kind: type[Networks] = Networks,
+    ) -> None:
         if not trials:
             raise InputError("trials must hold at least one trial; got none.")
-        self.trials, self.recipe, self.keep = trials, recipe, keep
+        self.trials, self.recipe, self.keep, self.kind = trials, recipe, keep, kind
         self.device = checked_device(device)
         first = trials[0].graph
         self.classes = classes_of(first)
@@ -204,27 +215,29 @@ class Problems:
         adjacencies: Sequence[sparse.csr_array],
         seeds: Sequence[SeedSequence],
         observer: Observer | None = None,
+        goal: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
         """Networks trained on graphs of the trials: ``len(adjacencies) / len(trials)`` of them for each.
 
         Where training stops by the loss on validation nodes, that is the loss on the observed graph,
-        on which the networks will predict.
+        on which the networks will predict. They descend the loss on training nodes, or their ``goal``.
         """
         per_trial = len(adjacencies) // len(self.trials)
         nodes = [trial.train for trial in self.trials for _ in range(per_trial)]
         watched = [trial.validation for trial in self.trials for _ in range(per_trial)]
         targets, validation = self._targets(nodes), self._validation(watched)
         features, matrices = [self.features] * len(adjacencies), self.observed_matrices
-        if validation is None and observer is None and self._is_local:
+        if validation is None and observer is None and goal is None and self._is_local:
             matrices, features = self._reached(adjacencies, nodes, targets)
         elif adjacencies is not self.observed:
             matrices = [spreading(adjacency, self.recipe) for adjacency in adjacencies]
-        networks = Networks(self.recipe, SparseStack(features, self.device), len(self.classes), seeds)
+        networks = self.kind(self.recipe, SparseStack(features, self.device), len(self.classes), seeds)
         watch = None
         if validation is not None:
             observed = [matrix for matrix in self.observed_matrices for _ in range(per_trial)]
             watch = Watch(networks, observed, validation)
-        train(networks, matrices, targets, watch=watch, observer=observer)
+        objective = goal(networks, targets) if goal is not None else None
+        train(networks, matrices, targets, watch=watch, observer=observer, objective=objective)
         return networks
 
     def _reached(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,26 +69,29 @@ class Ensemble:
         The key of each network's masks.
     n_weight_samples
         Dropout samples of each network; 0 means the weights themselves.
+    kind
+        What the networks are.
     """
 
     recipe: Recipe
     weights: tuple[NDArray[np.float32], ...]
     keys: NDArray[np.int32]
     n_weight_samples: int
+    kind: type[Networks] = Networks
 
     @classmethod
     def of(cls, networks: Networks, models: slice, n_weight_samples: int) -> Ensemble:
         """Some of the networks, as copies that training will not change."""
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
         keys = networks.masks.keys[models, 0].cpu().numpy().copy()
-        return cls(networks.recipe, weights, keys, n_weight_samples)
+        return cls(networks.recipe, weights, keys, n_weight_samples, type(networks))
 
     @classmethod
     def joined(cls, parts: Sequence[Ensemble]) -> Ensemble:
         """The networks of several ensembles that were made alike."""
         weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
         keys = np.concatenate([part.keys for part in parts])
-        return cls(parts[0].recipe, weights, keys, parts[0].n_weight_samples)
+        return replace(parts[0], weights=weights, keys=keys)
 
     def predict(self, graph: Graph, device: str) -> Prediction:
         """Predictions on a graph, with the masks that the networks have."""
@@ -98,7 +101,7 @@ class Ensemble:
             raise InputError(
                 f"features of the graph must have {width} columns, as in fit; got {features.shape[1]}."
             )
-        networks = Networks.restored(
+        networks = self.kind.restored(
             self.recipe, features, self.weights, self.keys, device=checked_device(device)
         )
         return averaged(networks, [spreading(graph.adjacency, self.recipe)], self.n_weight_samples)[0]

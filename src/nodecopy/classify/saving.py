@@ -16,7 +16,6 @@ from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.errors import InputError
 from nodecopy.files import whole_file
 from nodecopy.io.formats import PathLike, format_of, reading
-from nodecopy.nn.networks import Recipe
 
 if TYPE_CHECKING:
     from nodecopy.classify.base import Classifier
@@ -26,6 +25,8 @@ HOME_OF = {
     "GCN": "nodecopy.classify.networks:GCN",
     "APPNP": "nodecopy.classify.networks:APPNP",
     "BayesianGCN": "nodecopy.classify.bayesian_gcn:BayesianGCN",
+    "SBMGCN": "nodecopy.classify.sbm_gcn:SBMGCN",
+    "DFNet": "nodecopy.classify.dfnet:DFNet",
     "CopyingDefence": "nodecopy.defend.copying:CopyingDefence",
     "SuspectCorrection": "nodecopy.defend.untold:SuspectCorrection",
     "DonorAverage": "nodecopy.defend.copying:DonorAverage",
@@ -93,8 +94,8 @@ def load(path: PathLike, *, device: str = "cpu") -> Classifier:
         weights = tuple(
             arrays[f"weights_{n}"] for n in range(sum(key.startswith("weights_") for key in arrays))
         )
-        recipe = Recipe(**about["recipe"])
-        networks = Ensemble(recipe, weights, arrays["keys"], about["n_weight_samples"])
+        recipe = kind.networks.recipe_type(**about["recipe"])
+        networks = Ensemble(recipe, weights, arrays["keys"], about["n_weight_samples"], kind.networks)
         classifier: Classifier = kind._restored(about["arguments"], device)
         classifier._take(
             Prediction(arrays["probabilities"], arrays["mean_entropy"], about["details"], networks),
