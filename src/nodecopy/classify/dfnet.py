@@ -8,6 +8,7 @@ from typing import Any
 
 from nodecopy import checks
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
+from nodecopy.errors import InputError
 from nodecopy.nn.filters import FilterNetworks, FilterRecipe
 from nodecopy.registry import known
 
@@ -42,7 +43,8 @@ class DFNet(Classifier):
     >>> import numpy as np
     >>> from nodecopy import datasets
     >>> club = datasets.load("karate").replace(features=np.eye(34))
-    >>> fitted = DFNet(epochs=20, widths=(4,)).fit(club, [0, 1, 32, 33], validation=[2, 3, 30, 31], rng=0)
+    >>> small = DFNet(widths=(8,), epochs=50, learning_rate=0.02)
+    >>> fitted = small.fit(club, [0, 1, 32, 33], validation=[2, 3, 30, 31], rng=0)
     >>> int((fitted.predict() == club.named_labels()).sum()) > 28
     True
     """
@@ -59,7 +61,9 @@ class DFNet(Classifier):
         for name in self.settings:
             known(name, FilterRecipe.SETTINGS, "a setting")
         recipe = replace(RECIPES[bool(self.attention)], **self.settings)
-        checks.integer(recipe.heads, "heads of a recipe", low=int(bool(self.attention)))
+        if not self.attention and recipe.heads:
+            raise InputError(f"heads of DFNet must be left out without attention; got {recipe.heads}.")
+        checks.integer(recipe.heads, "heads of a recipe", low=int(self.attention))
         problems = Problems(trials, recipe, self.device, keep=keep, kind=FilterNetworks)
         networks = problems.trained(problems.observed, seeds_of(trials, 0))
         return problems.predictions(networks, 0)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
@@ -103,9 +104,7 @@ class SBMGCN(_Network):
 class _Generative:
     """The objective of B posteriors, each with a prior beside it."""
 
-    def __init__(
-        self, classifier: SBMGCN, problems: Problems, posterior: Networks, targets: Targets
-    ) -> None:
+    def __init__(self, classifier: SBMGCN, problems: Problems, posterior: Networks, targets: Targets) -> None:
         self.classifier, self.posterior, self.targets = classifier, posterior, targets
         device, n_classes, trials = problems.device, len(problems.classes), problems.trials
         self.prior = Networks(
@@ -115,7 +114,7 @@ class _Generative:
             seeds_of(trials, PRIOR),
         )
         self.graphs = stacked(posterior, problems.observed_matrices)
-        made = {id(a): (a != 0).astype(np.float32) for a in problems.observed}
+        made = {id(adjacency): _pattern(adjacency) for adjacency in problems.observed}
         self.edges = SparseStack([made[id(adjacency)] for adjacency in problems.observed], device)
         self.n_edges = torch.tensor([max(1, a.nnz) for a in problems.observed], device=device)
         self.rows = torch.from_numpy(targets.rows).to(device)[:, :, None].expand(-1, -1, n_classes)
@@ -151,3 +150,9 @@ class _Generative:
 
     def _mean_unknown(self, values: Tensor) -> Tensor:
         return (values * self.unknown).sum(dim=1) / self.unknown.sum(dim=1).clamp(min=1)
+
+
+def _pattern(adjacency: sparse.csr_array) -> sparse.csr_array:
+    """Edges without their weights."""
+    ones = np.ones(adjacency.nnz, np.float32)
+    return sparse.csr_array((ones, adjacency.indices, adjacency.indptr), shape=adjacency.shape)

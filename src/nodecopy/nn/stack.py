@@ -182,6 +182,7 @@ def _on(device: torch.device, array: Any) -> Tensor:
 
 
 def csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A torch tensor of row pointers and columns, unchecked."""
     with warnings.catch_warnings():  # torch calls its CSR tensors a beta; the tests here watch them
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(index[0], index[1], values, size=shape, check_invariants=False)
