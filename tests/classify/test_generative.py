@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nodecopy import Graph
-from nodecopy.classify import SBMGCN, Classifier, DFNet, Trial
+from nodecopy.classify import SBMGCN, Classifier, DFNet, Trial, dfnet
 from nodecopy.classify.base import Problems
 from nodecopy.classify.networks import recipe_for
 from nodecopy.classify.sbm_gcn import _Generative
@@ -22,7 +22,7 @@ from nodecopy.nn.training import Targets
 from nodecopy.rng import seed_sequence
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
-FEW: dict[str, Any] = {"epochs": 20, "widths": (4, 4), "dropout": 0.5, "learning_rate": 0.02}
+FEW: dict[str, Any] = {"epochs": 12, "widths": (4, 4), "dropout": 0.5, "learning_rate": 0.02}
 WRONG: dict[type[Classifier], list[tuple[dict[str, Any], str]]] = {
     SBMGCN: [
         ({"device": "abacus"}, "device must be"),
@@ -128,3 +128,22 @@ def test_both_networks_learn() -> None:
     problems.trained(problems.observed, [seed_sequence(0)], goal=goal)
     assert not any(torch.equal(*pair) for pair in zip(made[0].prior.weights, before, strict=True))
     assert all(group["weight_decay"] == recipe.weight_decay for group in made[0].groups)
+
+
+def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted_graph()
+    trials = [Trial(graph, np.arange(3), np.arange(3, 9), seed) for seed in range(5)]
+    by_hand = [one for k in (0, 2, 4) for one in DFNet(**FEW).fit_trials(trials[k : k + 2])]
+    monkeypatch.setattr(dfnet, "NUMBERS_AT_ONCE", 2 * 8 * 4 * (20 * 60 + 10 * 12))
+    sizes: list[int] = []
+    inner = DFNet._solved_together
+
+    def counted(self: DFNet, part: Any, *others: Any) -> Any:
+        sizes.append(len(part))
+        return inner(self, part, *others)
+
+    monkeypatch.setattr(DFNet, "_solved_together", counted)
+    found = DFNet(**FEW).fit_trials(trials)
+    assert sizes == [2, 2, 1]
+    for one, other in zip(found, by_hand, strict=True):
+        assert np.array_equal(one.probabilities, other.probabilities)

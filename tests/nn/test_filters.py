@@ -203,6 +203,8 @@ def test_column_moments() -> None:
         ({"heads": -1}, "heads of a recipe"),
         ({"feedback": 0}, "feedback of a recipe"),
         ({"feedforward": -1}, "feedforward of a recipe"),
+        ({"feedback": 11}, "feedback of a recipe must be an integer between 1 and 10; got 11"),
+        ({"radius": 0}, "radius of a recipe must be a number between 0.01 and 1; got 0"),
         ({"radius": 1.5}, "radius of a recipe"),
         ({"attention_dropout": 1.0}, "attention_dropout of a recipe"),
         ({"spread": "convolution"}, "spread of a recipe must be one of 'filter'"),

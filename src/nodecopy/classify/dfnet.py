@@ -9,9 +9,11 @@ from typing import Any
 from nodecopy import checks
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
 from nodecopy.errors import InputError
+from nodecopy.graph import Graph
 from nodecopy.nn.filters import FilterNetworks, FilterRecipe
 from nodecopy.registry import known
 
+NUMBERS_AT_ONCE = 2**29
 RECIPES = {
     True: FilterRecipe(),
     False: FilterRecipe(heads=0, widths=(8, 16, 32, 64, 128), weight_decay=0.18),
@@ -37,6 +39,9 @@ class DFNet(Classifier):
     and variance of the graph at hand, in predictions too, where their code takes a moving average that has
     not settled after 200 epochs. The Laplacian's largest eigenvalue counts as 2, its bound. Classes have
     equal weights; theirs are meant to balance, but are shifted by one class.
+
+    The filters multiply by up to 36, so rounding is magnified: a trial that runs beside others may differ
+    visibly from the same trial alone where a prediction hangs in the balance.
 
     Examples
     --------
@@ -64,6 +69,19 @@ class DFNet(Classifier):
         if not self.attention and recipe.heads:
             raise InputError(f"heads of DFNet must be left out without attention; got {recipe.heads}.")
         checks.integer(recipe.heads, "heads of a recipe", low=int(self.attention))
+        Problems(trials, recipe, self.device)  # all are checked before any is solved
+        at_once = _at_once(trials[0].graph, recipe)
+        parts = [trials[start : start + at_once] for start in range(0, len(trials), at_once)]
+        return [one for part in parts for one in self._solved_together(part, recipe, keep)]
+
+    def _solved_together(self, trials: Sequence[Trial], recipe: FilterRecipe, keep: bool) -> list[Prediction]:
         problems = Problems(trials, recipe, self.device, keep=keep, kind=FilterNetworks)
         networks = problems.trained(problems.observed, seeds_of(trials, 0))
         return problems.predictions(networks, 0)
+
+
+def _at_once(graph: Graph, recipe: FilterRecipe) -> int:
+    """How many trials to train together; training keeps some dozens of hidden layers of each."""
+    assert graph.features is not None
+    width = sum(recipe.widths) * max(1, recipe.heads)
+    return max(1, NUMBERS_AT_ONCE // (width * (20 * graph.n_nodes + 10 * graph.features.shape[1])))

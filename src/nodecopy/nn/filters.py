@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -27,6 +27,8 @@ FREQUENCIES = np.linspace(0.0, 2.0, 200)
 """Where the filter is fitted: the normalised Laplacian has its eigenvalues between 0 and 2."""
 CUT = 0.5
 """The wanted response is 1 from this frequency on, 0 below."""
+MOST_POWERS = 10
+"""Higher orders cannot be told apart in double precision."""
 TINY = 1e-3
 """Added to variances, as Keras does."""
 
@@ -82,11 +84,11 @@ class FilterRecipe(Recipe):
         object.__setattr__(self, "widths", tuple(self.widths))
         for width in self.widths:
             checks.integer(width, "widths of a recipe", low=1)
-        for name, low in (("heads", 0), ("feedback", 1), ("feedforward", 0)):
-            checks.integer(getattr(self, name), f"{name} of a recipe", low=low)
+        checks.integer(self.heads, "heads of a recipe", low=0)
+        for name, low in (("feedback", 1), ("feedforward", 0)):
+            checks.integer(getattr(self, name), f"{name} of a recipe", low=low, high=MOST_POWERS)
         checks.real(self.attention_dropout, "attention_dropout of a recipe", low=0, high=MOST_DROPPED)
-        checks.real(self.radius, "radius of a recipe", low=0, high=1)
-        assert {field.name for field in fields(self)} >= set(self.SETTINGS)
+        checks.real(self.radius, "radius of a recipe", low=0.01, high=1)
 
 
 @lru_cache

@@ -76,10 +76,12 @@ class Objective(Protocol):
 class Labelled:
     """The plain objective: the cross-entropy of labelled nodes."""
 
-    groups: list[dict[str, Any]] = []  # noqa: RUF012, never changed
-
     def __init__(self, networks: Networks, matrices: Sequence[Matrix], targets: Targets) -> None:
         self.view, self.targets = View(networks, matrices, targets.rows), targets
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        return []
 
     def losses(self, step: int) -> Tensor:
         return self.targets.losses(self.view.logits(step))
