@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import torch
 
 from nodecopy import Graph
-from nodecopy.classify import SBMGCN, Classifier, DFNet, Trial, dfnet
+from nodecopy.classify import SBMGCN, Classifier, DFNet, Trial, dfnet, load
 from nodecopy.classify.base import Problems
 from nodecopy.classify.networks import recipe_for
 from nodecopy.classify.sbm_gcn import _Generative
+from nodecopy.defend import CopyingDefence
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import SparseStack
@@ -147,3 +149,13 @@ def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch
     assert sizes == [2, 2, 1]
     for one, other in zip(found, by_hand, strict=True):
         assert np.array_equal(one.probabilities, other.probabilities)
+
+
+@pytest.mark.parametrize("classifier", [SBMGCN(epochs=3), DFNet(**FEW)])
+def test_behind_a_defence(classifier: Classifier, tmp_path: Path) -> None:
+    graph = planted_graph()
+    fitted = CopyingDefence(classifier).fit(graph, [0, 1, 2], validation=[3, 4], rng=0)
+    assert fitted.correct([10, 11]).shape == (2, 3)
+    fitted.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_allclose(again.predict_proba(graph), fitted.predict_proba(graph), atol=1e-6)

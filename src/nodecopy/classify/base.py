@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -66,7 +66,6 @@ class Classifier(ABC):
         Classes and nodes, as the observed graph names them.
     """
 
-    networks: ClassVar[type[Networks]] = Networks
     device: str
     prediction_: Prediction
     classes_: NDArray[Any]

@@ -54,8 +54,6 @@ class DFNet(Classifier):
     True
     """
 
-    networks = FilterNetworks
-
     def __init__(self, attention: bool = True, *, device: str = "cpu", **settings: Any) -> None:
         self.attention, self.device, self.settings = attention, device, settings
 
