@@ -68,11 +68,11 @@ class TestDFNet(_Contract):
     @pytest.fixture(scope="class", params=[True, False])
     @classmethod
     def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        settings = {**FEW, "heads": 2} if request.param else FEW
+        settings = {**FEW, "heads": 2} if request.param else {**FEW, "patience": 5}
         return DFNet(request.param, **settings)
 
 
-@pytest.mark.parametrize("classifier", [SBMGCN(), DFNet()])
+@pytest.mark.parametrize("classifier", [SBMGCN(), DFNet(patience=5)])
 def test_validation_nodes_decide_when_to_stop(classifier: Classifier) -> None:
     with pytest.raises(InputError, match="validation must be given, since training stops by the loss"):
         classifier.fit(planted_graph(), [0, 1, 2], rng=0)

@@ -34,11 +34,13 @@ class DFNet(Classifier):
 
     Notes
     -----
-    Settings are the authors', but for these. Of the 200 epochs the one with the lowest loss on validation
-    nodes counts; their code reports the accuracy on test nodes after every epoch. Normalisation takes mean
-    and variance of the graph at hand, in predictions too, where their code takes a moving average that has
-    not settled after 200 epochs. The Laplacian's largest eigenvalue counts as 2, its bound. Classes have
-    equal weights; theirs are meant to balance, but are shifted by one class.
+    Settings are the authors', but for these. The last of the 200 epochs counts, where their code shows the
+    accuracy on test nodes after every epoch. With ``patience`` the one with the lowest loss on validation
+    nodes counts, but these networks are so sure of themselves that the loss is lowest after a few epochs,
+    long before the accuracy is highest. Normalisation takes mean and variance of the graph at hand, in
+    predictions too, where their code takes a moving average that has not settled after 200 epochs. The
+    Laplacian's largest eigenvalue counts as 2, its bound. Classes have equal weights; theirs are meant to
+    balance, but are shifted by one class.
 
     The filters multiply by up to 36, so rounding is magnified: a trial that runs beside others may differ
     visibly from the same trial alone where a prediction hangs in the balance.
@@ -49,7 +51,7 @@ class DFNet(Classifier):
     >>> from nodecopy import datasets
     >>> club = datasets.load("karate").replace(features=np.eye(34))
     >>> small = DFNet(widths=(8,), epochs=50, learning_rate=0.02)
-    >>> fitted = small.fit(club, [0, 1, 32, 33], validation=[2, 3, 30, 31], rng=0)
+    >>> fitted = small.fit(club, [0, 1, 32, 33], rng=0)
     >>> int((fitted.predict() == club.named_labels()).sum()) > 28
     True
     """
@@ -82,4 +84,4 @@ def _at_once(graph: Graph, recipe: FilterRecipe) -> int:
     """How many trials to train together; training keeps some dozens of hidden layers of each."""
     assert graph.features is not None
     width = sum(recipe.widths) * max(1, recipe.heads)
-    return max(1, NUMBERS_AT_ONCE // (width * (20 * graph.n_nodes + 10 * graph.features.shape[1])))
+    return max(1, NUMBERS_AT_ONCE // (width * (20 * graph.n_nodes + 10 * int(graph.features.shape[1]))))

@@ -68,7 +68,7 @@ class FilterRecipe(Recipe):
     learning_rate: float = 0.002
     weight_decay: float = 1.8e-3
     epochs: int = 200
-    patience: int | None = 200
+    patience: int | None = None
     widths: tuple[int, ...] = (8, 16, 32, 64)
     heads: int = 4
     attention_dropout: float = 0.5
