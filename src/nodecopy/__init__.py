@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nodecopy.copying import NodeCopying as NodeCopying
     from nodecopy.copying import SameLabel as SameLabel
     from nodecopy.copying import Weighted as Weighted
+    from nodecopy.from_features import graph_from as graph_from
     from nodecopy.graph import Graph as Graph
     from nodecopy.interactions import Interactions as Interactions
     from nodecopy.io import from_networkx as from_networkx
@@ -41,6 +42,7 @@ HOME_OF = {
     "compare": "metrics",
     "from_networkx": "io",
     "from_pyg": "io",
+    "graph_from": "from_features",
     "knn_graph": "neighbours",
     "read_graph": "io",
     "read_interactions": "io",

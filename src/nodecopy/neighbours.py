@@ -92,8 +92,8 @@ class Search:
     """
 
     def __init__(self, embeddings: Any, *, queries: Any = None, owner: str = "nearest") -> None:
-        matrix = _matrix(embeddings, f"embeddings of {owner}")
-        asking = matrix if queries is None else _matrix(queries, f"queries of {owner}")
+        matrix = number_matrix(embeddings, f"embeddings of {owner}")
+        asking = matrix if queries is None else number_matrix(queries, f"queries of {owner}")
         if asking.shape != matrix.shape:
             raise InputError(f"queries of {owner} must have shape {matrix.shape}; got {asking.shape}.")
         self.owner = owner
@@ -171,7 +171,7 @@ def _squared_norms(matrix: Any) -> NDArray[np.float64]:
     return np.asarray((matrix * matrix).sum(axis=1))
 
 
-def _matrix(embeddings: Any, name: str) -> Any:
+def number_matrix(embeddings: Any, name: str) -> Any:
     """Doubles, dense or CSR, finite."""
     is_sparse = sparse.issparse(embeddings)
     matrix = embeddings if is_sparse else checks.as_array(embeddings, name)

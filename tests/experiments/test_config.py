@@ -127,6 +127,16 @@ def test_settings_of_a_dataset_override() -> None:
     assert not plain.largest_component
 
 
+def test_a_method_on_some_datasets_only() -> None:
+    table = config.load("table2")
+    assert {cell.dataset for cell in table.cells(0) if cell.method == "dfnet-att"} == {"cora", "citeseer"}
+    assert {cell.dataset for cell in table.cells(0) if cell.method == "sbm-gcn"} == set(
+        table.protocol.datasets
+    )
+    narrow = table.narrowed(datasets=["cora", "pubmed"], methods=["dfnet-att"], labels=[5])
+    assert [str(cell) for cell in narrow.cells(0)] == ["cora, 5 labels, dfnet-att"]
+
+
 def test_narrowing() -> None:
     table = config.load("table2")
     narrow = table.narrowed(datasets=["pubmed", "cora"], labels=[10], methods=["bgcn-copy", "gcn"], trials=3)
@@ -148,7 +158,11 @@ def test_narrowing() -> None:
         ({"datasets": ["coral"]}, r"dataset of table2 must be one of .*Did you mean cora"),
         ({"labels": [7]}, r"labels of table2 must be one of 5, 10, 20; got 7"),
         ({"methods": ["bgcn"]}, r"Did you mean .*bgcn-copy"),
-        ({"methods": ["sbm-gcn"]}, r"method that table2 runs must be one of .*; got 'sbm-gcn'"),
+        ({"methods": ["mmsbm-bgcn"]}, r"method that table2 runs must be one of .*; got 'mmsbm-bgcn'"),
+        (
+            {"methods": ["dfnet-att"], "datasets": ["pubmed"]},
+            "dfnet-att must run on one of pubmed; table2 runs it on others only",
+        ),
         ({"methods": []}, r"must name at least one"),
         ({"trials": 0}, r"trials must be an integer of at least 1; got 0"),
     ],
@@ -177,6 +191,12 @@ def test_narrowing_to_what_is_not_there(options: dict[str, list[str]], message: 
         ('title = "Weak"', 'title = ""', r"title of \[methods.weak\] must be a text"),
         ("fakes:Fake", "fakes.Fake", r"class of \[methods.weak\] must read module:Class"),
         ("methods.absent", "methods.'a/b'", r"name of a method must be of lower-case .*got 'a/b'"),
+        (
+            "[methods.weak]",
+            '[methods.weak]\ndatasets = ["karat"]',
+            r"datasets of \[methods.weak\] .*mean karate",
+        ),
+        ("[methods.weak]", "[methods.weak]\ndatasets = []", r"datasets of \[methods.weak\] must be a list"),
         ('["weak"]', '["weka"]', r"gain_over of \[methods.strong\] must be one of weak; got 'weka'"),
         ('["weak"]', '["absent"]', r"gain_over of \[methods.strong\] .*got 'absent'"),
         ("weak = [", "weka = [", r"method of \[published.karate\] .*Did you mean weak"),

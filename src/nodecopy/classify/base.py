@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -24,7 +24,7 @@ from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.nn.training import Observer, Targets, Watch, train
+from nodecopy.nn.training import Objective, Observer, Targets, Watch, train
 from nodecopy.rng import Rng, child, seed_sequence
 
 
@@ -167,12 +167,22 @@ class Problems:
         Where.
     keep
         Whether predictions keep their networks.
+    kind
+        What the networks are.
     """
 
-    def __init__(self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep: bool = False) -> None:
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        recipe: Recipe,
+        device: str,
+        *,
+        keep: bool = False,
+        kind: type[Networks] = Networks,
+    ) -> None:
         if not trials:
             raise InputError("trials must hold at least one trial; got none.")
-        self.trials, self.recipe, self.keep = trials, recipe, keep
+        self.trials, self.recipe, self.keep, self.kind = trials, recipe, keep, kind
         self.device = checked_device(device)
         first = trials[0].graph
         self.classes = classes_of(first)
@@ -200,15 +210,17 @@ class Problems:
         adjacencies: Sequence[sparse.csr_array],
         seeds: Sequence[SeedSequence],
         observer: Observer | None = None,
+        goal: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
         """Networks trained on graphs of the trials: ``len(adjacencies) / len(trials)`` of them for each.
 
         Where training stops by the loss on validation nodes, that is the loss on the observed graph,
-        on which the networks will predict. Large networks are trained some at a time.
+        on which the networks will predict. They descend the loss on training nodes, or their ``goal``.
+        Large networks are trained some at a time.
         """
         n_models, at_once = len(adjacencies), models_at_once(self.features, self.recipe, self.device)
-        if observer is not None or n_models <= at_once:
-            return self._trained(adjacencies, seeds, range(n_models), observer)
+        if observer is not None or goal is not None or n_models <= at_once:
+            return self._trained(adjacencies, seeds, range(n_models), observer, goal)
         parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
         trained = [Ensemble.of(self._trained(adjacencies, seeds, part)) for part in parts]
         return Ensemble.joined(trained).networks(self.features, self.device)
@@ -219,6 +231,7 @@ class Problems:
         seeds: Sequence[SeedSequence],
         models: range,
         observer: Observer | None = None,
+        goal: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
         per_trial = len(adjacencies) // len(self.trials)
         trials = [self.trials[model // per_trial] for model in models]
@@ -226,16 +239,17 @@ class Problems:
         targets, validation = self._targets(nodes), self._validation([t.validation for t in trials])
         features, own = [self.features] * len(models), adjacencies[models.start : models.stop]
         observed = [self.observed_matrices[model // per_trial] for model in models]
-        if validation is None and observer is None and self._is_local:
+        if validation is None and observer is None and goal is None and self._is_local:
             matrices, features = self._reached(own, nodes, targets)
         elif adjacencies is self.observed:
             matrices = observed
         else:
             matrices = [spreading(adjacency, self.recipe) for adjacency in own]
         stack = SparseStack(features, self.device)
-        networks = Networks(self.recipe, stack, len(self.classes), seeds[models.start : models.stop])
+        networks = self.kind(self.recipe, stack, len(self.classes), seeds[models.start : models.stop])
         watch = None if validation is None else Watch(networks, observed, validation)
-        train(networks, matrices, targets, watch=watch, observer=observer)
+        objective = None if goal is None else goal(networks, targets)
+        train(networks, matrices, targets, watch=watch, observer=observer, objective=objective)
         return networks
 
     def _reached(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -77,26 +77,29 @@ class Ensemble:
         The key of each network's masks.
     n_weight_samples
         Dropout samples of each network; 0 means the weights themselves.
+    kind
+        What the networks are.
     """
 
     recipe: Recipe
     weights: tuple[NDArray[np.float32], ...]
     keys: NDArray[np.int32]
     n_weight_samples: int
+    kind: type[Networks] = Networks
 
     @classmethod
     def of(cls, networks: Networks, models: slice = slice(None), n_weight_samples: int = 0) -> Ensemble:
         """Some of the networks, as copies that training will not change."""
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
         keys = networks.masks.keys[models, 0].cpu().numpy().copy()
-        return cls(networks.recipe, weights, keys, n_weight_samples)
+        return cls(networks.recipe, weights, keys, n_weight_samples, type(networks))
 
     @classmethod
     def joined(cls, parts: Sequence[Ensemble]) -> Ensemble:
         """The networks of several ensembles that were made alike."""
         weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
         keys = np.concatenate([part.keys for part in parts])
-        return cls(parts[0].recipe, weights, keys, parts[0].n_weight_samples)
+        return replace(parts[0], weights=weights, keys=keys)
 
     def predict(self, graph: Graph, device: str) -> Prediction:
         """Predictions on a graph, with the masks that the networks have."""
@@ -112,7 +115,7 @@ class Ensemble:
 
     def networks(self, features: sparse.csr_array, device: torch.device) -> Networks:
         """The networks again, to predict with."""
-        return Networks.restored(self.recipe, features, self.weights, self.keys, device=device)
+        return self.kind.restored(self.recipe, features, self.weights, self.keys, device=device)
 
 
 def models_at_once(features: sparse.csr_array, recipe: Recipe, device: torch.device) -> int:
@@ -128,8 +131,8 @@ def averaged(
     """One prediction for each observed graph: networks and weight samples have equal parts in it."""
     per_graph, recipe = networks.first.shape[0] // len(observed), networks.recipe
     at_once = models_at_once(features, recipe, networks.first.device)
-    shape = (len(observed), features.shape[0], networks.second.shape[2])
-    total, entropies = networks.first.new_zeros(shape), networks.first.new_zeros(shape[:2])
+    total: list[Any] = [0.0] * len(observed)
+    entropies: list[Any] = [0.0] * len(observed)
     # Masks go on where those of training ended.
     steps = range(recipe.epochs, recipe.epochs + n_weight_samples) or [None]
     for start in range(0, len(observed) * per_graph, at_once):
@@ -140,12 +143,12 @@ def averaged(
         for step in steps:
             sampled = part.logits(graphs, None, step).softmax(dim=2)
             for graph, of_graph in zip(reached, torch.split(sampled, n_models.tolist()), strict=True):
-                total[graph] += of_graph.sum(dim=0)
-                entropies[graph] += entropy(of_graph).sum(dim=0)
+                total[graph] = total[graph] + of_graph.sum(dim=0)
+                entropies[graph] = entropies[graph] + entropy(of_graph).sum(dim=0)
     n = per_graph * len(steps)
     return [
-        Prediction(p, e)
-        for p, e in zip((total / n).cpu().numpy(), (entropies / n).cpu().numpy(), strict=True)
+        Prediction((p / n).cpu().numpy(), (e / n).cpu().numpy())
+        for p, e in zip(total, entropies, strict=True)
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
-from nodecopy.nn.networks import APPNP_RECIPE, GNN_BENCHMARK, KIPF, MLP_RECIPE, Recipe
+from nodecopy.nn.networks import APPNP_RECIPE, G3NN, GNN_BENCHMARK, KIPF, MLP_RECIPE, Recipe
 from nodecopy.registry import known
 
 PRESETS = {
@@ -17,6 +17,7 @@ PRESETS = {
         "kipf": APPNP_RECIPE,
         "gnn-benchmark": replace(APPNP_RECIPE, features="binary", patience=50, epochs=2000),
     },
+    "sbm-gcn": {"g3nn": G3NN},
 }
 
 

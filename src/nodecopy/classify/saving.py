@@ -16,7 +16,8 @@ from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.errors import InputError
 from nodecopy.files import whole_file
 from nodecopy.io.formats import PathLike, format_of, reading
-from nodecopy.nn.networks import Recipe
+from nodecopy.nn.filters import FilterNetworks
+from nodecopy.nn.networks import Networks
 
 if TYPE_CHECKING:
     from nodecopy.classify.base import Classifier
@@ -26,6 +27,8 @@ HOME_OF = {
     "GCN": "nodecopy.classify.networks:GCN",
     "APPNP": "nodecopy.classify.networks:APPNP",
     "BayesianGCN": "nodecopy.classify.bayesian_gcn:BayesianGCN",
+    "SBMGCN": "nodecopy.classify.sbm_gcn:SBMGCN",
+    "DFNet": "nodecopy.classify.dfnet:DFNet",
     "CopyingDefence": "nodecopy.defend.copying:CopyingDefence",
     "SuspectCorrection": "nodecopy.defend.untold:SuspectCorrection",
     "DonorAverage": "nodecopy.defend.copying:DonorAverage",
@@ -33,6 +36,7 @@ HOME_OF = {
     "GCNSVD": "nodecopy.defend.networks:GCNSVD",
     "GCNJaccard": "nodecopy.defend.networks:GCNJaccard",
 }
+NETWORKS: dict[str, type[Networks]] = {kind.__name__: kind for kind in (Networks, FilterNetworks)}
 ARRAYS = {"about", "classes", "node_ids", "probabilities", "mean_entropy", "keys", "weights_0", "weights_1"}
 
 
@@ -52,6 +56,7 @@ def save(
         "nodecopy": nodecopy.__version__,
         "classifier": registry.known(kind, HOME_OF, "a classifier that can be saved"),
         "arguments": dict(arguments),
+        "networks": networks.kind.__name__,
         "recipe": asdict(networks.recipe),
         "n_weight_samples": networks.n_weight_samples,
         "details": prediction.details,
@@ -93,8 +98,9 @@ def load(path: PathLike, *, device: str = "cpu") -> Classifier:
         weights = tuple(
             arrays[f"weights_{n}"] for n in range(sum(key.startswith("weights_") for key in arrays))
         )
-        recipe = Recipe(**about["recipe"])
-        networks = Ensemble(recipe, weights, arrays["keys"], about["n_weight_samples"])
+        made = NETWORKS[about.get("networks", "Networks")]
+        recipe = made.recipe_type(**about["recipe"])
+        networks = Ensemble(recipe, weights, arrays["keys"], about["n_weight_samples"], made)
         classifier: Classifier = kind._restored(about["arguments"], device)
         classifier._take(
             Prediction(arrays["probabilities"], arrays["mean_entropy"], about["details"], networks),

@@ -177,7 +177,7 @@ def _attacker(name: str, table: Mapping[str, Any]) -> Attacker:
 def _method(name: str, table: Mapping[str, Any], protocol: Protocol) -> Method:
     where = f"[methods.{name}]"
     _named(name, "name of a method")
-    _keys(table, where, ("title",), ("class", "settings", "on", "gain_over", "search"))
+    _keys(table, where, ("title",), ("class", "settings", "on", "gain_over", "search", "datasets"))
     on = _table(table.get("on", {}), f"on of {where}")
     for dataset, settings in on.items():
         registry.known(dataset, protocol.datasets, f"on of {where}")
@@ -188,8 +188,16 @@ def _method(name: str, table: Mapping[str, Any], protocol: Protocol) -> Method:
     if search and protocol.labels:
         raise InputError(f"search of {where} must be left out: classifiers have their settings.")
     choices = tuple(_table(one, f"search of {where}") for one in search)
+    only = _list(table["datasets"], f"datasets of {where}") if "datasets" in table else []
     return Method(
-        name, _text(table, "title", where), _class_path(table, where), settings, on, others, choices
+        name,
+        _text(table, "title", where),
+        _class_path(table, where),
+        settings,
+        on,
+        others,
+        choices,
+        tuple(registry.known(dataset, protocol.datasets, f"datasets of {where}") for dataset in only),
     )
 
 

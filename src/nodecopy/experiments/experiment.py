@@ -111,7 +111,8 @@ class Method:
 
     ``path`` is ``module:Class`` of a classifier or recommender, empty where the row is only printed as
     published. ``on`` holds settings that differ on some datasets; ``gain_over`` names the methods to compare
-    with, trial by trial; ``search`` holds settings of a recommender to choose from in every trial.
+    with, trial by trial; ``search`` holds settings of a recommender to choose from in every trial;
+    ``datasets`` are those it runs on, all where it names none.
     """
 
     name: str
@@ -121,6 +122,10 @@ class Method:
     on: Mapping[str, Mapping[str, Any]]
     gain_over: tuple[str, ...]
     search: tuple[Mapping[str, Any], ...] = ()
+    datasets: tuple[str, ...] = ()
+
+    def runs_on(self, dataset: str) -> bool:
+        return not self.datasets or dataset in self.datasets
 
 
 @dataclass(frozen=True)
@@ -239,6 +244,9 @@ class Experiment:
                 [method.name for method in self.runnable], methods, f"method that {self.name} runs"
             )
             rows = tuple(method for method in rows if method.name in names)
+            if not any(method.runs_on(dataset) for method in rows for dataset in protocol.datasets):
+                where = f"{' or '.join(names)} must run on one of {', '.join(protocol.datasets)}"
+                raise InputError(f"{where}; {self.name} runs it on others only.")
         return replace(self, protocol=protocol, methods=rows)
 
     def cells(self, seed: int) -> list[Cell]:
@@ -266,6 +274,7 @@ class Experiment:
             for labels in protocol.labels or [0]
             for attacker in protocol.attackers or [None]
             for method in self.runnable
+            if method.runs_on(dataset)
         ]
 
 

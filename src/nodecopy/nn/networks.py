@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -45,8 +45,10 @@ class Recipe:
         network.
     features
         ``"rows"``: each node's features add up to one; ``"binary"``: present or not; ``"plain"``.
+    drop_input
+        Whether dropout is on the features too, or on what is hidden alone.
     weight_decay
-        On the first layer's weights only, as Kipf and Welling have it.
+        On the first layer's weights only, as Kipf and Welling have it, or on all where ``decay_all``.
     patience
         Epochs without a better validation loss before a model stops and takes back its best weights;
         ``None``: always ``epochs`` epochs, the last weights.
@@ -55,6 +57,8 @@ class Recipe:
     rank
         Spread by the truncated SVD of the adjacency instead (GCN-SVD); ``None``: by the adjacency.
     """
+
+    SPREADS: ClassVar[list[str]] = ["none", "convolution", "pagerank"]
 
     spread: str = "convolution"
     hidden: int = 16
@@ -70,9 +74,11 @@ class Recipe:
     steps: int = 10
     teleport: float = 0.1
     rank: int | None = None
+    drop_input: bool = True
+    decay_all: bool = False
 
     def __post_init__(self) -> None:
-        checks.choice(self.spread, "spread of a recipe", ["none", "convolution", "pagerank"])
+        checks.choice(self.spread, "spread of a recipe", self.SPREADS)
         checks.choice(self.activation, "activation of a recipe", ["relu", "leaky", "none"])
         checks.choice(self.features, "features of a recipe", ["rows", "binary", "plain"])
         for name in ("hidden", "epochs"):
@@ -94,6 +100,7 @@ KIPF = Recipe()
 GNN_BENCHMARK = Recipe(
     hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, epochs=2000, patience=50
 )
+G3NN = Recipe(hidden=64, bias=True, drop_input=False, decay_all=True, epochs=2000, patience=200)
 MLP_RECIPE = replace(KIPF, spread="none")
 APPNP_RECIPE = replace(KIPF, spread="pagerank", hidden=64, weight_decay=5e-3)
 
@@ -118,6 +125,8 @@ class Networks:
         One per model; weights and masks of a model depend on its own seed alone.
     """
 
+    recipe_type: ClassVar[type[Recipe]] = Recipe
+
     def __init__(
         self, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
     ) -> None:
@@ -136,7 +145,7 @@ class Networks:
 
     def part(self, models: slice, features: sparse.csr_array) -> Networks:
         """Some of the models, on the whole of the features."""
-        other = object.__new__(Networks)
+        other = object.__new__(type(self))
         other.recipe = self.recipe
         other.first, other.second = self.first[models], self.second[models]
         other.biases = [bias[models] for bias in self.biases]
@@ -169,12 +178,23 @@ class Networks:
         """Every trained tensor, models first; the first layer's weights come first."""
         return [self.first, self.second, *self.biases]
 
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """What is trained, as ``torch.optim`` takes it."""
+        decay = self.recipe.weight_decay
+        rest = {"params": self.weights[1:], "weight_decay": decay if self.recipe.decay_all else 0.0}
+        return [{"params": [self.first], "weight_decay": decay}, rest]
+
+    def constrain(self) -> None:
+        """Make weights obey after a step what they must; these are free."""
+
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
         """``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.
 
         ``step`` numbers the masks; ``None`` switches them off.
         """
-        hidden = self._masked_product(self.features, self.first, self.masks, step, INPUT)
+        seen = step if self.recipe.drop_input else None
+        hidden = self._masked_product(self.features, self.first, self.masks, seen, INPUT)
         if self.recipe.spread == "convolution":
             hidden = self._spread(graphs, hidden, step, FIRST_EDGES)
         if self.biases:

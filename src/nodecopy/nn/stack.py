@@ -51,7 +51,7 @@ class SparseStack:
         self._copies, self._pattern = (
             (n_models, first) if same else (1, _block_diagonal(matrices, self.shape))
         )
-        self._index = _repeated(self._pattern, self._copies, device)
+        self.index = _repeated(self._pattern, self._copies, device)
         values = torch.from_numpy(self._pattern.data.copy()).to(device, dtype)
         self.values = values.repeat(self._copies)
 
@@ -63,7 +63,7 @@ class SparseStack:
             )
 
     @cached_property
-    def _transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
+    def transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
         """The transpose: its pattern, the entry of the original that each entry was, its values."""
         device, pattern = self.values.device, self._pattern
         numbers = np.arange(pattern.nnz, dtype=np.int32)
@@ -83,6 +83,22 @@ class SparseStack:
         number = torch.arange(len(model), device=device) - (entries.cumsum(0) - entries)[model]
         return model, number.int()
 
+    @cached_property
+    def row_numbers(self) -> Tensor:
+        """The row of every stored entry, models one after another."""
+        return torch.repeat_interleave(self.index[0].diff().long())
+
+    def column_moments(self) -> tuple[Tensor, Tensor]:
+        """Mean and variance of every column, ``[B, 1, n_columns]``; what is not stored counts as zero."""
+        n_models, n_rows, n_columns = self.shape
+        columns, values = self.index[1].cpu().numpy(), self.values.cpu().numpy().astype(np.float64)
+        mean, square = (
+            np.bincount(columns, part, n_models * n_columns) / n_rows for part in (values, values**2)
+        )
+        moments = np.stack([mean, np.maximum(square - mean**2, 0.0)]).astype(np.float32)
+        both = torch.from_numpy(moments).to(self.values).view(2, n_models, 1, n_columns)
+        return both[0], both[1]
+
     def factors(self, masks: Masks, *, step: int, place: int) -> Tensor:
         """A mask for every stored entry of every model."""
         if (self.entries == self.entries[0]).all():
@@ -98,13 +114,13 @@ class SparseStack:
         values = self.values if factors is None else self.values * factors.reshape(-1)
         n_models, n_rows, n_columns = self.shape
         flat = dense.reshape(n_models * n_columns, -1)
-        matrix = _csr(self._index, values, (n_models * n_rows, n_models * n_columns))
+        matrix = csr_tensor(self.index, values, (n_models * n_rows, n_models * n_columns))
         if not (torch.is_grad_enabled() and flat.requires_grad):
             return (matrix @ flat).view(n_models, n_rows, -1)
-        index, origin, values_t = self._transpose
+        index, origin, values_t = self.transpose
         if factors is not None:
             values_t = values.index_select(0, origin)
-        transpose = _csr(index, values_t, (n_models * n_columns, n_models * n_rows))
+        transpose = csr_tensor(index, values_t, (n_models * n_columns, n_models * n_rows))
         out: Tensor = _Product.apply(flat, matrix, transpose)  # type: ignore[no-untyped-call]
         return out.view(n_models, n_rows, -1)
 
@@ -165,7 +181,8 @@ def _on(device: torch.device, array: Any) -> Tensor:
     return torch.from_numpy(np.array(array, np.int32)).to(device)  # a copy: graphs are read-only
 
 
-def _csr(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
+def csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A torch tensor of row pointers and columns, unchecked."""
     with warnings.catch_warnings():  # torch calls its CSR tensors a beta; the tests here watch them
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(index[0], index[1], values, size=shape, check_invariants=False)

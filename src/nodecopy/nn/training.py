@@ -62,6 +62,31 @@ class View:
         return out.gather(1, self.rows[:, :, None].expand(-1, -1, out.shape[2]))
 
 
+class Objective(Protocol):
+    """What B networks are to descend, perhaps with other weights beside their own."""
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """The other weights, as ``torch.optim`` takes them."""
+
+    def losses(self, step: int) -> Tensor:
+        """The loss of each model, ``[B]``, with the masks of a step."""
+
+
+class Labelled:
+    """The plain objective: the cross-entropy of labelled nodes."""
+
+    def __init__(self, networks: Networks, matrices: Sequence[Matrix], targets: Targets) -> None:
+        self.view, self.targets = View(networks, matrices, targets.rows), targets
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        return []
+
+    def losses(self, step: int) -> Tensor:
+        return self.targets.losses(self.view.logits(step))
+
+
 class Observer(Protocol):
     """Looks on while networks are trained, and may change their graphs."""
 
@@ -90,24 +115,22 @@ def train(
     *,
     watch: Watch | None = None,
     observer: Observer | None = None,
+    objective: Objective | None = None,
 ) -> None:
-    """Train B networks in place by Adam on their own labelled nodes.
+    """Train B networks in place by Adam on their own labelled nodes, or down another objective.
 
     With a watch, each model keeps the weights of its lowest validation loss and stops on its own; the
     loop ends when all have stopped.
     """
     recipe = networks.recipe
-    groups: list[dict[str, Any]] = [
-        {"params": [networks.first], "weight_decay": recipe.weight_decay},
-        {"params": networks.weights[1:]},
-    ]
-    descent = Descent(groups, recipe.learning_rate)
-    view = View(networks, matrices, targets.rows)
+    objective = objective or Labelled(networks, matrices, targets)
+    descent = Descent([*networks.groups, *objective.groups], recipe.learning_rate)
     for epoch in range(recipe.epochs):
         others = observer.before(epoch, networks) if observer is not None else None
         if others is not None:
-            view = View(networks, others, targets.rows)
-        descent.step(lambda: targets.losses(view.logits(epoch)).sum())  # noqa: B023, called at once
+            objective = Labelled(networks, others, targets)
+        descent.step(lambda: objective.losses(epoch).sum())  # noqa: B023, called at once
+        networks.constrain()
         if observer is not None:
             observer.after(epoch, networks)
         if watch is not None and watch.all_stopped(epoch):

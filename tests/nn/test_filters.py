@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.random import SeedSequence
+from scipy import sparse
+
+from nodecopy.errors import InputError
+from nodecopy.nn.attention import attended
+from nodecopy.nn.filters import CUT, FREQUENCIES, TINY, FilterNetworks, FilterRecipe, coefficients
+from nodecopy.nn.masks import Masks
+from nodecopy.nn.stack import SparseStack, normalised
+
+CPU = torch.device("cpu")
+N, F, K = 9, 5, 3
+
+
+def matrix(seed: int, n: int = N) -> sparse.csr_array:
+    upper = np.triu(np.random.default_rng(seed).random((n, n)) < 0.3, 1)
+    return normalised(sparse.csr_array((upper | upper.T).astype(np.float32)))
+
+
+def test_coefficients_of_the_authors_filter() -> None:
+    """Their solver prints a residual of 1.134 for orders 5 and 3."""
+    a, b = coefficients(5, 3, 0.9)
+    x, step = FREQUENCIES, FREQUENCIES >= CUT
+    fed, forward = np.polyval(np.append(a[::-1], 0), x), np.polyval(b[::-1], x)
+    assert np.linalg.norm(step + step * fed - forward) == pytest.approx(1.1341, abs=5e-5)
+    assert np.abs(np.polyval(a[::-1], x)).max() == pytest.approx(0.9, abs=1e-9)
+    np.testing.assert_allclose(a, [0.783, -9.108, 15.567, -8.826, 1.667], atol=6e-4)
+    np.testing.assert_allclose(b, [0.015, -0.622, 2.519, -0.768], atol=6e-4)
+
+
+@pytest.mark.parametrize(("feedback", "feedforward"), [(1, 0), (2, 1), (3, 4)])
+@pytest.mark.parametrize("radius", [0.1, 0.9])
+def test_no_allowed_coefficients_near_by_are_better(feedback: int, feedforward: int, radius: float) -> None:
+    a, b = coefficients(feedback, feedforward, radius)
+    x, step = FREQUENCIES, FREQUENCIES >= CUT
+
+    def residual(a: Any, b: Any) -> float:
+        return float(np.linalg.norm(step * (1 + x * np.polyval(a[::-1], x)) - np.polyval(b[::-1], x)))
+
+    draw, best, tried = np.random.default_rng(0), residual(a, b), 0
+    for _ in range(2000):
+        other = a + 0.01 * draw.normal(size=a.shape), b + 0.01 * draw.normal(size=b.shape)
+        if np.abs(np.polyval(other[0][::-1], x)).max() <= radius:
+            tried += 1
+            assert residual(*other) >= best
+    assert tried > 50
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_attention_is_a_masked_softmax(dropped: bool) -> None:
+    graphs = SparseStack([matrix(0), matrix(1)], CPU)
+    dense, own, other = (torch.randn(2, N, *rest, dtype=torch.float64) for rest in ((4,), (), ()))
+    own, other = 3 * own, 3 * other
+    factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
+    found = attended(graphs, dense, own, other, factors)
+    place = 0
+    for b, pattern in enumerate((matrix(0), matrix(1))):
+        for i in range(N):
+            neighbours = pattern.indices[pattern.indptr[i] : pattern.indptr[i + 1]].tolist()
+            raw = [float(own[b, i] + other[b, j]) for j in neighbours]
+            weights = np.exp([z if z > 0 else np.exp(z) - 1 for z in raw])
+            weights /= weights.sum()
+            if factors is not None:
+                weights *= factors[place : place + len(neighbours)].numpy()
+            place += len(neighbours)
+            np.testing.assert_allclose(found[b, i], weights @ dense[b, neighbours].numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_gradient_of_attention(dropped: bool) -> None:
+    graphs = SparseStack([matrix(0), matrix(1)], CPU, torch.float64)
+    inputs = [torch.randn(2, N, *rest, dtype=torch.float64, requires_grad=True) for rest in ((2,), (), ())]
+    factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
+    attend = lambda dense, own, other: attended(graphs, dense, own, other, factors)  # noqa: E731
+    assert torch.autograd.gradcheck(attend, inputs)
+
+
+def test_large_scores_do_not_overflow() -> None:
+    graphs = SparseStack([matrix(0)], CPU)
+    found = attended(graphs, torch.ones(1, N, 2), torch.full((1, N), 1e4), torch.full((1, N), 1e4), None)
+    np.testing.assert_allclose(found, 1.0, rtol=1e-5)
+
+
+def networks(recipe: FilterRecipe, n_models: int = 2) -> FilterNetworks:
+    features = sparse.csr_array((np.random.default_rng(2).random((N, F)) < 0.5).astype(np.float32))
+    seeds = [SeedSequence(number) for number in range(n_models)]
+    return FilterNetworks(recipe, SparseStack([features] * n_models, CPU), K, seeds)
+
+
+def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
+    """One model in plain NumPy: dense powers, dense attention, batch normalisation as a table."""
+    recipe = nets.recipe
+
+    def take(tensor: torch.Tensor) -> Any:
+        return tensor[b].detach().numpy().astype(np.float64)
+
+    x = (nets.features @ torch.eye(F).expand(len(nets.first), F, F))[b].numpy().astype(np.float64)
+    laplacian = -spread if recipe.shifted else np.eye(N) - spread
+    a, c = coefficients(recipe.feedback, recipe.feedforward, recipe.radius)
+    power = np.linalg.matrix_power
+    fed = sum(-value * power(laplacian, p + 1) for p, value in enumerate(a))
+    forward = sum(value * power(laplacian, p) for p, value in enumerate(c))
+    h = x
+    for (own, signal, bias, *scores), norms in zip(nets.layers, nets.norms, strict=True):
+        scale, shift = map(take, norms)
+        normal = (h - h.mean(axis=0)) / np.sqrt(h.var(axis=0) + TINY) * scale + shift
+        out = fed @ normal @ take(own) + forward @ x @ take(signal) + take(bias)
+        if scores:
+            width = out.shape[1] // recipe.heads
+            parts = []
+            for head in range(recipe.heads):
+                mine, weights = (
+                    part[:, head * width : (head + 1) * width] for part in (out, take(scores[0]))
+                )
+                raw = (mine @ weights[0])[:, None] + mine @ weights[1]
+                raw = np.where(raw > 0, raw, np.expm1(np.minimum(raw, 0)))
+                soft = np.where(spread > 0, np.exp(raw - raw.max()), 0)
+                parts.append(soft / soft.sum(axis=1, keepdims=True) @ mine)
+            out = np.hstack(parts)
+        h = np.hstack([h, np.maximum(out, 0)])
+    return h @ take(nets.head) + take(nets.head_bias)
+
+
+@pytest.mark.parametrize("heads", [0, 2])
+@pytest.mark.parametrize("shifted", [True, False])
+@pytest.mark.parametrize("orders", [(5, 3), (1, 4)])
+def test_logits_against_dense_powers(heads: int, shifted: bool, orders: tuple[int, int]) -> None:
+    recipe = FilterRecipe(
+        widths=(2, 3), heads=heads, shifted=shifted, feedback=orders[0], feedforward=orders[1]
+    )
+    nets = networks(recipe)
+    draw = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for scale, shift in nets.norms:
+            scale.copy_(torch.rand(scale.shape, generator=draw))
+            shift.copy_(torch.rand(shift.shape, generator=draw))
+        found = nets.logits(SparseStack([matrix(0), matrix(1)], CPU), None, None)
+    for b in range(2):
+        np.testing.assert_allclose(found[b], dense_logits(nets, b, matrix(b).toarray()), rtol=2e-3, atol=2e-3)
+
+
+def test_masks_change_logits_and_are_a_function_of_the_step() -> None:
+    nets = networks(FilterRecipe(widths=(4,), heads=2, dropout=0.5))
+    graphs = SparseStack([matrix(0)] * 2, CPU)
+    with torch.no_grad():
+        plain, one, again, other = (nets.logits(graphs, None, step) for step in (None, 1, 1, 2))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
+    assert not torch.equal(one, plain)
+
+
+@pytest.mark.parametrize("heads", [0, 2])
+def test_weights_of_unit_length(heads: int) -> None:
+    nets = networks(FilterRecipe(widths=(4, 2), heads=heads))
+    with torch.no_grad():
+        for weight in nets.weights:
+            weight.mul_(3.0)
+    nets.constrain()
+    for own, signal, bias, *scores in nets.layers:
+        for kernel in (own, signal):
+            np.testing.assert_allclose(kernel.detach().norm(dim=1), 1, rtol=1e-5)
+        for vectors in (bias, *scores):
+            for part in vectors.detach().chunk(max(1, heads), dim=2):
+                np.testing.assert_allclose(part.flatten(1).norm(dim=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(nets.head.detach().norm(dim=1), 1, rtol=1e-5)
+    counted = sum(len(group["params"]) for group in nets.groups)
+    assert counted == len(nets.weights)
+
+
+def test_a_model_of_many_is_the_model_alone() -> None:
+    recipe = FilterRecipe(widths=(4,), heads=2)
+    both, alone = networks(recipe), networks(recipe, 1)
+    assert all(torch.equal(one[:1], other) for one, other in zip(both.weights, alone.weights, strict=True))
+    with torch.no_grad():
+        together = both.logits(SparseStack([matrix(0), matrix(1)], CPU), None, 3)[:1]
+        apart = alone.logits(SparseStack([matrix(0)], CPU), None, 3)
+    np.testing.assert_allclose(together, apart, atol=1e-4)
+
+
+def test_column_moments() -> None:
+    draw = np.random.default_rng(0)
+    made = [sparse.csr_array(draw.random((6, 4)) * (draw.random((6, 4)) < 0.5)) for _ in range(2)]
+    for matrices in (made, [made[0]] * 2):
+        mean, variance = SparseStack(matrices, CPU, torch.float64).column_moments()
+        for b, one in enumerate(matrices):
+            np.testing.assert_allclose(mean[b, 0], one.toarray().mean(axis=0), rtol=1e-6)
+            np.testing.assert_allclose(variance[b, 0], one.toarray().var(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"widths": ()}, "widths of a recipe must be a list of integers"),
+        ({"widths": 8}, "widths of a recipe must be a list of integers; got 8"),
+        ({"widths": (8, 0)}, "widths of a recipe must be an integer of at least 1; got 0"),
+        ({"heads": -1}, "heads of a recipe"),
+        ({"feedback": 0}, "feedback of a recipe"),
+        ({"feedforward": -1}, "feedforward of a recipe"),
+        ({"feedback": 11}, "feedback of a recipe must be an integer between 1 and 10; got 11"),
+        ({"radius": 0}, "radius of a recipe must be a number between 0.01 and 1; got 0"),
+        ({"radius": 1.5}, "radius of a recipe"),
+        ({"attention_dropout": 1.0}, "attention_dropout of a recipe"),
+        ({"spread": "convolution"}, "spread of a recipe must be one of 'filter'"),
+    ],
+)
+def test_wrong_recipes(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(FilterRecipe(), **settings)
+
+
+def test_masks_of_attention_have_their_own_rate() -> None:
+    nets = networks(FilterRecipe(widths=(4,), heads=2, dropout=0.75, attention_dropout=0.25))
+    assert (nets.masks.threshold, nets.edge_masks.threshold) == (192, 64)
+    assert isinstance(nets.masks, Masks)
