@@ -16,7 +16,8 @@ from nodecopy import datasets
 from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config, formats, recommending
-from nodecopy.experiments.experiment import RANKING_SCORES, Cell, Experiment
+from nodecopy.experiments.experiment import Cell, Experiment
+from nodecopy.experiments.measures import RANKING_SCORES
 from nodecopy.experiments.parts import assembled
 from nodecopy.experiments.recommending import recommended
 from nodecopy.experiments.runner import Finished, run
