@@ -33,6 +33,10 @@ import nodecopy.copying.kernels, nodecopy.metrics.kernels
 from nodecopy import NodeCopying, SameLabel, compare, datasets, io, neighbours, rng
 graph = datasets.load("karate")
 print(compare(graph, NodeCopying(SameLabel()).fit(graph).sample_many(2, rng=0)))
+from nodecopy.generators import MMSBM, SBM, ConfigurationModel, link_split
+link_split(graph, rng=0)
+for generator in (SBM(), MMSBM(), ConfigurationModel()):
+    print(generator.fit(graph, rng=0).sample(rng=0))
 from nodecopy.recommend import EASE, CopyEASE, ItemKNN, Popularity
 log = nodecopy.Interactions(graph.adjacency)
 for model in (EASE(), CopyEASE(), ItemKNN(), Popularity()):

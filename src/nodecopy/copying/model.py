@@ -105,7 +105,7 @@ class NodeCopying(Generic[Data]):
             key = sample_key(seed, number)
             return data.with_rows(self._sampled_rows(self._donors(key), key))
 
-        return _stream(make, n, workers)
+        return stream(make, n, workers)
 
     def draw_donors(self, *, rng: Rng, sample: int = 0) -> IntArray:
         """The donors of sample number ``sample`` of :meth:`sample_many` with the same ``rng``."""
@@ -201,7 +201,7 @@ class NodeCopying(Generic[Data]):
         return rowcopy.copy_rows(rows, donors)
 
 
-def _stream(make: Callable[[int], Item], n: int, workers: int) -> Iterator[Item]:
+def stream(make: Callable[[int], Item], n: int, workers: int) -> Iterator[Item]:
     """``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting."""
     if workers == 1:
         yield from map(make, range(n))

@@ -1,11 +1,54 @@
-"""Graph models to compare node copying with: first the graph autoencoders, whose means are embeddings.
+"""Graph models and embeddings to compare node copying with.
 
-Read :mod:`.vgae` first; :mod:`.pairs` is their loss over all pairs of nodes without an N x N matrix,
-:mod:`.links` how well they predict edges they have not seen.
+Graph models answer like node copying does. Read :mod:`.base` first, what those that draw pairs of nodes
+share; then :mod:`.classical`, :mod:`.sbm` (whose engine is :mod:`.cells`) and :mod:`.mmsbm`. Of the graph
+autoencoders read :mod:`.vgae`; :mod:`.pairs` is their loss over all pairs of nodes without an N x N
+matrix, :mod:`.links` how well they predict edges they have not seen. Names are imported when they are
+used, so that nothing but the trained ones needs torch.
 """
 
-from nodecopy.generators.links import Links as Links
-from nodecopy.generators.links import LinkSplit as LinkSplit
-from nodecopy.generators.links import link_split as link_split
-from nodecopy.generators.vgae import GAE as GAE
-from nodecopy.generators.vgae import VGAE as VGAE
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nodecopy.generators.classical import BarabasiAlbert as BarabasiAlbert
+    from nodecopy.generators.classical import ChungLu as ChungLu
+    from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
+    from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
+    from nodecopy.generators.links import Links as Links
+    from nodecopy.generators.links import LinkSplit as LinkSplit
+    from nodecopy.generators.links import link_split as link_split
+    from nodecopy.generators.mmsbm import MMSBM as MMSBM
+    from nodecopy.generators.sbm import SBM as SBM
+    from nodecopy.generators.sbm import DegreeCorrectedSBM as DegreeCorrectedSBM
+    from nodecopy.generators.vgae import GAE as GAE
+    from nodecopy.generators.vgae import VGAE as VGAE
+
+HOME_OF = {
+    "BarabasiAlbert": "classical",
+    "ChungLu": "classical",
+    "ConfigurationModel": "classical",
+    "DegreeCorrectedSBM": "sbm",
+    "ErdosRenyi": "classical",
+    "GAE": "vgae",
+    "LinkSplit": "links",
+    "Links": "links",
+    "MMSBM": "mmsbm",
+    "SBM": "sbm",
+    "VGAE": "vgae",
+    "link_split": "links",
+}
+
+__all__ = list(HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name in HOME_OF:
+        return getattr(importlib.import_module(f"nodecopy.generators.{HOME_OF[name]}"), name)
+    raise AttributeError(f"module 'nodecopy.generators' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

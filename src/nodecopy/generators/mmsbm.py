@@ -1,0 +1,239 @@
+"""The assortative mixed-membership block model, as the Bayesian GCN of Zhang et al. (2019) uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.generators.base import Nodes, PairModel, Pairs, blocks_of, distinct, pairs_of
+from nodecopy.graph import Graph
+
+Floats = NDArray[np.float64]
+CERTAIN = 1 - 2.0**-40
+"""The largest probability of an edge."""
+
+
+class MMSBM(PairModel):
+    """Every node belongs to all blocks, more or less; two nodes that meet in a block are likelier linked.
+
+    For each pair both nodes draw a block from their memberships pi. If they draw the same block k, the
+    edge is there with probability beta_k, otherwise with probability delta, so that
+    P(edge) = delta + sum_k (beta_k - delta) pi_ik pi_jk. This is sampled exactly, at the cost of edges.
+
+    Parameters
+    ----------
+    memberships
+        What pi starts from: one row for each node, one column for each block. By default the labels of
+        the graph (:func:`.blocks_of` where there are none), believed as far as ``certainty`` says.
+    certainty
+        Membership of a node in the block of its label to start with; other blocks share the rest.
+    draw
+        ``"mixed"``, the model; ``"hard"``: the authors' code, in which every node belongs to its likeliest
+        block alone.
+    delta
+        Probability of an edge between nodes that draw different blocks.
+    steps, batch
+        Steps of the inference, and how many nodes each of them moves.
+    alpha, eta, rho
+        Shapes of the gamma priors of phi and theta, and their common rate.
+    step_size, tau, kappa
+        Step t has the size ``step_size * (t + tau) ** -kappa``.
+
+    Attributes
+    ----------
+    memberships_, strengths_
+        pi and beta.
+
+    Notes
+    -----
+    *Inference* climbs the posterior as the authors' code does, with pi_i = phi_i / sum phi_i,
+    beta_k = theta_k1 / (theta_k0 + theta_k1) and the preconditioned step
+    phi <- abs(phi + step / 2 (alpha - 1 - rho phi + phi gradient)), theta likewise; no noise is added, so
+    the result is one likely point. phi_i starts with the sum one, theta_k with the numbers of
+    non-edges and edges that the first memberships expect in block k. The gradient takes all edges of the
+    moved nodes and the non-edges to ``batch`` random partners, scaled up; partners that turn out to be
+    neighbours are rejected, so no list of non-edges is needed and any degree will do.
+
+    *Directed graphs*: (i, j) and (j, i) are two observations, and two draws, of the same probability.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import MMSBM
+    >>> model = MMSBM().fit(datasets.load("karate"), rng=0)
+    >>> model.memberships_.shape
+    (34, 2)
+    >>> friends, strangers = model.edge_probabilities([32, 0], [33, 33])
+    >>> bool(friends > strangers)
+    True
+    """
+
+    memberships_: Floats
+    strengths_: Floats
+
+    def __init__(
+        self,
+        memberships: ArrayLike | None = None,
+        *,
+        certainty: float = 0.9,
+        draw: str = "mixed",
+        delta: float = 1e-4,
+        steps: int = 200,
+        batch: int = 500,
+        alpha: float = 1.0,
+        eta: float = 1.0,
+        rho: float = 0.001,
+        step_size: float = 1.0,
+        tau: float = 1024.0,
+        kappa: float = 0.5,
+    ) -> None:
+        self.memberships, self.certainty, self.draw, self.delta = memberships, certainty, draw, delta
+        self.steps, self.batch = steps, batch
+        self.alpha, self.eta, self.rho = alpha, eta, rho
+        self.step_size, self.tau, self.kappa = step_size, tau, kappa
+
+    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        """Probability that nodes ``first[k]`` and ``second[k]`` are linked."""
+        pi = self._drawn_memberships()
+        one = checks.indices(first, "first", size=len(pi))
+        other = checks.indices(second, "second", size=len(pi))
+        checks.vector(other, "second", length=len(one), per="pair")
+        return _linked(pi[one], pi[other], self.strengths_, self.delta)
+
+    def _learn(self, graph: Graph, draws: Generator) -> None:
+        self._check()
+        phi = self._first_memberships(graph, draws)
+        ascent = _Ascent(graph, self.delta, self.batch, draws)
+        theta = ascent.expected_counts(phi)
+        for t in range(self.steps if graph.n_nodes > 1 else 0):
+            half = self.step_size * (t + self.tau) ** -self.kappa / 2
+            pi, beta = phi / phi.sum(axis=1, keepdims=True), theta[1] / theta.sum(axis=0)
+            nodes, for_phi, for_theta = ascent.directions(pi, beta)
+            here = phi[nodes]
+            phi[nodes] = np.abs(here + half * (self.alpha - 1 - self.rho * here + for_phi))
+            theta = np.abs(theta + half * (self.eta - 1 - self.rho * theta + for_theta))
+        self.memberships_ = phi / phi.sum(axis=1, keepdims=True)
+        self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), CERTAIN)
+
+    def _draw(self, draws: Generator) -> Pairs:
+        """Throw more pairs than needed, each block by its memberships, and keep as many as it takes.
+
+        A pair's mean number of hits is a mean of -log(1 - p) over the blocks both nodes draw; by
+        convexity, the chance of a hit is then at least the pair's probability of an edge.
+        """
+        pi, beta, directed = self._drawn_memberships(), self.strengths_, self.graph_.directed
+        n_nodes, n_blocks = pi.shape
+        everywhere, delta = -np.log1p(-self.delta), self.delta
+        extra = np.maximum(-np.log1p(-beta) - everywhere, 0)
+        share = 1 if directed else 0.5
+        masses = pi.sum(axis=0)
+        block = np.repeat(np.arange(n_blocks), draws.poisson(share * extra * masses**2))
+        n_anywhere = draws.poisson(share * everywhere * n_nodes**2)
+        bounds = np.cumsum(pi.T)
+        ends = []
+        for _ in range(2):
+            points = (np.cumsum(masses) - masses)[block] + draws.random(len(block)) * masses[block]
+            place = np.searchsorted(bounds, points, side="right") - block * n_nodes
+            ends.append(
+                np.append(np.clip(place, 0, n_nodes - 1), draws.integers(0, n_nodes or 1, n_anywhere))
+            )
+        first, second = distinct(ends[0], ends[1], n_nodes, directed)
+        hits = everywhere + np.einsum("ek,ek,k->e", pi[first], pi[second], extra)
+        wanted = _linked(pi[first], pi[second], beta, delta)
+        kept = draws.random(len(first)) * -np.expm1(-hits) < wanted
+        return first[kept], second[kept]
+
+    def _drawn_memberships(self) -> Floats:
+        self._fitted()
+        if self.draw == "mixed":
+            return self.memberships_
+        hard: Floats = np.eye(self.memberships_.shape[1])[self.memberships_.argmax(axis=1)]
+        return hard
+
+    def _first_memberships(self, graph: Graph, draws: Generator) -> Floats:
+        if self.memberships is None:
+            blocks = blocks_of(graph, draws)
+            n_blocks = int(blocks.max(initial=0)) + 1
+            other = (1 - self.certainty) / max(n_blocks - 1, 1)
+            pi = np.full((graph.n_nodes, n_blocks), other)
+            pi[np.arange(graph.n_nodes), blocks] = self.certainty if n_blocks > 1 else 1.0
+            return pi
+        given: Any = checks.as_array(self.memberships, "memberships of MMSBM")
+        if given.ndim != 2 or given.dtype.kind not in "biuf" or len(given) != graph.n_nodes:
+            raise InputError(
+                f"memberships of MMSBM must be numbers, one row for each of {graph.n_nodes} nodes; "
+                f"got {given.dtype} of shape {given.shape}."
+            )
+        checks.finite(given, "memberships of MMSBM")
+        if (given < 0).any() or not (given.sum(axis=1) > 0).all():
+            raise InputError("memberships of MMSBM must not be negative, nor all zero in any row.")
+        return np.asarray(given / given.sum(axis=1, keepdims=True), np.float64)
+
+    def _check(self) -> None:
+        checks.real(self.certainty, "certainty of MMSBM", low=0.0, high=1.0)
+        checks.choice(self.draw, "draw of MMSBM", ["mixed", "hard"])
+        checks.real(self.delta, "delta of MMSBM", low=0.0, high=CERTAIN)
+        checks.integer(self.steps, "steps of MMSBM", low=0)
+        checks.integer(self.batch, "batch of MMSBM", low=1)
+        for name in ("alpha", "eta", "rho", "step_size", "tau", "kappa"):
+            checks.real(getattr(self, name), f"{name} of MMSBM", low=0.0)
+
+
+class _Ascent:
+    """Directions that raise the likelihood of a graph, from a few nodes and partners at a time."""
+
+    def __init__(self, graph: Graph, delta: float, batch: int, draws: Generator) -> None:
+        self.delta, self.draws, self.n_nodes = delta, draws, graph.n_nodes
+        self.batch = min(batch, graph.n_nodes)
+        self.edges = pairs_of(graph)
+        ends = np.concatenate(self.edges), np.concatenate(self.edges[::-1])
+        shape = (graph.n_nodes, graph.n_nodes)
+        # Between two nodes of a directed graph there may be two edges.
+        self.links = sparse.csr_array((np.ones(len(ends[0])), ends), shape=shape)
+        self.most = 2 if graph.directed else 1
+        self.degrees = np.bincount(ends[0], minlength=graph.n_nodes)
+        self.n_pairs = self.most * graph.n_nodes * (graph.n_nodes - 1) / 2
+
+    def expected_counts(self, pi: Floats) -> Floats:
+        """How many non-edges and edges each block has, if nodes drew blocks from pi; both at least one."""
+        pairs = self.most * (pi.sum(axis=0) ** 2 - (pi**2).sum(axis=0)) / 2
+        edges = np.einsum("ek,ek->k", pi[self.edges[0]], pi[self.edges[1]])
+        return np.stack([np.maximum(pairs - edges, 1), np.maximum(edges, 1)])
+
+    def directions(self, pi: Floats, beta: Floats) -> tuple[Nodes, Floats, Floats]:
+        """Some nodes, phi times the gradient in their phi, and theta times the gradient in theta."""
+        nodes = self.draws.choice(self.n_nodes, self.batch, replace=False)
+        partners = self.draws.choice(self.n_nodes, self.batch, replace=False)
+        above = beta - self.delta
+        linked = self._pull_of_edges(pi, beta, nodes)
+        met = self.most * (nodes[:, None] != partners) - self.links[nodes][:, partners].toarray()
+        chance = self.delta + (pi[nodes] * above) @ pi[partners].T
+        unlinked = (met / np.maximum(1 - chance, 1e-12)) @ pi[partners]
+        n_met = met.sum(axis=1)
+        n_unlinked = self.most * (self.n_nodes - 1) - self.degrees[nodes]
+        towards = above * (linked - (n_unlinked / np.maximum(n_met, 1))[:, None] * unlinked)
+        for_phi = pi[nodes] * (towards - (pi[nodes] * towards).sum(axis=1, keepdims=True))
+        one, other = pi[self.edges[0]], pi[self.edges[1]]
+        within = np.einsum("ek,ek,e->k", one, other, 1 / _linked(one, other, beta, self.delta))
+        outside = (self.n_pairs - len(one)) / max(n_met.sum(), 1) * (pi[nodes] * unlinked).sum(axis=0)
+        slope = beta * (1 - beta) * (within - outside)
+        return nodes, for_phi, np.stack([-slope, slope])
+
+    def _pull_of_edges(self, pi: Floats, beta: Floats, nodes: Nodes) -> Floats:
+        """For each node the sum of its neighbours' memberships, each over the chance of the edge."""
+        links = self.links[nodes]
+        rows = np.repeat(nodes, np.diff(links.indptr))
+        links.data = links.data / _linked(pi[rows], pi[links.indices], beta, self.delta)
+        return np.asarray(links @ pi)
+
+
+def _linked(one: Floats, other: Floats, beta: Floats, delta: float) -> Floats:
+    """P(edge) of pairs given both memberships; never zero, so that what is observed is possible."""
+    chance: Floats = np.maximum(delta + np.einsum("ek,ek,k->e", one, other, beta - delta), 1e-12)
+    return chance

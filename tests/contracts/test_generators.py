@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nodecopy import Graph
+from nodecopy.generators import (
+    MMSBM,
+    SBM,
+    BarabasiAlbert,
+    ChungLu,
+    ConfigurationModel,
+    DegreeCorrectedSBM,
+    ErdosRenyi,
+)
+from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
+
+MODELS: list[Any] = [
+    SBM(),
+    DegreeCorrectedSBM(),
+    MMSBM(steps=3),
+    MMSBM(steps=3, draw="hard"),
+    ErdosRenyi(),
+    ChungLu(),
+    ConfigurationModel(),
+    BarabasiAlbert(),
+]
+
+
+class TestGenerators(GraphModelContract):
+    @pytest.fixture(scope="class", params=MODELS, ids=lambda model: type(model).__name__)
+    @classmethod
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
+        model: GraphModel = request.param
+        return model
+
+    @pytest.fixture(scope="class", params=["undirected", "directed", "weighted", "unlabelled"])
+    @classmethod
+    def observed(cls, request: pytest.FixtureRequest) -> Graph:
+        graph = community_graph(directed=request.param == "directed", weighted=request.param == "weighted")
+        return graph.replace(labels=None) if request.param == "unlabelled" else graph
