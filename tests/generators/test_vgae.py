@@ -73,7 +73,7 @@ def test_training_is_that_of_the_dense_model(kind: type[GAE], heads: int) -> Non
 def test_blocks_are_found(kind: type[GAE]) -> None:
     """Pairs that were no edges: likelier within a block. Without features the nodes are their own."""
     graph = two_blocks()
-    model = kind(latent=4).fit(graph, rng=0)
+    model = kind(latent=4, sampler="raw").fit(graph, rng=0)
     first, second = np.triu_indices(40, 1)
     free = np.asarray(graph.adjacency[first, second]).ravel() == 0
     chance = model.edge_probabilities(first[free], second[free])
@@ -139,6 +139,11 @@ def test_before_fit(kind: type[GAE]) -> None:
         ({"epochs": 0}, "epochs of VGAE .* got 0"),
         ({"epochs": "many"}, "epochs of VGAE .* got 'many'"),
         ({"learning_rate": -1}, "learning_rate of VGAE .* got -1"),
+        (
+            {"sampler": "cooked"},
+            "sampler of VGAE must be one of 'raw', 'calibrated', 'corrected'; got 'cooked'",
+        ),
+        ({"balanced": 1}, "balanced of VGAE must be True or False; got 1"),
         ({"device": "abacus"}, "device .* got 'abacus'"),
     ],
 )

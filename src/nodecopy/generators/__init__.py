@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from nodecopy.generators.classical import ChungLu as ChungLu
     from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
     from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
+    from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
+    from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
+    from nodecopy.generators.graphite import Graphite as Graphite
     from nodecopy.generators.links import Links as Links
     from nodecopy.generators.links import LinkSplit as LinkSplit
     from nodecopy.generators.links import link_split as link_split
@@ -30,9 +33,12 @@ HOME_OF = {
     "BarabasiAlbert": "classical",
     "ChungLu": "classical",
     "ConfigurationModel": "classical",
+    "DGLFRM": "dglfrm",
+    "DGLFRMB": "dglfrm",
     "DegreeCorrectedSBM": "sbm",
     "ErdosRenyi": "classical",
     "GAE": "vgae",
+    "Graphite": "graphite",
     "LinkSplit": "links",
     "Links": "links",
     "MMSBM": "mmsbm",

@@ -83,10 +83,16 @@ def non_edges(graph: Graph, size: int, *, rng: Rng) -> Pairs:
     first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
     taken = _number(first, second, n_nodes)[first < second]
     drawn = generator(rng).choice(n_others, size, replace=False) if size else np.zeros(0, np.int64)
-    number = drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right")
+    return numbered_pairs(
+        drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right"), n_nodes
+    )
+
+
+def numbered_pairs(numbers: NDArray[np.int64], n_nodes: int) -> Pairs:
+    """The pairs with these numbers, when all pairs i < j are numbered row by row from 0."""
     rows = np.arange(n_nodes)
-    first = np.searchsorted(_number(rows, rows + 1, n_nodes), number, side="right") - 1
-    return np.stack([first, number - _number(first, first + 1, n_nodes) + first + 1])
+    first = np.searchsorted(_number(rows, rows + 1, n_nodes), numbers, side="right") - 1
+    return np.stack([first, numbers - _number(first, first + 1, n_nodes) + first + 1])
 
 
 def _number(first: Pairs, second: Pairs, n_nodes: int) -> Pairs:

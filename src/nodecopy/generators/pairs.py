@@ -8,6 +8,7 @@ one N x d matrix is kept for the backward pass.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,15 @@ from nodecopy.nn.stack import SparseStack
 
 LOGITS_AT_ONCE = {"cpu": 2**18, "cuda": 2**26}
 """Logits held at once: what stays in a core's cache, and what keeps a GPU busy in 256 MiB."""
+
+
+def row_blocks(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
+    """Rows to take at once, each with the columns from its first row on: they meet every unordered pair."""
+    start = 0
+    while start < n_nodes:
+        rows = slice(start, min(n_nodes, start + max(1, logits_at_once // (n_nodes - start))))
+        yield rows
+        start = rows.stop
 
 
 class PairLoss:
@@ -74,18 +84,15 @@ class PairLoss:
     def _if_none_were_edges(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
         """Sum of softplus(z_i . z_j) and half its gradient; each unordered pair of blocks is met once."""
         value, gradient = z.new_zeros((), dtype=torch.float64), torch.zeros_like(z)
-        start, n_nodes = 0, len(z)
-        while start < n_nodes:
-            n_rows = max(1, self.logits_at_once // (n_nodes - start))
-            rows, rest = z[start : start + n_rows], z[start:]
+        for block in row_blocks(len(z), self.logits_at_once):
+            rows, rest = z[block], z[block.start :]
             logits = rows @ rest.T
             if with_value:
                 each = softplus(logits)
-                value += 2 * each.sum(dtype=torch.float64) - each[:, :n_rows].sum(dtype=torch.float64)
+                value += 2 * each.sum(dtype=torch.float64) - each[:, : len(rows)].sum(dtype=torch.float64)
             slopes = logits.sigmoid_()
-            gradient[start : start + n_rows].addmm_(slopes, rest)
-            start += n_rows
-            gradient[start:].addmm_(slopes[:, n_rows:].T, rows)
+            gradient[block].addmm_(slopes, rest)
+            gradient[block.stop :].addmm_(slopes[:, len(rows) :].T, rows)
         return value, gradient
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import expit
 from torch import Tensor
 
 from nodecopy import checks
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy.errors import InputError
+from nodecopy.generators.edge_model import EdgeModel
 from nodecopy.generators.pairs import PairLoss
 from nodecopy.graph import Graph
 from nodecopy.nn.descent import Descent
@@ -23,13 +22,22 @@ from nodecopy.nn.devices import checked_device
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.rows import Rows, frozen
+from nodecopy.rows import Rows
 
-WEIGHTS, NOISE = range(2)
+WEIGHTS, NOISE, DECODER = range(3)
 """What the children of a seed are for."""
 
 
-class GAE:
+class Decoder:
+    """From embeddings to the vectors whose inner products are logits: here they are the same."""
+
+    weights: Sequence[Tensor] = ()
+
+    def __call__(self, z: Tensor) -> Tensor:
+        return z
+
+
+class GAE(EdgeModel):
     """Embed nodes by a two-layer GCN Z whose inner products Z Z^T are the logits of edges.
 
     Z = S ReLU(S X W0) W1 with S = D^-1/2 (A + I) D^-1/2, trained on the weighted cross-entropy over
@@ -41,15 +49,17 @@ class GAE:
         Widths of the hidden layer and of the embeddings.
     epochs, learning_rate
         Of Adam.
+    sampler, balanced
+        How inner products become the edges of samples: see :class:`.EdgeModel`.
     device
-        ``"cpu"`` or ``"cuda"``.
+        ``"cpu"`` or ``"cuda"``, where it trains; sampling is the CPU's.
 
     Notes
     -----
     - *Features* X are used as they are, neither normalised nor made binary. A graph without features
       gets the identity, one feature for each node.
     - *Directions and weights* are not used: inner products cannot tell (i, j) from (j, i), and an edge
-      is there or not.
+      is there or not. Samples have neither.
     - *Memory* grows with nodes and edges, never with pairs of nodes; time does grow with pairs.
 
     Examples
@@ -62,9 +72,10 @@ class GAE:
     >>> friends, strangers = model.edge_probabilities([33, 0], [32, 33])
     >>> bool(friends > strangers)
     True
+    >>> 50 < model.sample(rng=1).n_edges < 106  # of 78 observed ones
+    True
     """
 
-    embeddings_: NDArray[np.float32]
     _heads = 1
 
     def __init__(
@@ -74,10 +85,13 @@ class GAE:
         latent: int = 16,
         epochs: int = 200,
         learning_rate: float = 0.01,
+        sampler: str = "corrected",
+        balanced: bool = True,
         device: str = "cpu",
     ) -> None:
         self.hidden, self.latent, self.epochs = hidden, latent, epochs
         self.learning_rate, self.device = learning_rate, device
+        self.sampler, self.balanced = sampler, balanced
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
         """Train on every edge of the graph; ``rng`` draws the first weights (and VGAE's noise)."""
@@ -85,48 +99,42 @@ class GAE:
         adjacency = _pattern(graph)
         if not adjacency.nnz:
             raise InputError(f"graph must have an edge between two different nodes; got {graph!r}.")
-        recipe = Recipe(hidden=self.hidden, dropout=0.0)
         features = SparseStack([_features(graph)], device)
-        encoder = Networks(recipe, features, self._heads * self.latent, [child(seed, WEIGHTS)])
-        with torch.no_grad():  # Glorot's limit is meant for one head, not for two side by side
+        encoder = Networks(self._recipe(), features, self._heads * self.latent, [child(seed, WEIGHTS)])
+        with torch.no_grad():  # Glorot's limit is meant for one head, not for several side by side
             width = self.hidden + self.latent
             encoder.second *= ((width + (self._heads - 1) * self.latent) / width) ** 0.5
+        decoder = self._decoder(graph, features, np.random.default_rng(child(seed, DECODER)))
         graphs = SparseStack([normalised(adjacency)], device)
         pairs = partial(PairLoss(adjacency, device), with_value=False)
         noise = np.random.default_rng(child(seed, NOISE))
-        descent = Descent(encoder.weights, self.learning_rate)
-        for _ in range(self.epochs):
-            descent.step(lambda: self._loss(encoder.logits(graphs, None, None)[0], pairs, noise))
+        descent = Descent([*encoder.weights, *decoder.weights], self.learning_rate)
+
+        def loss(step: int) -> Tensor:
+            return self._loss(encoder.logits(graphs, None, step)[0], decoder, pairs, noise)
+
+        for step in range(self.epochs):
+            descent.step(partial(loss, step))
         with torch.no_grad():
-            means = encoder.logits(graphs, None, None)[0, :, : self.latent]
-        found = means.cpu().numpy().copy()
-        if not np.isfinite(found).all():
-            raise InputError("features must not be so large that training overflows; scale them down.")
-        self.embeddings_ = frozen(found)
+            z = self._embedded(encoder.logits(graphs, None, None)[0], decoder)
+            self._learned(graph, z, decoder(z))
         return self
 
-    def embeddings(self) -> NDArray[np.float32]:
-        """One row per node (VGAE: the mean of its normal distribution); read-only."""
-        if not hasattr(self, "embeddings_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
-        return self.embeddings_
+    def _recipe(self) -> Recipe:
+        return Recipe(hidden=self.hidden, dropout=0.0)
 
-    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-        """Sigmoid of the inner product of the embeddings of nodes ``first[k]`` and ``second[k]``.
+    def _decoder(self, graph: Graph, features: SparseStack, draws: Generator) -> Decoder:
+        return Decoder()
 
-        The loss weighs edges as much as all other pairs together, so these tell which pairs are the
-        likelier ones; as probabilities of a sparse graph they are far too high.
-        """
-        means = self.embeddings()
-        one = checks.indices(first, "first", size=len(means))
-        other = checks.indices(second, "second", size=len(means))
-        checks.vector(other, "second", length=len(one), per="pair")
-        logits = np.einsum("kd,kd->k", means[one], means[other], dtype=np.float64)
-        probabilities: NDArray[np.float64] = expit(logits)
-        return probabilities
+    def _embedded(self, encoded: Tensor, decoder: Any) -> Tensor:
+        """What is kept of the encoder's output once trained."""
+        return encoded[:, : self.latent]
 
-    def _loss(self, encoded: Tensor, pairs: Callable[[Tensor], Tensor], noise: Generator) -> Tensor:
-        return pairs(encoded)
+    def _loss(
+        self, encoded: Tensor, decoder: Any, pairs: Callable[[Tensor], Tensor], noise: Generator
+    ) -> Tensor:
+        """One epoch's loss, up to a constant: only its gradient is used."""
+        return pairs(decoder(encoded))
 
     def _check(self, graph: Graph) -> torch.device:
         name = type(self).__name__
@@ -136,6 +144,7 @@ class GAE:
         checks.integer(self.latent, f"latent of {name}", low=1)
         checks.integer(self.epochs, f"epochs of {name}", low=1)
         checks.real(self.learning_rate, f"learning_rate of {name}", low=0.0)
+        self._check_sampler()
         return checked_device(self.device)
 
 
@@ -152,13 +161,22 @@ class VGAE(GAE):
 
     _heads = 2
 
-    def _loss(self, encoded: Tensor, pairs: Callable[[Tensor], Tensor], noise: Generator) -> Tensor:
+    def _loss(
+        self, encoded: Tensor, decoder: Any, pairs: Callable[[Tensor], Tensor], noise: Generator
+    ) -> Tensor:
         mean, log_s = encoded[:, : self.latent], encoded[:, self.latent :]
-        drawn = torch.from_numpy(noise.standard_normal(mean.shape, dtype=np.float32)).to(mean.device)
-        s = log_s.exp()
-        divergence = -0.5 * (1 + 2 * log_s - mean**2 - s**2).sum(dim=1).mean() / len(mean)
-        loss: Tensor = pairs(mean + drawn * s) + divergence
-        return loss
+        z = mean + log_s.exp() * normal(noise, mean)
+        return pairs(decoder(z)) + normal_divergence(mean, log_s) / len(mean)
+
+
+def normal(draws: Generator, like: Tensor) -> Tensor:
+    """Standard normal numbers in the shape of a tensor."""
+    return torch.from_numpy(draws.standard_normal(like.shape, dtype=np.float32)).to(like.device)
+
+
+def normal_divergence(mean: Tensor, log_s: Tensor) -> Tensor:
+    """KL(N(mean, s^2) || N(0, 1)), added up over dimensions, the mean over nodes."""
+    return -0.5 * (1 + 2 * log_s - mean**2 - (2 * log_s).exp()).sum(dim=1).mean()
 
 
 def _pattern(graph: Graph) -> sparse.csr_array:

@@ -12,6 +12,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
+from torch.nn.functional import leaky_relu
 
 from nodecopy import checks
 from nodecopy.errors import InputError
@@ -21,6 +22,8 @@ from nodecopy.nn.stack import SparseStack, normalised
 
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
 """Places of masks in a network."""
+LEAK = 0.2
+"""Slope of the leaky activation below zero."""
 MOST_DROPPED = 0.99
 """Masks that drop everything would leave nothing to scale up."""
 Matrix: TypeAlias = sparse.csr_array | LowRank
@@ -38,7 +41,8 @@ class Recipe:
         ``"none"`` (MLP), ``"convolution"`` (GCN: both layers average over neighbours) or ``"pagerank"``
         (APPNP: the logits of an MLP spread by ``steps`` steps with probability ``teleport`` to return).
     activation
-        ``"relu"`` between the layers, or ``"none"``: a linear network.
+        ``"relu"`` between the layers, ``"leaky"`` (a slope of 0.2 below zero), or ``"none"``: a linear
+        network.
     features
         ``"rows"``: each node's features add up to one; ``"binary"``: present or not; ``"plain"``.
     weight_decay
@@ -69,7 +73,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         checks.choice(self.spread, "spread of a recipe", ["none", "convolution", "pagerank"])
-        checks.choice(self.activation, "activation of a recipe", ["relu", "none"])
+        checks.choice(self.activation, "activation of a recipe", ["relu", "leaky", "none"])
         checks.choice(self.features, "features of a recipe", ["rows", "binary", "plain"])
         for name in ("hidden", "epochs"):
             checks.integer(getattr(self, name), f"{name} of a recipe", low=1)
@@ -121,8 +125,8 @@ class Networks:
         device = features.values.device
         n_features = features.shape[2]
         draws = [np.random.default_rng(seed) for seed in seeds]
-        self.first = _glorot(draws, n_features, recipe.hidden, device)
-        self.second = _glorot(draws, recipe.hidden, n_classes, device)
+        self.first = glorot(draws, n_features, recipe.hidden, device)
+        self.second = glorot(draws, recipe.hidden, n_classes, device)
         self.biases = [
             torch.zeros(len(seeds), 1, width, device=device, requires_grad=True)
             for width in ((recipe.hidden, n_classes) if recipe.bias else ())
@@ -177,6 +181,8 @@ class Networks:
             hidden = hidden + self.biases[0]
         if self.recipe.activation == "relu":
             hidden = torch.relu(hidden)
+        elif self.recipe.activation == "leaky":
+            hidden = leaky_relu(hidden, LEAK)
         if step is not None and self.masks.threshold:
             n = hidden.shape[1] * hidden.shape[2]
             hidden = hidden * self.masks.draw(n, step=step, place=HIDDEN).view_as(hidden)
@@ -209,7 +215,7 @@ class Networks:
         return stack.product(dense, stack.factors(masks, step=step, place=place))
 
 
-def _glorot(draws: Sequence[np.random.Generator], rows: int, columns: int, device: torch.device) -> Tensor:
+def glorot(draws: Sequence[np.random.Generator], rows: int, columns: int, device: torch.device) -> Tensor:
     """Uniform weights of Glorot and Bengio (2010), ``[B, rows, columns]``."""
     limit = np.sqrt(6.0 / (rows + columns))
     drawn = np.stack([draw.uniform(-limit, limit, (rows, columns)).astype(np.float32) for draw in draws])

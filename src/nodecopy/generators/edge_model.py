@@ -1,0 +1,188 @@
+"""Graph models in which each pair of nodes is an edge or not, independently of the other pairs.
+
+Autoencoders end in one vector f for each node, and sigma(f_i . f_j) scores a pair. How these scores
+become probabilities to draw graphs from is the same for all of them and stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from torch import Tensor
+
+from nodecopy import checks
+from nodecopy.copying.model import _stream
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.generators.calibration import expected_edges, logistic_regression
+from nodecopy.generators.links import Pairs, numbered_pairs
+from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
+from nodecopy.graph import Graph
+from nodecopy.rng import Rng, child, seed_sequence
+from nodecopy.rows import Rows, frozen
+
+SAMPLERS = ("raw", "calibrated", "corrected")
+THIN_BELOW = 0.1
+"""Largest probability of a pair up to which it pays to draw candidates first."""
+CANDIDATES_AT_ONCE = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeLaw:
+    """The probability of each pair i < j to be an edge.
+
+    Parameters
+    ----------
+    decoded
+        One row f per node; the score of a pair is sigma(f_i . f_j).
+    calibration
+        Slope and intercept of a logistic regression on the score; ``None``: the score as it is.
+    scale
+        Multiplies the result, which stays at most one.
+    """
+
+    decoded: NDArray[np.float32]
+    calibration: tuple[float, float] | None = None
+    scale: float = 1.0
+
+    @property
+    def bound(self) -> float:
+        """No pair has a larger probability: that of a score of 0 or 1, since all that follows is monotone."""
+        return float(self._of_scores(torch.tensor([0.0, 1.0], dtype=torch.float64)).max())
+
+    def of_pairs(self, first: Pairs, second: Pairs) -> NDArray[np.float64]:
+        """The probabilities of some pairs."""
+        logits = np.einsum("kd,kd->k", self.decoded[first], self.decoded[second], dtype=np.float64)
+        found: NDArray[np.float64] = self._of_scores(torch.from_numpy(logits).sigmoid_()).numpy()
+        return found
+
+    def draw(self, draws: Generator) -> Pairs:
+        """The edges of one graph, ``[2, size]``, row by row."""
+        bound = self.bound
+        found = list(self._thinned(draws, bound) if bound < THIN_BELOW else self._row_by_row(draws))
+        return np.concatenate(found, axis=1) if found else np.zeros((2, 0), np.int64)
+
+    def _of_scores(self, scores: Tensor) -> Tensor:
+        """Changes its argument."""
+        if self.calibration is not None:
+            slope, intercept = self.calibration
+            scores.mul_(slope).add_(intercept).sigmoid_()
+        return scores.mul_(self.scale).clamp_(max=1.0) if self.scale != 1 else scores
+
+    def _row_by_row(self, draws: Generator) -> Iterator[Pairs]:
+        """A uniform number for every pair, a block of rows at a time."""
+        z = torch.tensor(self.decoded)
+        for rows in row_blocks(len(z), LOGITS_AT_ONCE["cpu"]):
+            chances = self._of_scores((z[rows] @ z[rows.start :].T).double().sigmoid_())
+            hits = (torch.from_numpy(draws.random(chances.shape)) < chances).triu_(1)
+            yield np.stack(np.nonzero(hits.numpy())) + rows.start
+
+    def _thinned(self, draws: Generator, bound: float) -> Iterator[Pairs]:
+        """Every pair becomes a candidate at the largest probability, and stays at its own."""
+        n_nodes = len(self.decoded)
+        n_pairs, last = n_nodes * (n_nodes - 1) // 2, -1
+        at_once = min(CANDIDATES_AT_ONCE, int(1.2 * n_pairs * bound) + 16)
+        while bound > 0 and last < n_pairs:
+            gaps = np.minimum(draws.geometric(bound, at_once), n_pairs + 1)
+            numbers = last + np.cumsum(gaps)
+            last = int(numbers[-1])
+            pairs = numbered_pairs(numbers[numbers < n_pairs], n_nodes)
+            yield pairs[:, draws.random(pairs.shape[1]) * bound < self.of_pairs(*pairs)]
+
+
+class EdgeModel:
+    """What graph models of independent edges share; a subclass trains and calls ``_learned``.
+
+    Notes
+    -----
+    Samplers, with the score p = sigma(f_i . f_j) of a pair:
+
+    - ``"raw"``: p itself. Training weighs edges as much as all other pairs together, so most p are near
+      one half and samples are very dense.
+    - ``"calibrated"``: sigma(a p + b), a logistic regression of "is an edge" on p over all pairs. By
+      default edges weigh as much as all other pairs together here too. The paper does not say so, but
+      only so are its calibrated samples denser than the observed graph, as it reports.
+    - ``"corrected"``: these, scaled to the observed number of edges in expectation.
+
+    With ``balanced=False`` the regression is plain maximum likelihood. Its intercept sees to it that the
+    expected number of edges is the observed one, so that nothing is left to correct.
+    """
+
+    graph_: Graph
+    embeddings_: NDArray[np.float32]
+    law_: EdgeLaw
+    sampler: str
+    balanced: bool
+
+    def embeddings(self) -> NDArray[np.float32]:
+        """One row per node, before the decoder (a mean, where nodes have distributions); read-only."""
+        self._fitted()
+        return self.embeddings_
+
+    def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+        """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
+        law = self._fitted()
+        one = checks.indices(first, "first", size=len(law.decoded))
+        other = checks.indices(second, "second", size=len(law.decoded))
+        checks.vector(other, "second", length=len(one), per="pair")
+        return law.of_pairs(one, other)
+
+    def sample(self, *, rng: Rng) -> Graph:
+        """One graph: the first of :meth:`sample_many` with the same ``rng``."""
+        return next(self.sample_many(1, rng=rng))
+
+    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
+        """A stream of ``n`` undirected graphs, made by ``workers`` threads while earlier ones are used.
+
+        Sample number s depends on (seed, s) alone: neither on ``n`` nor on ``workers``.
+        """
+        law, seed = self._fitted(), seed_sequence(rng)
+        checks.integer(n, "n of sample_many", low=0)
+        checks.integer(workers, "workers of sample_many", low=1)
+
+        def make(number: int) -> Graph:
+            pairs = law.draw(np.random.default_rng(child(seed, number)))
+            return self.graph_.with_rows(_symmetric(pairs, self.graph_.n_nodes))
+
+        return _stream(make, n, workers)
+
+    def _fitted(self) -> EdgeLaw:
+        if not hasattr(self, "law_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
+        return self.law_
+
+    def _check_sampler(self) -> None:
+        name = type(self).__name__
+        checks.choice(self.sampler, f"sampler of {name}", SAMPLERS)
+        if not isinstance(self.balanced, bool):
+            raise InputError(f"balanced of {name} must be True or False; got {self.balanced!r}.")
+
+    def _learned(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
+        """Keep what training found, calibrated as the sampler asks."""
+        vectors = decoded.detach()
+        if not bool(vectors.isfinite().all()):
+            raise InputError("features must not be so large that training overflows; scale them down.")
+        graph = graph.undirected()
+        self.embeddings_ = frozen(embeddings.detach().cpu().numpy().copy())
+        law = EdgeLaw(frozen(vectors.cpu().numpy().copy()))
+        if self.sampler != "raw":
+            edges = np.stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
+            edges = edges[:, edges[0] < edges[1]]
+            calibration = logistic_regression(vectors, edges, balanced=self.balanced)
+            law = replace(law, calibration=calibration)
+            if self.sampler == "corrected":
+                law = replace(law, scale=graph.n_edges / expected_edges(vectors, calibration))
+        self.graph_, self.law_ = graph, law
+
+
+def _symmetric(pairs: Pairs, n_nodes: int) -> Rows:
+    """Rows of an undirected graph from its edges with the smaller node first."""
+    upper = sparse.csr_array((np.ones(pairs.shape[1], np.int8), tuple(pairs)), shape=(n_nodes, n_nodes))
+    matrix = sparse.csr_array(upper + upper.T)
+    matrix.sort_indices()
+    return Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes)
