@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nodecopy.generators.cell import CELL as CELL
     from nodecopy.generators.classical import BarabasiAlbert as BarabasiAlbert
     from nodecopy.generators.classical import ChungLu as ChungLu
     from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from nodecopy.generators.links import LinkSplit as LinkSplit
     from nodecopy.generators.links import link_split as link_split
     from nodecopy.generators.mmsbm import MMSBM as MMSBM
+    from nodecopy.generators.netgan import NetGAN as NetGAN
     from nodecopy.generators.sbm import SBM as SBM
     from nodecopy.generators.sbm import DegreeCorrectedSBM as DegreeCorrectedSBM
     from nodecopy.generators.vgae import GAE as GAE
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 HOME_OF = {
     "BarabasiAlbert": "classical",
+    "CELL": "cell",
     "ChungLu": "classical",
     "ConfigurationModel": "classical",
     "DGLFRM": "dglfrm",
@@ -42,6 +45,7 @@ HOME_OF = {
     "LinkSplit": "links",
     "Links": "links",
     "MMSBM": "mmsbm",
+    "NetGAN": "netgan",
     "SBM": "sbm",
     "VGAE": "vgae",
     "link_split": "links",

@@ -16,15 +16,18 @@ class Descent:
     ----------
     weights
         Tensors, or groups of them with settings of their own, as ``torch.optim`` takes them.
-    learning_rate
+    learning_rate, betas
         Of Adam.
     """
 
-    def __init__(self, weights: Iterable[Any], learning_rate: float) -> None:
-        self._optimiser = torch.optim.Adam(weights, lr=learning_rate, fused=True)
+    def __init__(
+        self, weights: Iterable[Any], learning_rate: float, betas: tuple[float, float] = (0.9, 0.999)
+    ) -> None:
+        self._optimiser = torch.optim.Adam(weights, lr=learning_rate, betas=betas, fused=True)
+        self._weights = [weight for group in self._optimiser.param_groups for weight in group["params"]]
 
     def step(self, loss: Callable[[], Tensor]) -> None:
-        """Compute a loss and take one step down its gradient."""
+        """Compute a loss and take one step down its gradient; other weights in the loss stay as they are."""
         self._optimiser.zero_grad(set_to_none=True)
-        loss().backward()  # type: ignore[no-untyped-call]
+        loss().backward(inputs=self._weights)  # type: ignore[no-untyped-call]
         self._optimiser.step()
