@@ -17,7 +17,7 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy import checks
-from nodecopy.copying.model import _stream
+from nodecopy.copying.model import stream
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.links import Pairs, numbered_pairs
@@ -149,7 +149,7 @@ class EdgeModel:
             pairs = law.draw(np.random.default_rng(child(seed, number)))
             return self.graph_.with_rows(_symmetric(pairs, self.graph_.n_nodes))
 
-        return _stream(make, n, workers)
+        return stream(make, n, workers)
 
     def _fitted(self) -> EdgeLaw:
         if not hasattr(self, "law_"):
