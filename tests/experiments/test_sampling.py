@@ -175,6 +175,16 @@ def test_the_nearest_is_best(store: Store) -> None:
     assert not any(results.cells["karate", overlap, name].best for name in ("near", "far"))
 
 
+def test_mean_ranks(store: Store) -> None:
+    filled(store, {"observed": [4.6] * 3, "near": [4.4, 4.5, 4.6], "far": [5.0, 6.0, 7.0]})
+    results = summarise(table(), store)
+    assert formats.rank_grid(results, formats.TERMINAL) == (
+        ["mean rank of nearness", "karate"],
+        [["Near", "1.0"], ["Far", "2.0"]],
+    )
+    assert "| Near | 1.0 |" in formats.markdown(results)
+
+
 def test_verdicts_of_statistics(store: Store) -> None:
     filled(store, {"observed": [4.61] * 3, "near": [4.6, 4.6, 4.6], "far": [5.0, 6.0, 7.0]})
     text = formats.markdown(summarise(table(), store))

@@ -157,6 +157,10 @@ def _show(results: Results) -> None:
             if rows:
                 out.print()
                 table(heads, rows)
+    heads, rows = formats.rank_grid(results, formats.TERMINAL)
+    if rows:
+        out.print()
+        table(heads, rows)
     out.print()
     for line in formats.footer(results):
         remark(line)

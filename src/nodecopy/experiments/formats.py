@@ -6,9 +6,11 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from nodecopy.experiments.experiment import Column
+from nodecopy.experiments.measures import MEASURES
 from nodecopy.experiments.tables import Gain, Results, Summary, rounding
 
 NODES = (
@@ -68,6 +70,9 @@ def markdown(results: Results) -> str:
             heads, rows = below(results, dataset, MARKDOWN)
             if rows:
                 lines += [*_pipes(heads, rows), ""]
+    heads, rows = rank_grid(results, MARKDOWN)
+    if rows:
+        lines += [*_pipes(heads, rows), ""]
     return "\n".join([*lines, *(f"- {line}" for line in footer(results)), ""])
 
 
@@ -164,6 +169,29 @@ def time_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], 
             texts.append(_ratio(ours.get(timing.labels), other.seconds if other else None))
             rows.append([title, *texts, _significant(theirs), _ratio(theirs, base)])
     return heads, rows
+
+
+def rank_grid(results: Results, style: Style) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of the mean rank of graph models by dataset: 1 is nearest on every statistic."""
+    experiment, protocol = results.experiment, results.experiment.protocol
+    if not protocol.reference:
+        return [], []
+    ranks: dict[tuple[str, str], list[int]] = {}
+    for dataset, column in product(protocol.datasets, protocol.columns):
+        found = {one.name: results.cells.get((dataset, column, one.name)) for one in experiment.methods}
+        means = {name: one.mean for name, one in found.items() if one and one.mean is not None}
+        if protocol.reference in means and MEASURES[column.score].aimed_at:
+            aim = means.pop(protocol.reference)
+            away = {name: abs(mean - aim) for name, mean in means.items()}
+            for name, one in away.items():
+                ranks.setdefault((dataset, name), []).append(1 + sum(other < one for other in away.values()))
+    rows = []
+    for method in experiment.methods:
+        own = [ranks.get((dataset, method.name)) for dataset in protocol.datasets]
+        if any(own):
+            texts = ("-" if one is None else f"{sum(one) / len(one):.1f}" for one in own)
+            rows.append([style.plain(method.title), *texts])
+    return ["mean rank of nearness", *map(style.plain, protocol.datasets)], rows
 
 
 def notes(results: Results) -> list[str]:
