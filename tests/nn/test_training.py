@@ -187,5 +187,15 @@ def test_without_activation_two_layers_are_one() -> None:
     expected = dense @ dense @ torch.from_numpy(FEATURES.toarray()) @ (first @ second)
     found = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
     torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(InputError, match="activation of a recipe must be one of 'relu', 'none'; got 'tanh'"):
+    with pytest.raises(InputError, match="activation .* one of 'relu', 'leaky', 'none'; got 'tanh'"):
         Recipe(activation="tanh")
+
+
+def test_a_leaky_activation_lets_a_fifth_of_what_is_negative_through() -> None:
+    networks = trained(replace(SHORT, activation="leaky"), [0])
+    first, second = weights(networks, 0)
+    dense = torch.from_numpy(GRAPHS[0].toarray())
+    hidden = dense @ torch.from_numpy(FEATURES.toarray()) @ first
+    expected = dense @ torch.where(hidden > 0, hidden, hidden / 5) @ second
+    found = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
+    torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)

@@ -7,19 +7,23 @@ rows at a time as if no pair were an edge, and corrected at the edges.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nodecopy.generators.links import Pairs
 from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
 
+Floats = NDArray[np.float64]
 Line = tuple[float, float]
 """Slope and intercept."""
 MOST_STEPS = 200
-CLOSE_ENOUGH = 1e-8
-"""By how much the last step may still change any pair's logit."""
+CLOSE_ENOUGH = 1e-5
+"""By how much the last step may still change any pair's logit; what is left then is about its square."""
 
 
 def logistic_regression(decoded: Tensor, edges: Pairs, *, balanced: bool) -> Line:
@@ -45,21 +49,32 @@ def logistic_regression(decoded: Tensor, edges: Pairs, *, balanced: bool) -> Lin
     edge_weight, other_weight = weights if balanced else (1.0, 1.0)
     ends = torch.from_numpy(edges).to(decoded.device)
     at_edges = (decoded[ends[0]] * decoded[ends[1]]).sum(dim=1).double().sigmoid()
+    targets = edge_weight * np.array([at_edges.sum().item(), n_edges])
+
+    def climbed(line: Floats, everywhere: Callable[[Floats], Floats]) -> Floats:
+        for _ in range(MOST_STEPS):
+            here = _sums_of(at_edges, line)
+            q, qp, w, wp, wpp = other_weight * everywhere(line) + (edge_weight - other_weight) * here
+            gradient = targets - [qp, q] - [line[0], 0]
+            step = np.linalg.solve([[wpp + 1, wp], [wp, w]], gradient)
+            reach = max(abs(step[1]), abs(step.sum()))  # the largest change of a logit, as p is in [0, 1]
+            # Far from the solution a full step may overshoot; this one goes uphill for certain (Sun and
+            # Tran-Dinh, 2019, on generalised self-concordant functions), and near it is a full one.
+            line = line + step * (math.log1p(reach) / reach if reach else 1)
+            if reach < CLOSE_ENOUGH:
+                break
+        return line
+
+    # The way is long and every step meets all pairs, so all but the end of it goes with some of them.
+    some = (decoded[:: -(-n_nodes * n_nodes // LOGITS_AT_ONCE["cpu"])] @ decoded.T).double().sigmoid_()
+    share = (n_pairs - n_edges) / some.numel()
     intercept = math.log(edge_weight * n_edges) - math.log(other_weight * (n_pairs - n_edges))
-    line = np.array([0.0, intercept])
-    for _ in range(MOST_STEPS):
-        everywhere, here = _sums(decoded, line), _sums_of(at_edges, line)
-        q, qp, w, wp, wpp = other_weight * everywhere + (edge_weight - other_weight) * here
-        targets = edge_weight * np.array([at_edges.sum().item(), n_edges])
-        gradient = targets - [qp, q] - [line[0], 0]
-        step = np.linalg.solve([[wpp + 1, wp], [wp, w]], gradient)
-        reach = max(abs(step[1]), abs(step.sum()))  # the largest change of a logit, as p is in [0, 1]
-        # Far from the solution a full step may overshoot; this one goes uphill for certain (Sun and
-        # Tran-Dinh, 2019, on generalised self-concordant functions), and near it is a full one.
-        line += step * (math.log1p(reach) / reach if reach else 1)
-        if reach < CLOSE_ENOUGH:
-            break
-    return float(line[0]), float(line[1])
+    start = climbed(
+        np.array([0.0, intercept]),
+        lambda line: share * _sums_of(some, line) + _sums_of(at_edges, line),
+    )
+    slope, intercept = climbed(start, partial(_sums, decoded))
+    return float(slope), float(intercept)
 
 
 def expected_edges(decoded: Tensor, line: Line) -> float:
@@ -67,7 +82,7 @@ def expected_edges(decoded: Tensor, line: Line) -> float:
     return float(_sums(decoded, np.array(line))[0])
 
 
-def _sums(decoded: Tensor, line: np.ndarray) -> np.ndarray:
+def _sums(decoded: Tensor, line: Floats) -> Floats:
     """Over all pairs i < j."""
     total = np.zeros(5)
     for rows in row_blocks(len(decoded), LOGITS_AT_ONCE[decoded.device.type]):
@@ -78,10 +93,11 @@ def _sums(decoded: Tensor, line: np.ndarray) -> np.ndarray:
     return total
 
 
-def _sums_of(scores: Tensor, line: np.ndarray) -> np.ndarray:
+def _sums_of(scores: Tensor, line: Floats) -> Floats:
     """Sums of q, q p, w, w p, w p^2 with q = sigma(a p + b) and w = q (1 - q)."""
     p = scores.reshape(-1)
     q = (p * line[0] + line[1]).sigmoid_()
     w = q - q * q
     wp = w * p
-    return torch.stack([q.sum(), q @ p, w.sum(), wp.sum(), wp @ p]).cpu().numpy()
+    sums: Floats = torch.stack([q.sum(), q @ p, w.sum(), wp.sum(), wp @ p]).cpu().numpy()
+    return sums

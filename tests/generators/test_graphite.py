@@ -1,0 +1,107 @@
+"""Graphite: the factored decoder against the dense formula, and what a user may do wrong."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from nodecopy import Graph, datasets
+from nodecopy.errors import InputError
+from nodecopy.generators import VGAE, Graphite, link_split
+from nodecopy.generators.graphite import _Feedback, intermediate_graph
+from nodecopy.nn.stack import SparseStack
+from tests.contracts.graph_models import GraphModel, GraphModelContract
+from tests.generators.test_pairs import random_adjacency
+from tests.generators.test_vgae import two_blocks
+
+
+class TestContract(GraphModelContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls) -> GraphModel:
+        model: GraphModel = Graphite(epochs=20)
+        return model
+
+
+def dense_decoder(z: Any, X: Any, weights: Any, feedback: float) -> Any:
+    """The formula of the paper, N x N matrices and all."""
+    W0, W1, W2 = weights
+    rows = z / np.linalg.norm(z, axis=1, keepdims=True)
+    graph = rows @ rows.T + 1
+    scale = 1 / np.sqrt(graph.sum(axis=1))
+    T = scale[:, None] * graph * scale
+    update = np.maximum(T @ z @ W1, 0) + np.maximum(T @ X @ W0, 0)
+    return (1 - feedback) * z + feedback * T @ update @ W2
+
+
+@pytest.mark.parametrize("feedback", [0.0, 0.5, 1.0])
+def test_the_factored_decoder_is_the_dense_formula(feedback: float) -> None:
+    draw = np.random.default_rng(0)
+    z, X = draw.normal(size=(13, 3)), draw.integers(0, 2, (13, 7)).astype(float)
+    features = SparseStack([sparse.csr_array(X)], torch.device("cpu"))
+    decoder = _Feedback(features, 3, 5, feedback, np.random.default_rng(1))
+    weights = [weight.detach()[0].double().numpy() for weight in decoder.weights]
+    found = decoder(torch.from_numpy(z.astype(np.float32))).detach().numpy()
+    np.testing.assert_allclose(found, dense_decoder(z, X, weights, feedback), rtol=1e-5, atol=1e-6)
+
+
+def test_embeddings_that_point_apart_or_are_zero_leave_finite_degrees() -> None:
+    z = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+    factor = intermediate_graph(z)
+    # Degrees 2 + 0 + 1, 0 + 2 + 1, 1 + 1 + 1 of [[2, 0, 1], [0, 2, 1], [1, 1, 1]]
+    expected = torch.tensor([[2.0, 0, 1], [0, 2, 1], [1, 1, 1]]) / 3
+    torch.testing.assert_close(factor @ factor.T, expected)
+
+
+def test_without_feedback_it_is_the_vgae() -> None:
+    graph = two_blocks()
+    plain, inert = VGAE(epochs=5).fit(graph, rng=0), Graphite(epochs=5, feedback=0).fit(graph, rng=0)
+    np.testing.assert_allclose(inert.embeddings(), plain.embeddings(), atol=1e-6)
+    assert not np.allclose(Graphite(epochs=5).fit(graph, rng=0).embeddings(), plain.embeddings(), atol=1e-3)
+
+
+def test_probabilities_are_those_of_the_decoded_vectors() -> None:
+    features = np.random.default_rng(4).integers(0, 2, (23, 9)).astype(float)
+    model = Graphite(hidden=6, latent=3, epochs=10, sampler="raw")
+    model.fit(Graph(random_adjacency(), features), rng=0)
+    decoded = model.law_.decoded
+    assert model.embeddings().shape == decoded.shape == (23, 3)
+    assert not np.allclose(model.embeddings(), decoded, atol=1e-2)
+    chance = model.edge_probabilities([0, 3], [1, 2])
+    np.testing.assert_allclose(
+        chance, 1 / (1 + np.exp(-(decoded[[0, 3]] * decoded[[1, 2]]).sum(1))), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feedback": 1.5}, r"feedback of Graphite .* between 0 and 1; got 1\.5"),
+        ({"decoder_hidden": 0}, "decoder_hidden of Graphite .* got 0"),
+        ({"latent": 0}, "latent of Graphite .* got 0"),
+    ],
+)
+def test_wrong_settings(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Graphite(**options).fit(two_blocks())
+
+
+@pytest.mark.skipif(not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name a folder")
+@pytest.mark.slow
+def test_link_prediction_on_cora() -> None:
+    """Four splits, as for the VGAE."""
+    cora = datasets.load("cora")
+    found = []
+    for seed in range(4):
+        split = link_split(cora, rng=seed)
+        model = Graphite(sampler="raw").fit(split.train, rng=100 + seed)
+        truth = np.repeat([1, 0], split.test.edges.shape[1])
+        scores = model.edge_probabilities(*np.hstack(split.test))
+        found.append([roc_auc_score(truth, scores), average_precision_score(truth, scores)])
+    assert 100 * np.mean(found, axis=0) == pytest.approx((91.5, 93.2), abs=1.5)
