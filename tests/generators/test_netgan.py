@@ -15,7 +15,7 @@ from nodecopy import Graph, Interactions, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import NetGAN
 from nodecopy.generators.netgan import transition_counts
-from nodecopy.generators.walks import LSTM, PENALTY, Critic, Drawn, RealWalks, WalkGenerator, straight_through
+from nodecopy.generators.walks import LSTM, PENALTY, Critic, Drawn, RealWalks, WalkGenerator, rows_of
 from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
 
 CPU = torch.device("cpu")
@@ -86,7 +86,7 @@ def test_straight_through_gradients_are_those_of_one_hot_vectors() -> None:
     soft = logits.softmax(dim=1)
     hard = (one_hot(node, 9) - soft).detach() + soft
     expected = gradients(hard @ table)
-    rows = straight_through(logits.softmax(dim=1), node, table)
+    rows = rows_of(table, node, logits.softmax(dim=1))
     assert torch.equal(rows, table[node])
     for mine, theirs in zip(gradients(rows), expected, strict=True):
         torch.testing.assert_close(mine, theirs)
@@ -116,7 +116,7 @@ def test_both_ways_to_make_walks_have_the_same_distribution() -> None:
         for weight in generator.weights:
             weight.copy_(drawn(5).normal(*weight.shape))
     numbers = generator.draw(n, 2, drawn(1)).numpy()
-    rows = generator.embedded(n, 2, 5.0, torch.eye(3), drawn(2)).argmax(dim=2).numpy()
+    rows = generator.embedded(n, 2, torch.tensor(5.0), torch.eye(3), drawn(2)).argmax(dim=2).numpy()
     counts = [np.bincount(walks @ [3, 1], minlength=9) for walks in (numbers, rows)]
     deviation = np.sqrt(counts[0] + counts[1] + 1)
     assert (np.abs(counts[0] - counts[1]) < 5 * deviation).all()
@@ -125,7 +125,7 @@ def test_both_ways_to_make_walks_have_the_same_distribution() -> None:
 
 def test_the_generator_gets_gradients_and_the_critic_none() -> None:
     generator, critic = WalkGenerator(9, 4, 5, drawn()), Critic(9, 4, 5, drawn(1))
-    walks = generator.embedded(8, 3, 5.0, critic.down.detach(), drawn(2))
+    walks = generator.embedded(8, 3, torch.tensor(5.0), critic.down.detach(), drawn(2))
     critic.scores(walks).mean().backward(inputs=generator.weights)  # type: ignore[no-untyped-call]
     for weight in generator.weights:
         assert weight.grad is not None
@@ -146,12 +146,25 @@ def test_transitions_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert in_chunks.sum() == found.sum() == 300
 
 
-def test_training_learns_the_edges_of_a_ring() -> None:
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@pytest.mark.filterwarnings("ignore:.*capturable:UserWarning")
+@pytest.mark.parametrize(
+    ("device", "replay"),
+    [
+        ("cpu", False),
+        pytest.param("cuda", False, marks=needs_gpu),
+        pytest.param("cuda", True, marks=needs_gpu),
+    ],
+)
+def test_training_learns_the_edges_of_a_ring(device: str, replay: bool) -> None:
     """Share of a generator's transitions that are edges: two of seven by chance."""
     graph, shares = ring(8), []
     sizes = SMALL | {"batch_size": 32, "hidden": 16, "critic_hidden": 16, "embedding": 8}
     for iterations in (1, 160):
-        counts = NetGAN(learning_rate=0.02, max_iterations=iterations, **sizes).fit(graph, rng=0).counts_
+        model = NetGAN(learning_rate=0.02, max_iterations=iterations, device=device, replay=replay, **sizes)
+        counts = model.fit(graph, rng=0).counts_
         shares.append(counts.multiply(graph.adjacency).sum() / counts.sum())
     assert shares[0] < 0.35
     assert shares[1] > 0.5
@@ -203,6 +216,7 @@ def test_few_transitions_make_few_edges() -> None:
         ({"critic_steps": None}, "critic_steps of NetGAN .* got None"),
         ({"learning_rate": "fast"}, "learning_rate of NetGAN .* got 'fast'"),
         ({"device": "abacus"}, "device .* got 'abacus'"),
+        ({"replay": True}, "replay of NetGAN needs the device 'cuda'; got 'cpu'"),
     ],
 )
 def test_wrong_settings(options: dict[str, Any], message: str) -> None:

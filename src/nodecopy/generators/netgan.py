@@ -13,11 +13,13 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy import checks
+from nodecopy.errors import InputError
 from nodecopy.generators.assembling import AssembledModel, Watch, row_blocks
 from nodecopy.generators.walks import Critic, Drawn, RealWalks, WalkGenerator
 from nodecopy.graph import Graph
 from nodecopy.nn.descent import Descent
 from nodecopy.nn.devices import checked_device
+from nodecopy.nn.replay import Replay
 from nodecopy.rng import Rng, child, seed_sequence
 
 TRAINING, COUNTING, ASSEMBLING = range(3)
@@ -60,6 +62,9 @@ class NetGAN(AssembledModel):
         Steps of the critic in an iteration; of Adam.
     device
         ``"cpu"`` or ``"cuda"``; a graph of thousands of nodes wants the latter.
+    replay
+        Whether a GPU records an iteration once and plays it back, which takes it less time (see
+        :mod:`nodecopy.nn.replay`); not for the CPU.
 
     Attributes
     ----------
@@ -102,11 +107,13 @@ class NetGAN(AssembledModel):
         critic_steps: int = 3,
         learning_rate: float = 3e-4,
         device: str = "cpu",
+        replay: bool = False,
     ) -> None:
         self.overlap, self.max_iterations, self.evaluate_every = overlap, max_iterations, evaluate_every
         self.n_transitions, self.walk_length, self.batch_size = n_transitions, walk_length, batch_size
         self.hidden, self.critic_hidden, self.embedding = hidden, critic_hidden, embedding
-        self.critic_steps, self.learning_rate, self.device = critic_steps, learning_rate, device
+        self.critic_steps, self.learning_rate = critic_steps, learning_rate
+        self.device, self.replay = device, replay
 
     def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
         """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
@@ -114,9 +121,9 @@ class NetGAN(AssembledModel):
         self.observed_ = graph
         training = _Training(self, adjacency, Drawn(child(seed, TRAINING), device))
         counting = Drawn(child(seed, COUNTING), device)
-        temperature = HOTTEST
+        step = Replay(training.step, training.drawn.source) if self.replay else training.step
         for iteration in range(1, self.max_iterations + 1):
-            training.step(temperature)
+            step()
             if iteration % self.evaluate_every == 0 or iteration == self.max_iterations:
                 self.counts_ = transition_counts(
                     training.generator, self.n_transitions, self.walk_length, counting
@@ -124,7 +131,7 @@ class NetGAN(AssembledModel):
                 draws = np.random.default_rng(child(child(seed, ASSEMBLING), iteration))
                 if self._is_good(iteration, draws, watch):
                     break
-                temperature = max(COLDEST, HOTTEST * math.exp(-COOLING * iteration))
+                training.temperature.fill_(max(COLDEST, HOTTEST * math.exp(-COOLING * iteration)))
         return self
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
@@ -137,7 +144,10 @@ class NetGAN(AssembledModel):
         for name, low in lowest.items():
             checks.integer(getattr(self, name), f"{name} of NetGAN", low=low)
         checks.real(self.learning_rate, "learning_rate of NetGAN", low=0.0)
-        return checked_device(self.device)
+        device = checked_device(self.device)
+        if self.replay and device.type == "cpu":
+            raise InputError(f"replay of NetGAN needs the device 'cuda'; got {self.device!r}.")
+        return device
 
 
 class _Training:
@@ -145,31 +155,34 @@ class _Training:
 
     def __init__(self, settings: NetGAN, adjacency: sparse.csr_array, drawn: Drawn) -> None:
         self.settings, self.drawn, n_nodes = settings, drawn, adjacency.shape[0]
+        self.temperature = torch.full((), HOTTEST, device=drawn.device)
         self.real = RealWalks(adjacency, drawn.device)
         self.generator = WalkGenerator(n_nodes, settings.hidden, settings.embedding, drawn)
         self.critic = Critic(n_nodes, settings.critic_hidden, settings.embedding, drawn)
         self.generator_descent, self.critic_descent = (
-            Descent([{"params": weights, "weight_decay": decay}], settings.learning_rate, BETAS)
+            Descent(
+                [{"params": weights, "weight_decay": decay}], settings.learning_rate, BETAS, settings.replay
+            )
             for weights, decay in (
                 (self.generator.weights, GENERATOR_DECAY),
                 (self.critic.weights, CRITIC_DECAY),
             )
         )
 
-    def step(self, temperature: float) -> None:
+    def step(self) -> None:
         """One step of the generator, then some of the critic, whose walks are all made at once."""
         size, length, steps = self.settings.batch_size, self.settings.walk_length, self.settings.critic_steps
-        self.generator_descent.step(lambda: self._generator_loss(temperature))
+        self.generator_descent.step(self._generator_loss)
         fake = self.generator.draw(steps * size, length, self.drawn)
         real = self.real.draw(steps * size, length, self.drawn)
         for some_real, some_fake in zip(torch.split(real, size), torch.split(fake, size), strict=True):
             self.critic_descent.step(lambda: self.critic.loss(some_real, some_fake, self.drawn))  # noqa: B023
 
-    def _generator_loss(self, temperature: float) -> Tensor:
+    def _generator_loss(self) -> Tensor:
         walks = self.generator.embedded(
             self.settings.batch_size,
             self.settings.walk_length,
-            temperature,
+            self.temperature,
             self.critic.down.detach(),
             self.drawn,
         )

@@ -121,7 +121,7 @@ class WalkGenerator:
             inputs = self.down[walk[-1]]
         return torch.stack(walk, dim=1)
 
-    def embedded(self, size: int, length: int, temperature: float, table: Tensor, drawn: Drawn) -> Tensor:
+    def embedded(self, size: int, length: int, temperature: Tensor, table: Tensor, drawn: Drawn) -> Tensor:
         """Walks as rows of ``table``, ``[size, length, width]``, with a gradient for the generator.
 
         The nodes are drawn (Gumbel), the gradient is that of the softmax at the temperature.
@@ -132,8 +132,8 @@ class WalkGenerator:
             logits = self._logits(state[0])
             noisy = logits - drawn.uniform(*logits.shape).clamp_(1e-20).log_().neg_().clamp_(1e-20).log_()
             node, soft = noisy.argmax(dim=1), (noisy / temperature).softmax(dim=1)
-            inputs = straight_through(soft, node, self.down)
-            walk.append(straight_through(soft, node, table))
+            inputs = rows_of(self.down, node, soft)
+            walk.append(rows_of(table, node, soft))
         return torch.stack(walk, dim=1)
 
     def _start(self, size: int, drawn: Drawn) -> State:
@@ -172,7 +172,7 @@ class Critic:
         The first thing the critic does with such a walk is to multiply it by its embedding E, so with g
         the slope after that the slope is g E^T, and its length comes from g and E^T E, N-wide nowhere.
         """
-        size, rows = len(real), self.down[torch.cat([real, fake])]
+        size, rows = len(real), rows_of(self.down, torch.cat([real, fake]))
         mixed = torch.lerp(rows[:size], rows[size:], drawn.uniform(size, 1, 1))
         scores = self.scores(torch.cat([rows, mixed]))
         (g,) = torch.autograd.grad(scores[2 * size :].sum(), mixed, create_graph=True)
@@ -181,23 +181,29 @@ class Critic:
         return scores[size : 2 * size].mean() - scores[:size].mean() + PENALTY * penalty
 
 
-def straight_through(soft: Tensor, node: Tensor, table: Tensor) -> Tensor:
-    """Rows of ``table`` by node; the gradient goes on as if the one-hot vectors were ``soft``."""
-    rows: Tensor = _StraightThrough.apply(soft, node, table)  # type: ignore[no-untyped-call]
+def rows_of(table: Tensor, node: Tensor, soft: Tensor | None = None) -> Tensor:
+    """Rows of ``table`` by node; ``soft`` gets a gradient as if it were their one-hot vectors."""
+    rows: Tensor = _Rows.apply(table, node, soft)  # type: ignore[no-untyped-call]
     return rows
 
 
-class _StraightThrough(torch.autograd.Function):
+class _Rows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, soft: Tensor, node: Tensor, table: Tensor) -> Tensor:
-        ctx.save_for_backward(node, table)
+    def forward(ctx: Any, table: Tensor, node: Tensor, soft: Tensor | None) -> Tensor:
+        ctx.save_for_backward(table, node)
         return table[node]
 
     @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, Tensor | None]:
-        node, table = ctx.saved_tensors
-        slope = torch.zeros_like(table).index_add_(0, node, outer) if ctx.needs_input_grad[2] else None
-        return outer @ table.T, None, slope
+    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor | None, None, Tensor | None]:
+        table, node = ctx.saved_tensors
+        slope = torch.zeros_like(table) if ctx.needs_input_grad[0] else None
+        if slope is not None:  # on either device the way that always adds in the same order
+            flat, rows = node.reshape(-1), outer.reshape(-1, table.shape[1])
+            if slope.is_cuda:
+                slope.index_put_((flat,), rows, accumulate=True)
+            else:
+                slope.index_add_(0, flat, rows)
+        return slope, None, outer @ table.T if ctx.needs_input_grad[2] else None
 
 
 def _dense(inputs: Tensor, layer: list[Tensor]) -> Tensor:

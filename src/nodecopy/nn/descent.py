@@ -18,12 +18,20 @@ class Descent:
         Tensors, or groups of them with settings of their own, as ``torch.optim`` takes them.
     learning_rate, betas
         Of Adam.
+    replayed
+        Whether steps are recorded and played back on a GPU, see :mod:`.replay`.
     """
 
     def __init__(
-        self, weights: Iterable[Any], learning_rate: float, betas: tuple[float, float] = (0.9, 0.999)
+        self,
+        weights: Iterable[Any],
+        learning_rate: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        replayed: bool = False,
     ) -> None:
-        self._optimiser = torch.optim.Adam(weights, lr=learning_rate, betas=betas, fused=True)
+        self._optimiser = torch.optim.Adam(
+            weights, lr=learning_rate, betas=betas, fused=True, capturable=replayed
+        )
         self._weights = [weight for group in self._optimiser.param_groups for weight in group["params"]]
 
     def step(self, loss: Callable[[], Tensor]) -> None:
