@@ -187,7 +187,7 @@ def test_without_activation_two_layers_are_one() -> None:
     expected = dense @ dense @ torch.from_numpy(FEATURES.toarray()) @ (first @ second)
     found = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
     torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(InputError, match="activation .* one of 'relu', 'leaky', 'none'; got 'tanh'"):
+    with pytest.raises(InputError, match=r"activation .* one of 'relu', 'leaky', 'none'; got 'tanh'"):
         Recipe(activation="tanh")
 
 

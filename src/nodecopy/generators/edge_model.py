@@ -24,7 +24,7 @@ from nodecopy.generators.links import Pairs, numbered_pairs
 from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
 from nodecopy.graph import Graph
 from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.rows import Rows, frozen
+from nodecopy.rows import Rows, frozen, index_dtype
 
 SAMPLERS = ("raw", "calibrated", "corrected")
 THIN_BELOW = 0.1
@@ -107,7 +107,8 @@ class EdgeModel:
     - ``"calibrated"``: sigma(a p + b), a logistic regression of "is an edge" on p over all pairs. By
       default edges weigh as much as all other pairs together here too. The paper does not say so, but
       only so are its calibrated samples denser than the observed graph, as it reports.
-    - ``"corrected"``: these, scaled to the observed number of edges in expectation.
+    - ``"corrected"``: these, scaled to the observed number of edges in expectation (fewer only where that
+      would take probabilities above one).
 
     With ``balanced=False`` the regression is plain maximum likelihood. Its intercept sees to it that the
     expected number of edges is the observed one, so that nothing is left to correct.
@@ -181,8 +182,11 @@ class EdgeModel:
 
 
 def _symmetric(pairs: Pairs, n_nodes: int) -> Rows:
-    """Rows of an undirected graph from its edges with the smaller node first."""
-    upper = sparse.csr_array((np.ones(pairs.shape[1], np.int8), tuple(pairs)), shape=(n_nodes, n_nodes))
-    matrix = sparse.csr_array(upper + upper.T)
-    matrix.sort_indices()
+    """Rows of an undirected graph from its edges, row by row with the smaller node first."""
+    dtype = index_dtype(2 * pairs.shape[1], n_nodes)
+    indptr = np.zeros(n_nodes + 1, dtype)
+    np.cumsum(np.bincount(pairs[0], minlength=n_nodes), out=indptr[1:])
+    ones = np.ones(pairs.shape[1], np.int8)
+    upper = sparse.csr_array((ones, pairs[1].astype(dtype), indptr), shape=(n_nodes, n_nodes))
+    matrix = sparse.csr_array(upper + upper.T.tocsr())
     return Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes)
