@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nodecopy import datasets as datasets
+    from nodecopy.copying import Balanced as Balanced
     from nodecopy.copying import Jaccard as Jaccard
     from nodecopy.copying import NearestNeighbours as NearestNeighbours
     from nodecopy.copying import NodeCopying as NodeCopying
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from nodecopy.neighbours import knn_graph as knn_graph
 
 HOME_OF = {
+    "Balanced": "copying",
     "Graph": "graph",
     "Interactions": "interactions",
     "Jaccard": "copying",

@@ -15,6 +15,7 @@ from nodecopy.recommend import EASE
 from tests.cli.conftest import Run
 from tests.experiments.fakes import TOML
 from tests.experiments.test_recommending import TOML as BOOKS
+from tests.experiments.test_sampling import TOML as SAMPLES
 
 
 @pytest.fixture
@@ -164,6 +165,16 @@ def test_recommenders_and_what_is_skipped(run: Run, monkeypatch: pytest.MonkeyPa
     assert json.loads(run("reproduce", "books.toml", "--stored", "--json").out)["cells"][0]["n"] == 2
     ran = run("reproduce", "books.toml", "--methods", "ease")
     assert (ran.code, "EASE needs an abacus" in ran.err) == (2, True)
+
+
+def test_samples_are_drawn_as_a_figure(run: Run) -> None:
+    pytest.importorskip("matplotlib")
+    Path("samples.toml").write_text(SAMPLES, encoding="utf-8")
+    ran = run("reproduce", "samples.toml", "--trials", "2", "--methods", "near", "--out", "tables")
+    assert ran.code == 0
+    assert sorted(path.suffix for path in Path("tables").iterdir()) == [".csv", ".md", ".png", ".tex"]
+    assert Path("tables/samples.png").read_bytes().startswith(b"\x89PNG")
+    assert any(line.startswith("Observed") and "level" in line for line in ran.out.splitlines())
 
 
 def test_torch_waits_until_something_is_trained() -> None:

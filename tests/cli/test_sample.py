@@ -46,6 +46,13 @@ def test_any_format_out(run: Run, edges: Path, suffix: str) -> None:
     assert read_graph(f"out/sample-0.{suffix}").n_edges > 0
 
 
+def test_directed_samples_of_an_undirected_graph(run: Run) -> None:
+    assert run("sample", "karate", "--symmetrise", "none", "--out", "out").code == 0
+    karate = datasets.load("karate")
+    expected = NodeCopying(SameLabel(), symmetrise="none").fit(karate).sample(rng=0)
+    assert read_graph("out/sample-0.csv", directed=True, node_ids=karate.node_ids).rows == expected.rows
+
+
 def test_the_number_of_samples_and_workers_do_not_change_a_sample(run: Run) -> None:
     assert run("sample", "karate", "--out", "one").code == 0
     assert run("sample", "karate", "-n", "12", "--workers", "2", "--out", "many").code == 0

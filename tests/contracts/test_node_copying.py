@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Graph, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
+from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
 from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
 
 LAWS: list[Any] = [
     SameLabel(),
     NearestNeighbours(4),
     Jaccard(include_self=False),
+    Balanced(NearestNeighbours(3, groups="labels", band=3.0)),
     Weighted(1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))),
 ]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy import Balanced, Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted
 from nodecopy.copying import laws
 from nodecopy.errors import InputError
 from tests.copying.oracles import Matrix
@@ -189,7 +189,7 @@ def nan_matrix() -> Matrix:
 @pytest.mark.parametrize(
     ("law", "message"),
     [
-        (SameLabel(), "labels of SameLabel must be given, since the graph has none."),
+        (SameLabel(), "labels of SameLabel must be given, since the graph has no labels."),
         (SameLabel([0, 1]), "labels of SameLabel must hold one entry per node, 4 in all; got 2."),
         (SameLabel([0.5, 1, 2, 3]), "labels of SameLabel must be integers; got float64."),
         (SameLabel(["a", "b", "c", "d"]), "labels of SameLabel must be integers; got <U1."),
@@ -232,3 +232,95 @@ def nan_matrix() -> Matrix:
 def test_errors_say_what_is_allowed_and_what_came(law: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         law.fit(EMPTY)
+
+
+# Degrees 1, 2, 2, 3 and 0.
+PAW = Graph.from_edges([0, 1, 1, 2], [3, 2, 3, 3], node_ids=range(5))
+LINE = np.array([[0.0], [1.0], [3.0], [3.5], [4.0]])
+
+
+@pytest.mark.parametrize(
+    ("k", "groups", "band", "include_self", "wanted"),
+    [
+        (2, None, 1.0, True, [[0], [1, 2], [2, 1], [3], [4]]),
+        (2, None, 1.5, True, [[0], [1, 2], [2, 3], [3, 2], [4]]),
+        (3, None, 2.0, True, [[0, 1, 2], [1, 0, 2], [2, 3, 1], [3, 2, 1], [4]]),
+        (2, None, 2.0, False, [[1, 2], [0, 2], [3, 1], [2, 1], [4]]),
+        (2, [0, 0, 1, 1, 0], None, True, [[0, 1], [1, 0], [2, 3], [3, 2], [4, 1]]),
+        (3, [0, 0, 1, 1, -1], None, True, [[0, 1], [1, 0], [2, 3], [3, 2], [4]]),
+        (2, [0, 0, 1, 1, 0], 1.4, False, [[0], [1], [2], [3], [4]]),
+    ],
+)
+def test_nearest_among_peers_by_hand(
+    k: int, groups: Any, band: float | None, include_self: bool, wanted: list[list[int]]
+) -> None:
+    by_hand = np.zeros((5, 5))
+    for i, donors in enumerate(wanted):
+        by_hand[i, donors] = 1 / len(donors)
+    law = NearestNeighbours(k, LINE, include_self, groups=groups, band=band)
+    np.testing.assert_allclose(P(law, PAW), by_hand, rtol=1e-15)
+    law = NearestNeighbours(k, sparse.csr_array(LINE), include_self, groups=groups, band=band)
+    np.testing.assert_allclose(P(law, PAW), by_hand, rtol=1e-15)
+
+
+def test_peers_are_all_where_nothing_divides_them() -> None:
+    draw = np.random.default_rng(0)
+    embeddings = draw.normal(size=(30, 3)).round(1)
+    ring = Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30, labels=np.zeros(30, int))
+    for ties in ("first", "all"):
+        plain = P(NearestNeighbours(4, embeddings, ties=ties), ring)
+        assert np.array_equal(P(NearestNeighbours(4, embeddings, ties=ties, band=1.0), ring), plain)
+        assert np.array_equal(P(NearestNeighbours(4, embeddings, ties=ties, groups="labels"), ring), plain)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"band": 0.5}, "band of NearestNeighbours must be a number of at least 1"),
+        ({"groups": "labels"}, "groups of NearestNeighbours must be given, since the graph has no labels"),
+        ({"groups": [0, 1]}, "groups of NearestNeighbours must hold one entry per node, 5 in all; got 2"),
+        ({"groups": np.ones(5)}, "groups of NearestNeighbours must be integers; got float64"),
+        ({"band": 2.0, "k": 0}, "k of NearestNeighbours must be an integer of at least 1; got 0"),
+    ],
+)
+def test_peers_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        NearestNeighbours(**{"k": 2, "embeddings": LINE, **options}).fit(PAW)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 25), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_a_balanced_law_takes_every_node_once(n: int, k: int, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    graph = Graph(draw.random((n, n)) < 0.3, directed=True)
+    plain = NearestNeighbours(min(k, n), draw.normal(size=(n, 2)))
+    balanced, before = P(Balanced(plain), graph), P(plain, graph)
+    np.testing.assert_allclose(balanced.sum(axis=0), 1, rtol=1e-7)
+    np.testing.assert_allclose(balanced.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(balanced, balanced.T, atol=1e-7)
+    assert np.array_equal(balanced > 0, (before > 0) | (before.T > 0))
+    # So the copied rows are expected to have each degree as often as the observed ones.
+    degrees = graph.degrees
+    for degree in np.unique(degrees):
+        expected = balanced[:, degrees == degree].sum()
+        assert expected == pytest.approx((degrees == degree).sum(), rel=1e-6)
+
+
+def test_what_is_balanced_stays() -> None:
+    labels = [0, 1, 0, 1]
+    np.testing.assert_allclose(P(Balanced(SameLabel(labels))), P(SameLabel(labels)), rtol=1e-8)
+    by_hand = [[2 / 3, 1 / 3, 0], [1 / 3, 1 / 3, 1 / 3], [0, 1 / 3, 2 / 3]]
+    # D W D with D = diag(a, b, a) has rows of one where 2 a^2 + a b = 1 and 2 a b + b^2 = 1.
+    found = P(Balanced(Weighted([[2, 1, 0], [1, 1, 1], [0, 1, 2]])), Graph(np.zeros((3, 3))))
+    np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-8)
+    assert found[0, 2] == 0
+    doubly = P(Balanced(Weighted(by_hand)), Graph(np.zeros((3, 3))))
+    np.testing.assert_allclose(doubly, by_hand, rtol=1e-8)
+
+
+def test_a_star_without_loops_cannot_be_balanced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laws, "MOST_SCALINGS", 200)
+    star = np.zeros((4, 4))
+    star[0, 1:] = star[1:, 0] = 1
+    with pytest.raises(InputError, match="law of Balanced must let every node be its own donor"):
+        Balanced(Weighted(star)).fit(EMPTY)

@@ -308,7 +308,7 @@ def test_impossible_samples() -> None:
         (NodeCopying(Ring(), keep="a"), "keep of NodeCopying must be a number between 0 and 1; got 'a'."),  # type: ignore[arg-type]
         (
             NodeCopying(Ring(), symmetrise="max"),
-            "symmetrise of NodeCopying must be one of 'maximum', 'one-endpoint'; got 'max'.",
+            "symmetrise of NodeCopying must be one of 'maximum', 'one-endpoint', 'none'; got 'max'.",
         ),
         (NodeCopying("same"), "law of NodeCopying must be a donor law such as SameLabel.*; got 'same'."),  # type: ignore[arg-type]
         (NodeCopying(SameLabel), "law of NodeCopying must be a donor law such as SameLabel.*; got <class"),  # type: ignore[arg-type]
@@ -406,3 +406,14 @@ def test_log_probability_is_unknown_for_undirected_graphs() -> None:
     model = ring()
     with pytest.raises(InputError, match="log_probability needs a directed graph or interactions"):
         model.log_probability(model.data_)
+
+
+@settings(deadline=None)
+@given(graphs(), st.integers(0, 2**40))
+def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed: int) -> None:
+    law = SameLabel(np.zeros(graph.n_nodes, int))
+    model = NodeCopying(law, symmetrise="none").fit(graph)
+    sample = model.sample(rng=seed)
+    assert sample.directed
+    assert np.array_equal(dense(sample.rows), dense(graph.rows)[model.draw_donors(rng=seed)])
+    assert graph.directed or NodeCopying(law).fit(graph).sample(rng=seed) == sample.undirected()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nodecopy.errors import InputError
 from nodecopy.experiments import formats
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.tables import Results, summarise
@@ -111,3 +112,57 @@ def test_nothing_run_is_said(tmp_path: Path) -> None:
 def test_one_trial(fill: Fill) -> None:
     results = summarise(TABLE, fill(TABLE, {("weak", 1): [60.0]}))
     assert "| Weak | **60.0** | 60.0 ± 5.0 | one trial only |" in formats.markdown(results)
+
+
+TIMED = (
+    TOML
+    + """
+[seconds]
+over = "weak"
+labels = 3
+[seconds.published]
+weak = 30
+absent = 86573
+"""
+)
+
+
+def test_seconds_and_their_ratios(fill: Fill) -> None:
+    table = experiment(text=TIMED)
+    store = fill(table, {("weak", 3): [70.0, 71], ("strong", 3): [80.0], ("strong", 1): [60.0]})
+    results = summarise(table, store)
+    heads, rows = formats.time_grid(results, "karate", formats.TERMINAL)
+    assert heads == ["seconds per trial", "1 labels", "3 labels", "ratio to Weak", "paper", "paper's ratio"]
+    assert rows == [
+        ["Weak", "-", "1.50", "1.00", "30.0", "1.00"],
+        ["Strong", "1.50", "1.50", "1.00", "-", "-"],
+        ["Absent", "-", "-", "-", "86573", "2886"],
+    ]
+    text = formats.markdown(results)
+    assert "| Absent | - | - | - | 86573 | 2886 |" in text
+    assert formats.SECONDS in text
+    narrow = summarise(table.narrowed(methods=["strong"], labels=[1]), store)
+    assert formats.time_grid(narrow, "karate", formats.TERMINAL)[1] == [
+        ["Strong", "1.50", "-", "-", "-"],
+    ]
+
+
+def test_without_timing_there_are_no_seconds(results: Results) -> None:
+    assert formats.time_grid(results, "karate", formats.TERMINAL) == ([], [])
+    assert formats.SECONDS not in formats.markdown(results)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('over = "weak"', 'over = "week"', r"over of \[seconds\] must be one of .*Did you mean weak"),
+        ("labels = 3", "labels = 4", r"labels of \[seconds\] must be one of 1, 3; got 4"),
+        ("weak = 30", "week = 30", r"published of \[seconds\] must be one of"),
+        ("weak = 30", "weak = -1", r"weak of \[seconds\] must be a number of at least 0"),
+    ],
+)
+def test_seconds_that_cannot_be(old: str, new: str, message: str) -> None:
+    head, tail = TIMED.split("[seconds]\n", 1)
+    assert old in tail
+    with pytest.raises(InputError, match=message):
+        experiment(text=head + "[seconds]\n" + tail.replace(old, new))

@@ -16,7 +16,9 @@ from nodecopy import datasets
 from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config, formats, recommending
-from nodecopy.experiments.experiment import RANKING_SCORES, Cell, Experiment
+from nodecopy.experiments.experiment import Cell, Experiment
+from nodecopy.experiments.measures import RANKING_SCORES
+from nodecopy.experiments.parts import assembled
 from nodecopy.experiments.recommending import recommended
 from nodecopy.experiments.runner import Finished, run
 from nodecopy.experiments.store import Record, Store
@@ -291,13 +293,11 @@ def test_the_fingerprint_follows_the_search() -> None:
 
 def test_every_setting_of_table_6_makes_a_recommender_that_can_run() -> None:
     pytest.importorskip("torch")
-    split = trial_interactions(cell_of("ease"), 0)
     for cell in config.load("table6").cells(0):
-        task = recommending._Task(cell, 0, split, child(trial_seed(cell, 0), 1), "cpu")
         for choice in cell.search or ({},):
             settings = recommending._merged(cell.settings, choice)
             unfitted = json.loads(json.dumps(settings).replace('"fitted"', '"class"'))
-            task._made(cell.path, {name: task._part(value) for name, value in unfitted.items()})._check()
+            assembled(cell.method, cell.path, unfitted, "cpu")._check()
 
 
 def test_every_method_of_table_6_runs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

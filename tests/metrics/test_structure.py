@@ -20,11 +20,13 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.metrics import kernels, plain, structure
 from nodecopy.metrics.structure import (
+    FAMILY_OF,
     component_statistics,
     degree_statistics,
     edge_overlap,
     label_statistics,
     mean_path_length,
+    selected,
     statistics,
     triangle_statistics,
 )
@@ -292,6 +294,23 @@ def test_sampled_path_length_is_seeded_and_close(monkeypatch: pytest.MonkeyPatch
     assert sampled == mean_path_length(graph, rng=5) != exact
     assert sampled == pytest.approx(exact, rel=0.02)
     assert "path_length" not in statistics(star(3), path_length=False)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_selected_statistics_are_those_of_all(directed: bool) -> None:
+    draw = np.random.default_rng(0)
+    graph, other = (
+        Graph(draw.random((20, 20)) < 0.2, labels=np.arange(20) % 3, directed=directed) for _ in range(2)
+    )
+    everything = statistics(graph, observed=other)
+    for name, value in everything.items():
+        assert selected(graph, [name], observed=other) == {name: value}
+    assert list(selected(graph, ["triangles", "n_edges"])) == ["triangles", "n_edges"]
+    assert set(FAMILY_OF) == set(everything) - {"n_nodes", "n_edges", "path_length", "edge_overlap"}
+    with pytest.raises(InputError, match="Did you mean triangles"):
+        selected(graph, ["triangle"])
+    with pytest.raises(InputError, match="name of a statistic must be one of"):
+        selected(graph, ["edge_overlap"])
 
 
 def test_edge_overlap() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from nodecopy.experiments.runner import Finished
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.tables import Results, summarise
 from nodecopy.files import whole_file
+from nodecopy.report.samples import Panel, spreads
 
 
 def reproduce(
@@ -56,7 +58,10 @@ def reproduce(
         bool, typer.Option("--stored", help="Compute nothing: the table of what the store holds.")
     ] = False,
     out_folder: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the table as .md, .csv and .tex.")
+        Path | None,
+        typer.Option(
+            "--out", help="Folder for the table as .md, .csv and .tex; of graph models also a .png."
+        ),
     ] = None,
     json_: sources.AsJson = False,
 ) -> None:
@@ -81,7 +86,7 @@ def reproduce(
     if not stored:
         _run(chosen, kept, seed, device, batch, jobs)
     results = summarise(chosen, kept, seed=seed)
-    written = _write(results, out_folder) if out_folder else []
+    written = [*_write(results, out_folder), *_draw(results, out_folder)] if out_folder else []
     if json_:
         as_json(results.to_dict())
     else:
@@ -123,14 +128,39 @@ def _write(results: Results, folder: Path) -> list[Path]:
     return paths
 
 
+def _draw(results: Results, folder: Path) -> list[Path]:
+    """Draw the spread of every statistic of sampled graphs; nothing for other experiments."""
+    protocol, methods = results.experiment.protocol, results.experiment.methods
+    graphs: dict[str, dict[str, Panel]] = {}
+    for dataset, column in product(protocol.datasets, protocol.columns):
+        found = {one.title: results.cells.get((dataset, column, one.name)) for one in methods}
+        samples = {title: cell.samples for title, cell in found.items() if cell and cell.samples}
+        observed = results.cells.get((dataset, column, protocol.reference))
+        if observed is not None and observed.mean is not None:
+            graphs.setdefault(dataset, {})[protocol.heading(column)] = Panel(observed.mean, samples)
+    if not graphs:
+        return []
+    copying = [one.title for one in methods if one.path == "nodecopy:NodeCopying"]
+    figure = spreads(graphs, highlight=copying)
+    path = folder / f"{results.experiment.name}.png"
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=110)
+    return [path]
+
+
 def _show(results: Results) -> None:
     for dataset in results.experiment.protocol.datasets:
         out.print(f"\n[bold]{dataset}[/]")
         table(*formats.grid(results, dataset, formats.TERMINAL))
-        heads, rows = formats.gain_grid(results, dataset, formats.TERMINAL)
-        if rows:
-            out.print()
-            table(heads, rows)
+        for below in (formats.gain_grid, formats.time_grid):
+            heads, rows = below(results, dataset, formats.TERMINAL)
+            if rows:
+                out.print()
+                table(heads, rows)
+    heads, rows = formats.rank_grid(results, formats.TERMINAL)
+    if rows:
+        out.print()
+        table(heads, rows)
     out.print()
     for line in formats.footer(results):
         remark(line)

@@ -37,6 +37,7 @@ class Rule(StrEnum):
 
     MAXIMUM = "maximum"
     ONE_ENDPOINT = "one-endpoint"
+    NONE = "none"
 
 
 class Format(StrEnum):
@@ -73,7 +74,9 @@ def sample(
     keep: Annotated[float, typer.Option(help="Probability that a node keeps its own neighbours.")] = 0.0,
     symmetrise: Annotated[
         Rule,
-        typer.Option(help="Undirected samples: the paper's maximum (adds edges), or one endpoint decides."),
+        typer.Option(
+            help="Undirected samples: the paper's maximum (adds edges), one endpoint decides, or neither."
+        ),
     ] = Rule.MAXIMUM,
     n: Annotated[int, typer.Option("--n", "-n", help="Number of samples.")] = 1,
     seed: Annotated[int, typer.Option(help="Sample s depends on the seed and s alone.")] = 0,

@@ -8,6 +8,7 @@ from nodecopy.copying.distributions import DonorDistribution as DonorDistributio
 from nodecopy.copying.distributions import DonorLists as DonorLists
 from nodecopy.copying.distributions import DonorRows as DonorRows
 from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
+from nodecopy.copying.laws import Balanced as Balanced
 from nodecopy.copying.laws import DonorLaw as DonorLaw
 from nodecopy.copying.laws import Jaccard as Jaccard
 from nodecopy.copying.laws import NearestNeighbours as NearestNeighbours

@@ -7,10 +7,11 @@ law, so a new notion of similarity needs no change elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy import checks
@@ -18,11 +19,13 @@ from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorR
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
-from nodecopy.neighbours import nearest
-from nodecopy.rows import Rows, index_dtype, largest_entries
+from nodecopy.neighbours import Search, nearest
+from nodecopy.rows import IntArray, Rows, index_dtype, largest_entries
 
 BLOCK = 2**22
 """Similarities held at once while Jaccard's law is built."""
+BALANCE, MOST_SCALINGS = 1e-9, 10_000
+"""How far from one the sums of a balanced law may be, and after how many steps it is given up."""
 
 
 class DonorLaw(Protocol):
@@ -53,17 +56,7 @@ class SameLabel:
     labels: ArrayLike | None = None
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
-        labels = self.labels
-        if labels is None:
-            labels = getattr(data, "labels", None)
-            if labels is None:
-                raise InputError("labels of SameLabel must be given, since the graph has none.")
-        codes = checks.vector(labels, "labels of SameLabel", length=data.rows.n_rows)
-        if codes.dtype.kind not in "biu":
-            raise InputError(f"labels of SameLabel must be integers; got {codes.dtype}.")
-        codes = codes.astype(np.int64)
-        unknown = codes <= UNLABELLED
-        codes[unknown] = codes.max(initial=0) + 1 + np.arange(unknown.sum())
+        codes = _codes(self.labels, data, "labels of SameLabel")
         _, group_of = np.unique(codes, return_inverse=True)
         return DonorLists.from_groups(group_of)
 
@@ -83,6 +76,17 @@ class NearestNeighbours:
     ties
         ``"first"`` takes exactly ``k``, lower node numbers first; ``"all"`` every node no farther
         than the k-th order statistic of the distances (``eq:app:zeta_dist``).
+    groups
+        One integer per node, or ``"labels"`` for the graph's own: donors are of the same group. A node
+        without a group (-1) is like nobody.
+    band
+        How many times the smaller of two degrees the larger may be, if one node is to be the other's
+        donor; no limit by default.
+
+    Notes
+    -----
+    Where groups and band leave fewer than ``k`` nodes, all of them are possible donors; a node that they
+    leave alone keeps its own neighbours.
 
     Examples
     --------
@@ -97,6 +101,8 @@ class NearestNeighbours:
     embeddings: Any = None
     include_self: bool = True
     ties: str = "first"
+    groups: ArrayLike | None = None
+    band: float | None = None
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
         embeddings = self.embeddings
@@ -113,13 +119,45 @@ class NearestNeighbours:
                 f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "
                 f"one per node; got shape {embeddings.shape}."
             )
-        indptr, indices = nearest(
-            embeddings, self.k, include_self=self.include_self, ties=self.ties, owner="NearestNeighbours"
-        )
+        if self.groups is None and self.band is None:
+            indptr, indices = nearest(
+                embeddings, self.k, include_self=self.include_self, ties=self.ties, owner="NearestNeighbours"
+            )
+        else:
+            indptr, indices = self._among_peers(embeddings, data)
         dtype = index_dtype(len(indices))
         return DonorLists(
             np.arange(len(indptr) - 1, dtype=dtype), indptr.astype(dtype), indices.astype(dtype)
         )
+
+    def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
+        """What :func:`nearest` answers, where donors are of the same group and of about the same degree."""
+        checks.integer(self.k, "k of NearestNeighbours", low=1)
+        groups, degrees, band = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
+        if self.groups is not None:
+            own = isinstance(self.groups, str) and self.groups == "labels"
+            groups = _codes(None if own else self.groups, data, "groups of NearestNeighbours")
+        if self.band is None:
+            degrees = np.ones_like(degrees)
+        else:
+            band = checks.real(self.band, "band of NearestNeighbours", low=1.0)
+        donors: list[IntArray] = [np.zeros(0, np.int64)] * data.rows.n_rows
+        for group in np.unique(groups):
+            members = np.flatnonzero(groups == group)
+            for degree in np.unique(degrees[members]):
+                is_peer = (degrees[members] <= band * degree) & (degree <= band * degrees[members])
+                nodes = members[is_peer]
+                asking = np.flatnonzero(degrees[nodes] == degree)
+                k = min(self.k, len(nodes) - (not self.include_self))
+                if k == 0:
+                    donors[nodes[0]] = nodes
+                    continue
+                search = Search(embeddings[nodes], owner="NearestNeighbours")
+                start, found = search.nearest(k, of=asking, include_self=self.include_self, ties=self.ties)
+                for node, own_part in zip(nodes[asking], pairwise(start), strict=True):
+                    donors[node] = nodes[found[slice(*own_part)]]
+        sizes = [len(one) for one in donors]
+        return np.cumsum([0, *sizes]), np.concatenate([np.zeros(0, np.int64), *donors])
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,3 +241,60 @@ class Weighted:
         if shape != (n_rows, n_rows):
             raise InputError(f"similarity of Weighted must have shape {(n_rows, n_rows)}; got {shape}.")
         return DonorRows.from_similarity(similarity.csr)
+
+
+@dataclass(frozen=True, eq=False)
+class Balanced:
+    """Another law, changed so that every node is a donor as often as any other: once, in expectation.
+
+    Then the degrees of the copied rows are expected to be distributed as the observed ones are: a node of
+    degree d is expected to give its row to one node, so the expected number of rows with d entries is the
+    observed one, and so are mean degree and number of claws. Unbalanced laws lose hubs, which are few
+    nodes' nearest.
+
+    Parameters
+    ----------
+    law
+        The other law. Donors become mutual, P = max(P, P^T), and P is scaled to D P D, whose rows and
+        columns all add up to one (Sinkhorn). This exists where every node may be its own donor.
+
+    Examples
+    --------
+    >>> from nodecopy import Balanced, Graph, NearestNeighbours, NodeCopying
+    >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> law = Balanced(NearestNeighbours(2, embeddings=[[0.0], [1.0], [5.0]]))
+    >>> P = NodeCopying(law).fit(path).distribution_.probabilities().toarray()
+    >>> P.sum(axis=0).round(6).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    law: DonorLaw
+
+    def fit(self, data: Graph | Interactions) -> DonorRows:
+        P = self.law.fit(data).probabilities()
+        mutual = sparse.csr_array(P.maximum(P.T))
+        scale = np.ones(mutual.shape[0])
+        for _ in range(MOST_SCALINGS):
+            sums = scale * (mutual @ scale)
+            if np.abs(sums - 1).max(initial=0.0) < BALANCE:
+                break
+            scale /= np.sqrt(sums)
+        else:
+            raise InputError("law of Balanced must let every node be its own donor; it cannot be balanced.")
+        mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
+        return DonorRows.from_similarity(mutual)
+
+
+def _codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
+    """Codes that are equal where labels are, the graph's own by default; each unlabelled node has its own."""
+    if labels is None:
+        labels = getattr(data, "labels", None)
+        if labels is None:
+            raise InputError(f"{name} must be given, since the graph has no labels.")
+    codes = checks.vector(labels, name, length=data.rows.n_rows)
+    if codes.dtype.kind not in "biu":
+        raise InputError(f"{name} must be integers; got {codes.dtype}.")
+    codes = codes.astype(np.int64)
+    unknown = codes <= UNLABELLED
+    codes[unknown] = codes.max(initial=0) + 1 + np.arange(unknown.sum())
+    return codes

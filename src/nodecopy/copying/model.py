@@ -37,14 +37,15 @@ class NodeCopying(Generic[Data]):
     ----------
     law
         Who may be whose donor: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`,
-        :class:`Weighted`, or any object with their ``fit``.
+        :class:`Weighted`, :class:`Balanced`, or any object with their ``fit``.
     keep
         Probability that a node keeps its own neighbours.
     symmetrise
         How an undirected sample comes from the copied rows. ``"maximum"``, the paper's: an edge is
         there if either row has it, with the larger weight; this adds edges, up to twice as many.
         ``"one-endpoint"``: for each pair a fair coin picks the endpoint whose row decides, which keeps
-        the density of the copied rows. Directed graphs and interactions are not symmetrised.
+        the density of the copied rows. ``"none"``: the copied rows are a directed graph, as in the paper's
+        Table 1. Directed graphs and interactions are not symmetrised.
 
     Attributes
     ----------
@@ -79,7 +80,9 @@ class NodeCopying(Generic[Data]):
         if isinstance(self.law, type) or not hasattr(self.law, "fit"):
             raise InputError(f"law of NodeCopying must be a donor law such as SameLabel(); got {self.law!r}.")
         checks.real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
-        checks.choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint"])
+        checks.choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])
+        if self.symmetrise == "none" and isinstance(data, Graph):
+            data = data.replace(directed=True)
         self.distribution_ = self.law.fit(data)
         self.data_ = data
         return self

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from nodecopy import datasets
 from nodecopy.errors import InputError
 from nodecopy.experiments.experiment import Cell
+from nodecopy.experiments.parts import assembled
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.trials import NodeSplit, Solved, graph_of, trial_seed, trial_split
 from nodecopy.extras import optional
 from nodecopy.graph import Graph, class_codes
 from nodecopy.metrics.classification import scores
-from nodecopy.registry import made
 from nodecopy.rng import child
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def classified(cell: Cell, trials: list[int], store: Store, device: str) -> Iter
 def classifier_of(cell: Cell, device: str) -> Any:
     """The classifier of a cell, not yet fitted."""
     optional("torch", "running an experiment")
-    return made(cell.method, cell.path, {**cell.settings, "device": device}, f"[methods.{cell.method}]")
+    return assembled(cell.method, cell.path, {**cell.settings, "device": device}, device)
 
 
 def prepared(cell: Cell, trials: list[int], splits: list[NodeSplit], graphs: list[Graph]) -> list[Trial]:

@@ -15,19 +15,20 @@ from typing import Any
 from nodecopy import checks, datasets, registry
 from nodecopy.errors import InputError
 from nodecopy.experiments.experiment import (
-    RANKING_SCORES,
-    SCORES,
     Attacker,
     Experiment,
     Method,
     Place,
     Protocol,
     Published,
+    Timing,
 )
+from nodecopy.experiments.measures import RANKING_SCORES, SCORES, STATISTICS, TABLE_1
 
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 PRINTED = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
+STATISTIC = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
 
 
 def names() -> tuple[str, ...]:
@@ -61,7 +62,9 @@ def parse(text: str, name: str) -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}.toml must be valid TOML; {error}.") from error
     table = _extended(table)
-    _keys(table, f"{name}.toml", ("title", "protocol", "methods"), ("attacks", "published", "notes"))
+    _keys(
+        table, f"{name}.toml", ("title", "protocol", "methods"), ("attacks", "published", "notes", "seconds")
+    )
     attacks = _table(table.get("attacks", {}), "[attacks]").items()
     attackers = tuple(_attacker(key, _table(entry, f"[attacks.{key}]")) for key, entry in attacks)
     protocol = _protocol(_table(table["protocol"], "[protocol]"), attackers)
@@ -71,6 +74,10 @@ def parse(text: str, name: str) -> Experiment:
         runnable = [other.name for other in methods if other.path and other is not method]
         for other in method.gain_over:
             registry.known(other, runnable, f"gain_over of [methods.{method.name}]")
+    if protocol.reference:
+        registry.known(
+            protocol.reference, [one.name for one in methods if one.path], "reference of [protocol]"
+        )
     published = _published(_table(table.get("published", {}), "[published]"), protocol, methods)
     notes = _list(table["notes"], f"notes of {name}.toml") if "notes" in table else []
     return Experiment(
@@ -81,6 +88,7 @@ def parse(text: str, name: str) -> Experiment:
         published,
         protocol.trials,
         tuple(_said(note, f"notes of {name}.toml") for note in notes),
+        _timing(_table(table["seconds"], "[seconds]"), protocol, methods) if "seconds" in table else None,
     )
 
 
@@ -105,17 +113,16 @@ def _packaged(source: str) -> str:
 
 
 def _protocol(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Protocol:
-    """Nodes of graphs, or interactions: the first dataset tells."""
+    """Nodes of graphs or interactions, as the first dataset tells, or samples of graphs, if there are any."""
     where = "[protocol]"
+    if "samples" in table:
+        return _sampling(table, attackers)
     first = table.get("datasets")
     if isinstance(first, list) and first and first[0] in _datasets("interactions"):
         return _dealing(table, attackers)
     required = ("datasets", "labels", "trials", "validation", "test", *(["victims"] if attackers else []))
     _keys(table, where, required, ("largest_component", "without_test_edges", "told", "scores"))
     chosen = _list(table["datasets"], f"datasets of {where}")
-    largest = table.get("largest_component", [])
-    if not isinstance(largest, list):
-        raise InputError(f"largest_component of {where} must be a list of datasets; got {largest!r}.")
     scarce, told = _flag(table, "without_test_edges", where, False), _flag(table, "told", where, True)
     labels = _list(table["labels"], f"labels of {where}")
     trials, validation, test, *victims = (
@@ -128,13 +135,42 @@ def _protocol(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Prot
         trials,
         validation,
         test,
-        tuple(registry.known(name, chosen, f"largest_component of {where}") for name in largest),
+        _largest(table, chosen),
         scarce,
         attackers,
         sum(victims),
         told=told,
         scores=tuple(registry.known(score, SCORES, f"scores of {where}") for score in scores),
     )
+
+
+def _sampling(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Protocol:
+    """The protocol of graph models."""
+    where = "[protocol]"
+    if attackers:
+        raise InputError("[attacks] must be left out where graphs are sampled.")
+    _keys(table, where, ("datasets", "trials", "samples", "reference"), ("largest_component", "scores"))
+    chosen = _list(table["datasets"], f"datasets of {where}")
+    scores = _list(table.get("scores", list(TABLE_1)), f"scores of {where}")
+    return Protocol(
+        tuple(registry.known(name, _datasets("graph"), f"datasets of {where}") for name in chosen),
+        (),
+        checks.integer(table["trials"], f"trials of {where}", low=1),
+        0,
+        0,
+        _largest(table, chosen),
+        scores=tuple(registry.known(score, STATISTICS, f"scores of {where}") for score in scores),
+        samples=checks.integer(table["samples"], f"samples of {where}", low=1),
+        reference=_text(table, "reference", where),
+    )
+
+
+def _largest(table: Mapping[str, Any], chosen: list[str]) -> tuple[str, ...]:
+    """The datasets of which only the largest component counts."""
+    largest = table.get("largest_component", [])
+    if not isinstance(largest, list):
+        raise InputError(f"largest_component of [protocol] must be a list of datasets; got {largest!r}.")
+    return tuple(registry.known(name, chosen, "largest_component of [protocol]") for name in largest)
 
 
 def _dealing(table: Mapping[str, Any], attackers: tuple[Attacker, ...]) -> Protocol:
@@ -187,6 +223,10 @@ def _method(name: str, table: Mapping[str, Any], protocol: Protocol) -> Method:
     search = _list(table["search"], f"search of {where}") if "search" in table else []
     if search and protocol.labels:
         raise InputError(f"search of {where} must be left out: classifiers have their settings.")
+    if protocol.samples and (others or search):
+        raise InputError(
+            f"{where} must have no gain_over and no search: no statistic is the better for that."
+        )
     choices = tuple(_table(one, f"search of {where}") for one in search)
     only = _list(table["datasets"], f"datasets of {where}") if "datasets" in table else []
     return Method(
@@ -218,11 +258,45 @@ def _published(
             for column, entry in zip(columns, entries, strict=True):
                 if entry == "-":  # nothing was printed
                     continue
-                printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
-                if printed is None:
-                    raise InputError(f"{where} must hold entries such as '70.0±3.7' or '-'; got {entry!r}.")
-                found[dataset, column, method] = Published(*map(float, printed.groups()))
+                read = _statistic if protocol.samples else _spread
+                found[dataset, column, method] = read(entry, where)
     return found
+
+
+def _spread(entry: Any, where: str) -> Published:
+    printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
+    if printed is None:
+        raise InputError(f"{where} must hold entries such as '70.0±3.7' or '-'; got {entry!r}.")
+    return Published(*map(float, printed.groups()))
+
+
+def _statistic(entry: Any, where: str) -> Published:
+    printed = STATISTIC.fullmatch(entry) if isinstance(entry, str) else None
+    if printed is None:
+        raise InputError(f"{where} must hold entries such as '3.89', '1.43e3' or '-'; got {entry!r}.")
+    digits, exponent = len(printed[1] or ""), int(printed[2] or 0)
+    return Published(float(entry), None, 0.5 * 10.0 ** (exponent - digits))
+
+
+def _timing(table: Mapping[str, Any], protocol: Protocol, methods: Iterable[Method]) -> Timing:
+    where = "[seconds]"
+    _keys(table, where, ("over", "labels", "published"))
+    names = [one.name for one in methods]
+    seconds = _table(table["published"], "published of [seconds]")
+    if table["labels"] not in protocol.labels:
+        raise InputError(
+            f"labels of {where} must be one of {', '.join(map(str, protocol.labels))}; got {table['labels']}."
+        )
+    return Timing(
+        registry.known(_text(table, "over", where), names, f"over of {where}"),
+        table["labels"],
+        {
+            registry.known(name, names, f"published of {where}"): checks.real(
+                one, f"{name} of {where}", low=0.0
+            )
+            for name, one in seconds.items()
+        },
+    )
 
 
 def _keys(

@@ -11,23 +11,14 @@ from typing import Any, TypeAlias
 
 from nodecopy import checks, registry
 from nodecopy.errors import InputError
-
-SCORES = {"accuracy": "", "others": "others", "auc": "detection"}
-"""What a column may show of a classifier, and what its head says of it."""
-LISTS = {
-    f"{metric}@{k}": f"{title}@{k}"
-    for metric, title in (("recall", "Recall"), ("ndcg", "NDCG"))
-    for k in (10, 20)
-}
-RANKING_SCORES = LISTS | {f"printed {score}": f"{head}, printed convention" for score, head in LISTS.items()}
-"""The same of a recommender; see :mod:`nodecopy.metrics.ranking` for the two conventions."""
+from nodecopy.experiments.measures import MEASURES
 
 
 @dataclass(frozen=True)
 class Column:
     """What the methods of a column have in common: labels per class, an attack or none, and a score.
 
-    Recommenders have no labels: 0.
+    Recommenders and graph models have no labels: 0.
     """
 
     labels: int = 0
@@ -43,11 +34,25 @@ class Published:
     """A number as the paper prints it, in percent.
 
     The paper calls its deviations standard errors; they are standard deviations over trials, since with
-    50 trials a standard error of 3.7 points would mean accuracies that scatter by 26.
+    50 trials a standard error of 3.7 points would mean accuracies that scatter by 26. Table 1 has none;
+    there ``rounding`` is half a unit of the last digit that is printed.
     """
 
     mean: float
-    std: float
+    std: float | None
+    rounding: float | None = None
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Run times to be compared with those of the method ``over``, and the paper's seconds by method.
+
+    The paper's are those of trials with ``labels`` labels per class.
+    """
+
+    over: str
+    labels: int
+    published: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,9 @@ class Protocol:
 
     Where there are ``attackers``, ``victims`` of the test nodes are attacked and judged. Methods are
     ``told`` who they are, or must answer for all test nodes without knowing.
+
+    Graph models have neither labels nor test nodes: each trial is a training, after which ``samples``
+    graphs are drawn, and ``scores`` are statistics that shall be near those of the row ``reference``.
     """
 
     datasets: tuple[str, ...]
@@ -82,6 +90,13 @@ class Protocol:
     victims: int = 0
     told: bool = True
     scores: tuple[str, ...] = ("accuracy",)
+    samples: int = 0
+    reference: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What methods are: ``"classifiers"``, ``"recommenders"`` or ``"graph models"``."""
+        return kind_of(self.labels, self.samples)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -90,18 +105,19 @@ class Protocol:
         return tuple(Column(*parts) for parts in product(self.labels or [0], attacks, self.scores))
 
     @property
-    def digits(self) -> int:
-        """Digits behind the point in the paper's table, and in ours."""
-        return 1 if self.labels else 2
+    def digits(self) -> int | None:
+        """Digits behind the point in the paper's table, and in ours; ``None``: three that count."""
+        return {"classifiers": 1, "recommenders": 2}.get(self.kind)
 
     def heading(self, column: Column) -> str:
         """What stands above a column."""
+        head = MEASURES[column.score].head
         if not self.labels:
-            return RANKING_SCORES[column.score]
+            return head
         titles = {attacker.name: attacker.title for attacker in self.attackers}
         parts = [titles[column.attack]] if titles else []
         parts += [f"{column.labels} labels"] if not titles or len(self.labels) > 1 else []
-        parts += [SCORES[column.score]] if len(self.scores) > 1 and SCORES[column.score] else []
+        parts += [head] if len(self.scores) > 1 and head else []
         return ", ".join(parts)
 
 
@@ -109,9 +125,9 @@ class Protocol:
 class Method:
     """A row of the table.
 
-    ``path`` is ``module:Class`` of a classifier or recommender, empty where the row is only printed as
-    published. ``on`` holds settings that differ on some datasets; ``gain_over`` names the methods to compare
-    with, trial by trial; ``search`` holds settings of a recommender to choose from in every trial;
+    ``path`` is ``module:Class`` of a classifier, recommender or graph model, empty where the row is only
+    printed as published. ``on`` holds settings that differ on some datasets; ``gain_over`` names the methods
+    to compare with, trial by trial; ``search`` holds settings of a recommender to choose from in every trial;
     ``datasets`` are those it runs on, all where it names none.
     """
 
@@ -147,6 +163,13 @@ class Cell:
     victims: int = 0
     told: bool = True
     search: tuple[Mapping[str, Any], ...] = ()
+    samples: int = 0
+    statistics: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """What the method is; see :class:`Protocol`."""
+        return kind_of(self.labels, self.samples)
 
     @property
     def attack(self) -> str:
@@ -161,7 +184,8 @@ class Cell:
     @property
     def main_score(self) -> str:
         """What every finished trial has."""
-        return "accuracy" if self.labels else "recall@20"
+        scores = {"classifiers": "accuracy", "recommenders": "recall@20"}
+        return scores[self.kind] if self.kind in scores else self.statistics[0]
 
     @property
     def fingerprint(self) -> str:
@@ -173,6 +197,7 @@ class Cell:
         parts = [self.path, dict(self.settings), *self._drawing]
         parts += [] if self.told else ["untold"]
         parts += [list(map(dict, self.search))] if self.search else []
+        parts += [self.samples, *sorted(self.statistics)] if self.samples else []
         return _digest(parts)
 
     @property
@@ -197,7 +222,7 @@ class Experiment:
     """A table to reproduce.
 
     ``published_trials`` is how many trials are behind a published number; ``notes`` are printed with the
-    table.
+    table, ``timing`` says whose run times are compared.
     """
 
     name: str
@@ -207,6 +232,7 @@ class Experiment:
     published: Mapping[Place, Published]
     published_trials: int
     notes: tuple[str, ...] = ()
+    timing: Timing | None = None
 
     @property
     def runnable(self) -> tuple[Method, ...]:
@@ -243,7 +269,7 @@ class Experiment:
             names = _chosen(
                 [method.name for method in self.runnable], methods, f"method that {self.name} runs"
             )
-            rows = tuple(method for method in rows if method.name in names)
+            rows = tuple(method for method in rows if method.name in (*names, protocol.reference))
             if not any(method.runs_on(dataset) for method in rows for dataset in protocol.datasets):
                 where = f"{' or '.join(names)} must run on one of {', '.join(protocol.datasets)}"
                 raise InputError(f"{where}; {self.name} runs it on others only.")
@@ -269,6 +295,8 @@ class Experiment:
                 protocol.victims,
                 protocol.told,
                 method.search,
+                protocol.samples,
+                protocol.scores if protocol.samples else (),
             )
             for dataset in protocol.datasets
             for labels in protocol.labels or [0]
@@ -276,6 +304,11 @@ class Experiment:
             for method in self.runnable
             if method.runs_on(dataset)
         ]
+
+
+def kind_of(labels: object, samples: int) -> str:
+    """What the methods are of an experiment with such numbers of labels and of samples."""
+    return "graph models" if samples else "classifiers" if labels else "recommenders"
 
 
 def _chosen(allowed: Sequence[Any], wanted: Sequence[Any] | None, what: str) -> tuple[Any, ...]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from nodecopy.experiments.experiment import Column
+from nodecopy.experiments.measures import MEASURES
 from nodecopy.experiments.tables import Gain, Results, Summary, rounding
 
 NODES = (
@@ -23,13 +26,22 @@ CONVENTIONS = (
     "candidates. Printed convention: what the paper's numbers fit, with validation items among the "
     "candidates and the ideal list made of the hits in a user's own first 100; only for a comparison with it."
 )
+SAMPLES = (
+    "Every training of a model is a trial; of it {} graphs are sampled. Means and standard deviations "
+    "over trials, in the units of the paper."
+)
+NEAREST = (
+    "Bold: the nearest of ours to {}. Asterisk: nearer than our second nearest by the Wilcoxon signed-rank "
+    "test at 5 %. The paper prints no deviations: they are taken to be ours."
+)
 BEST = (
     "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %."
 )
 VERDICT = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
-    "plus {:g} (the paper's rounding); otherwise ahead or behind by the difference."
+    "plus {} (the paper's rounding); otherwise {} by the difference."
 )
+SECONDS = "Seconds are a trial's share of those of its batch."
 
 
 class Style(NamedTuple):
@@ -54,9 +66,13 @@ def markdown(results: Results) -> str:
     lines = [f"# {_title(results)}", "", *(f"- {note}" for note in notes(results)), ""]
     for dataset in results.experiment.protocol.datasets:
         lines += [f"## {dataset}", "", *_pipes(*grid(results, dataset, MARKDOWN)), ""]
-        heads, rows = gain_grid(results, dataset, MARKDOWN)
-        if rows:
-            lines += [*_pipes(heads, rows), ""]
+        for below in (gain_grid, time_grid):
+            heads, rows = below(results, dataset, MARKDOWN)
+            if rows:
+                lines += [*_pipes(heads, rows), ""]
+    heads, rows = rank_grid(results, MARKDOWN)
+    if rows:
+        lines += [*_pipes(heads, rows), ""]
     return "\n".join([*lines, *(f"- {line}" for line in footer(results)), ""])
 
 
@@ -75,7 +91,11 @@ def comma_separated(results: Results) -> str:
     """One line per cell with every number in full, and its provenance."""
     others = sorted({other for method in results.experiment.methods for other in method.gain_over})
     names = [*Column.__dataclass_fields__, *Summary.__dataclass_fields__]
-    plain = [name for name in names if name not in ("dataset", "column", "gains", "values", "provenance")]
+    plain = [
+        name
+        for name in names
+        if name not in ("dataset", "column", "gains", "values", "samples", "provenance")
+    ]
     gains = [f"{what}_{other}" for other in others for what in ("gain_over", "p_over", "published_gain_over")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -128,11 +148,64 @@ def gain_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], 
     return heads, rows
 
 
+def time_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of seconds per trial and of their ratios to those of one method, beside the paper's."""
+    timing, protocol = results.experiment.timing, results.experiment.protocol
+    if timing is None:
+        return [], []
+    titles = {method.name: style.plain(method.title) for method in results.experiment.methods}
+    columns = {column.labels: column for column in protocol.columns}
+    heads = ["seconds per trial", *(f"{labels} labels" for labels in columns)]
+    heads += [f"ratio to {titles.get(timing.over, timing.over)}", "paper", "paper's ratio"]
+    rows = []
+    for name, title in titles.items():
+        cells = [results.cells.get((dataset, column, name)) for column in columns.values()]
+        ours = {labels: cell.seconds if cell else None for labels, cell in zip(columns, cells, strict=True)}
+        column = columns.get(timing.labels)
+        other = results.cells.get((dataset, column, timing.over)) if column else None
+        theirs, base = timing.published.get(name), timing.published.get(timing.over)
+        if theirs is not None or any(one is not None for one in ours.values()):
+            texts = [_significant(one) for one in ours.values()]
+            texts.append(_ratio(ours.get(timing.labels), other.seconds if other else None))
+            rows.append([title, *texts, _significant(theirs), _ratio(theirs, base)])
+    return heads, rows
+
+
+def rank_grid(results: Results, style: Style) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows of the mean rank of graph models by dataset: 1 is nearest on every statistic."""
+    experiment, protocol = results.experiment, results.experiment.protocol
+    if not protocol.reference:
+        return [], []
+    ranks: dict[tuple[str, str], list[int]] = {}
+    for dataset, column in product(protocol.datasets, protocol.columns):
+        found = {one.name: results.cells.get((dataset, column, one.name)) for one in experiment.methods}
+        means = {name: one.mean for name, one in found.items() if one and one.mean is not None}
+        if protocol.reference in means and MEASURES[column.score].aimed_at:
+            aim = means.pop(protocol.reference)
+            away = {name: abs(mean - aim) for name, mean in means.items()}
+            for name, one in away.items():
+                ranks.setdefault((dataset, name), []).append(1 + sum(other < one for other in away.values()))
+    rows = []
+    for method in experiment.methods:
+        own = [ranks.get((dataset, method.name)) for dataset in protocol.datasets]
+        if any(own):
+            texts = ("-" if one is None else f"{sum(one) / len(one):.1f}" for one in own)
+            rows.append([style.plain(method.title), *texts])
+    return ["mean rank of nearness", *map(style.plain, protocol.datasets)], rows
+
+
 def notes(results: Results) -> list[str]:
     """How to read the table."""
-    protocol = results.experiment.protocol
-    first = [NODES] if protocol.labels else [INTERACTIONS, CONVENTIONS]
-    return [*first, BEST, VERDICT.format(rounding(protocol.digits)), *results.experiment.notes]
+    experiment, protocol = results.experiment, results.experiment.protocol
+    timing = [SECONDS] if experiment.timing else []
+    if protocol.digits is None:
+        title = next((one.title for one in experiment.methods if one.name == protocol.reference), "")
+        first = [SAMPLES.format(protocol.samples), NEAREST.format(title)]
+        verdict = VERDICT.format("half a unit of the printed digits", "above or below")
+    else:
+        first = [NODES, BEST] if protocol.labels else [INTERACTIONS, CONVENTIONS, BEST]
+        verdict = VERDICT.format(f"{rounding(protocol.digits):g}", "ahead or behind")
+    return [*first, verdict, *timing, *experiment.notes]
 
 
 def footer(results: Results) -> list[str]:
@@ -144,7 +217,7 @@ def footer(results: Results) -> list[str]:
     return lines
 
 
-def _texts(cell: Summary | None, style: Style, digits: int) -> tuple[str, str, str]:
+def _texts(cell: Summary | None, style: Style, digits: int | None) -> tuple[str, str, str]:
     """Ours, the paper's, the verdict."""
     if cell is None:
         return "-", "-", "-"
@@ -152,28 +225,44 @@ def _texts(cell: Summary | None, style: Style, digits: int) -> tuple[str, str, s
     if cell.mean is not None:
         ours = _spread(cell.mean, cell.std, style, digits)
         ours = style.best(ours, cell.significant) if cell.best else ours
-    if cell.published is not None and cell.published_std is not None:
+    if cell.published is not None:
         paper = _spread(cell.published, cell.published_std, style, digits)
     return ours, paper, _verdict(cell, digits)
 
 
-def _verdict(cell: Summary, digits: int) -> str:
+def _verdict(cell: Summary, digits: int | None) -> str:
     if cell.difference is None:
         return "-"
     if cell.verdict is None:
         return "one trial only"
-    return f"{cell.verdict} {cell.difference:+.{digits}f}"
+    return f"{cell.verdict} {cell.difference:+.{_decimals(cell.published or 0.0, digits)}f}"
 
 
-def _spread(mean: float, std: float | None, style: Style, digits: int) -> str:
-    return f"{mean:.{digits}f}" + ("" if std is None else f"{style.plus_minus}{std:.{digits}f}")
+def _spread(mean: float, std: float | None, style: Style, digits: int | None) -> str:
+    decimals = _decimals(mean, digits)
+    return f"{mean:.{decimals}f}" + ("" if std is None else f"{style.plus_minus}{std:.{decimals}f}")
+
+
+def _decimals(value: float, digits: int | None) -> int:
+    """Digits behind the point: those given, or as many as leave three that count."""
+    if digits is not None:
+        return digits
+    return min(6, max(0, 2 - math.floor(math.log10(abs(value))))) if value else 2
+
+
+def _significant(value: float | None) -> str:
+    return "-" if value is None else f"{value:.{_decimals(value, None)}f}"
+
+
+def _ratio(value: float | None, base: float | None) -> str:
+    return "-" if value is None or not base else _significant(value / base)
 
 
 def _gain_over(cell: Summary | None, other: str) -> Gain | None:
     return next((gain for gain in cell.gains if gain.over == other), None) if cell else None
 
 
-def _gain(gain: Gain | None, digits: int) -> str:
+def _gain(gain: Gain | None, digits: int | None) -> str:
     if gain is None:
         return "-"
     notes = [] if gain.p is None else [f"p = {gain.p:.2g}"]

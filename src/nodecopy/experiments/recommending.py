@@ -11,19 +11,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.random import SeedSequence
 
 from nodecopy.datasets import Split
-from nodecopy.errors import InputError
 from nodecopy.experiments.experiment import Cell
+from nodecopy.experiments.parts import assembled
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.trials import Solved, trial_interactions, trial_seed
-from nodecopy.extras import EXTRA_OF, optional
 from nodecopy.interactions import Interactions
-from nodecopy.registry import made
 from nodecopy.rng import child
 
 if TYPE_CHECKING:
@@ -89,7 +87,9 @@ class _Task:
         key = json.dumps([draw, self.device, path, settings], sort_keys=True)
         found = KEPT.get(key) or self.done.get(key)
         if found is None:
-            model = self._made(path, {name: self._part(value) for name, value in settings.items()})
+            model = assembled(
+                self.cell.method, path, settings, self.device, fitted=lambda *part: self.fitted(*part)[0]
+            )
             start = time.perf_counter()
             model.fit(self.split.train, validation=self.split.validation, rng=self.seed)
             found = model, time.perf_counter() - start
@@ -97,31 +97,6 @@ class _Task:
                 del KEPT[next(iter(KEPT))]
             (KEPT if hasattr(model, "n_epochs_") else self.done)[key] = found
         return found
-
-    def _part(self, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        settings = {name: one for name, one in value.items() if name not in ("class", "fitted")}
-        if "fitted" in value:
-            return self.fitted(value["fitted"], settings)[0]
-        if "class" not in value:
-            raise InputError(
-                f"a table in the settings of [methods.{self.cell.method}] must have class or fitted; "
-                f"got {dict(value)}."
-            )
-        return self._made(value["class"], {name: self._part(one) for name, one in settings.items()})
-
-    def _made(self, path: str, settings: Mapping[str, Any]) -> Any:
-        try:
-            model = made(self.cell.method, path, settings, f"[methods.{self.cell.method}]")
-        except InputError as error:
-            missing = getattr(error.__cause__, "name", None)
-            if missing in EXTRA_OF:
-                optional(missing, self.cell.method)
-            raise
-        if "device" in {one.name for one in fields(model)}:
-            model.device = self.device
-        return model
 
     def _recall(self, model: Recommender) -> float:
         return model.evaluate(self.split.validation, k=[20])[CHOSEN_BY]

@@ -18,6 +18,7 @@ from nodecopy.experiments.classifying import classified
 from nodecopy.experiments.experiment import Cell, Experiment
 from nodecopy.experiments.provenance import provenance
 from nodecopy.experiments.recommending import recommended
+from nodecopy.experiments.sampling import sampled
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.trials import Solved
 
@@ -73,7 +74,8 @@ def run(
         Passed to every method.
     batch
         Trials trained together. By default all of a cell, shared evenly among the jobs: the larger a
-        batch, the faster, and the more is lost by a kill. Recommenders gain nothing by it: one.
+        batch, the faster, and the more is lost by a kill. Recommenders and graph models gain nothing by
+        it: one.
     jobs
         Processes. Each gets its share of the processor's threads.
     report
@@ -99,8 +101,8 @@ def run(
 
 
 def _batches(experiment: Experiment, store: Store, seed: int, batch: int | None, jobs: int) -> list[Batch]:
-    """What is missing, cell by cell; of recommenders trial by trial, so that a network that was just
-    trained serves the methods that are built on it.
+    """What is missing, cell by cell; of recommenders and graph models trial by trial, so that a network
+    that was just trained serves the methods that are built on it.
     """
     batches = []
     for cell in experiment.cells(seed):
@@ -169,6 +171,6 @@ def _compute(cell: Cell, trials: list[int], store: Store, device: str) -> float:
 
 
 def _solver(cell: Cell) -> Callable[[Cell, list[int], Store, str], Iterator[Solved]]:
-    if not cell.labels:
-        return recommended
-    return classified if cell.attacker is None else classified_under_attack
+    if cell.kind == "classifiers":
+        return classified if cell.attacker is None else classified_under_attack
+    return recommended if cell.kind == "recommenders" else sampled

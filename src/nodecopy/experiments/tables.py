@@ -1,16 +1,17 @@
 """From finished trials to what a table says of each cell.
 
-All numbers are in percent: accuracies, recalls, or what else a column shows. A deviation is the standard
+All numbers are in the unit of their column (:mod:`.measures`), mostly percent. A deviation is the standard
 deviation over trials (divisor n - 1), which is also what the paper prints, although it says standard
 errors.
 
 *Verdict.* Ours and the published mean are both averages over random trials, ours of n, the paper's of N,
 on different splits. Their difference d has the standard error e = sqrt(s^2 / n + S^2 / N). Up to 2 e plus
 half a unit of the last digit, the paper's rounding, is chance: level. Beyond: ahead or behind by d. One
-trial has no deviation, hence no verdict.
+trial has no deviation, hence no verdict. Where the paper prints no deviation, S = s and N = n; of
+statistics of graphs, where higher is not better, the verdict is above or below.
 
-*Best.* The highest mean of ours; significant where the Wilcoxon signed-rank test on the trials that it
-shares with the second best says so at 5 %, as in the paper.
+*Best.* The highest mean of ours, of statistics the mean nearest to the reference's; significant where the
+Wilcoxon signed-rank test on the trials that it shares with the second best says so at 5 %, as in the paper.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy.experiments.experiment import Column, Experiment, Method, Place, Published
+from nodecopy.experiments.measures import MEASURES
 from nodecopy.experiments.store import Record, Store
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
@@ -46,7 +48,10 @@ class Gain:
 
 @dataclass(frozen=True)
 class Summary:
-    """A cell of the table; a method that was not run has ``n`` = 0 and only published numbers."""
+    """A cell of the table; a method that was not run has ``n`` = 0 and only published numbers.
+
+    ``values`` are the trials', ``samples`` those of all graphs that a graph model drew in them.
+    """
 
     dataset: str
     column: Column
@@ -67,6 +72,7 @@ class Summary:
     seconds: float | None
     seconds_total: float
     values: tuple[float, ...]
+    samples: tuple[float, ...]
     provenance: Mapping[str, tuple[str, ...]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,6 +84,7 @@ class Summary:
             **own,
             "gains": [vars(gain) for gain in self.gains],
             "values": list(self.values),
+            "samples": list(self.samples),
             "provenance": {key: list(values) for key, values in self.provenance.items()},
         }
 
@@ -118,7 +125,7 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
             ]
             for method in experiment.methods
         }
-        best, is_significant = _best(shown, column.score)
+        best, is_significant = _best(shown, column.score, experiment.protocol.reference)
         for method in experiment.methods:
             place = dataset, column, method.name
             if shown[method.name] or place in experiment.published:
@@ -133,9 +140,11 @@ def verdict(
     n: int,
     published: Published | None,
     published_trials: int,
-    digits: int = 1,
+    digits: int | None = 1,
 ) -> str | None:
     """Whether ours is ``ahead`` of the published mean, ``level`` with it or ``behind``.
+
+    Without ``digits``, that is of statistics: ``above``, ``level`` or ``below``.
 
     >>> verdict(73.0, 2.8, 50, Published(73.8, 2.7), 50)
     'level'
@@ -145,9 +154,12 @@ def verdict(
     if published is None or std is None:
         return None
     difference = mean - published.mean
-    error = math.sqrt(std**2 / n + published.std**2 / published_trials)
-    if abs(difference) <= 2 * error + rounding(digits):
+    theirs = std**2 / n if published.std is None else published.std**2 / published_trials
+    rounded = published.rounding if digits is None else rounding(digits)
+    if abs(difference) <= 2 * math.sqrt(std**2 / n + theirs) + (rounded or 0.0):
         return "level"
+    if digits is None:
+        return "above" if difference > 0 else "below"
     return "ahead" if difference > 0 else "behind"
 
 
@@ -189,14 +201,24 @@ def _summary(
         seconds=_mean([one.seconds for one in records]),
         seconds_total=math.fsum(one.seconds for one in records),
         values=values,
+        samples=_samples(records, place[1].score),
         provenance=_provenance(records),
     )
 
 
-def _best(column: Mapping[str, list[Record]], score: str) -> tuple[str | None, bool]:
-    """The method with the highest mean, and whether it beats the second best significantly."""
+def _best(column: Mapping[str, list[Record]], score: str, reference: str) -> tuple[str | None, bool]:
+    """The method with the highest mean, or with that nearest to the reference's, and whether it beats the
+    second best significantly.
+    """
     found = {name: _values(records, score) for name, records in column.items() if records}
-    ranking = sorted(found, key=lambda name: -float(np.mean(list(found[name].values()))))  # stable
+    means = {name: float(np.mean(list(values.values()))) for name, values in found.items()}
+    if reference:
+        if reference not in found or not MEASURES[score].aimed_at:
+            return None, False
+        aim = means.pop(reference)
+        means = {name: -abs(mean - aim) for name, mean in means.items()}
+        found = {name: {trial: -abs(one - aim) for trial, one in found[name].items()} for name in means}
+    ranking = sorted(means, key=lambda name: -means[name])  # stable
     if len(ranking) < 2:
         return (ranking[0] if ranking else None), False
     pairs = _paired(found[ranking[0]], found[ranking[1]])
@@ -221,8 +243,13 @@ def _gains(
 
 
 def _values(records: Sequence[Record], score: str) -> dict[int, float]:
-    """A score of each trial in percent."""
-    return {one.trial: 100 * one.scores[score] for one in records}
+    """A score of each trial in the unit of its column."""
+    return {one.trial: MEASURES[score].scale * one.scores[score] for one in records}
+
+
+def _samples(records: Sequence[Record], score: str) -> tuple[float, ...]:
+    each = [value for one in records for value in one.details.get("samples", {}).get(score, [])]
+    return tuple(MEASURES[score].scale * value for value in each)
 
 
 def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:

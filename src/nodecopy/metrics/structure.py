@@ -9,6 +9,7 @@ in large ones, and one formula turns them into the result: both ways agree to th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from nodecopy import rng as randomness
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.metrics import plain
+from nodecopy.registry import known
 from nodecopy.rng import Rng
 from nodecopy.rows import Rows
 
@@ -77,6 +79,28 @@ def statistics(
     if observed is not None:
         found["edge_overlap"] = edge_overlap(graph, observed)
     return found
+
+
+def selected(
+    graph: Graph, names: Sequence[str], *, rng: Rng = 0, observed: Graph | None = None
+) -> Statistics:
+    """Some of what :func:`statistics` returns, at the cost of these alone.
+
+    >>> from nodecopy import Graph
+    >>> selected(Graph.from_edges([0, 1, 2], [1, 2, 0]), ["triangles", "mean_degree"])
+    {'triangles': 1, 'mean_degree': 2.0}
+    """
+    found: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
+    for name in names:
+        if name in found:
+            continue
+        if name == "path_length":
+            found[name] = mean_path_length(graph, rng=rng)
+        elif name == "edge_overlap" and observed is not None:
+            found[name] = edge_overlap(graph, observed)
+        else:
+            found |= FAMILY_OF[known(name, [*found, *FAMILY_OF, "path_length"], "name of a statistic")](graph)
+    return {name: found[name] for name in names}
 
 
 def degree_statistics(graph: Graph) -> Statistics:
@@ -221,3 +245,18 @@ def _counting(rows: Rows) -> ModuleType:
 def _ratio(numerator: float, denominator: float) -> float:
     """Their quotient, or ``nan`` where there is nothing to divide by."""
     return numerator / denominator if denominator else math.nan
+
+
+FAMILY_OF: dict[str, Callable[[Graph], Statistics]] = {
+    name: family
+    for family, names in (
+        (
+            degree_statistics,
+            "mean_degree max_degree claw_share edge_entropy degree_gini power_law_exponent",
+        ),
+        (label_statistics, "cross_community_share edge_homophily class_insensitive_homophily"),
+        (triangle_statistics, "triangles transitivity average_clustering assortativity"),
+        (component_statistics, "n_components largest_component"),
+    )
+    for name in names.split()
+}

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from nodecopy.errors import InputError
+from nodecopy.report.samples import ONE, OTHER, Panel, spreads
+
+
+def test_a_panel_for_each_graph_and_statistic() -> None:
+    pytest.importorskip("matplotlib")
+    panels = {
+        "degree": Panel(2.0, {"one": [1.0, 3.0, 5.0], "other": [2.0]}),
+        "edges": Panel(20.0, {"other": [1.0, 40.0]}),
+    }
+    figure = spreads({"first": panels, "second": panels}, highlight=["one"])
+    assert [axes.get_title() for axes in figure.axes] == ["degree", "edges"] * 2
+    degree, edges = figure.axes[:2]
+    assert [text.get_text() for text in degree.get_yticklabels()] == ["one", "other"]
+    observed, span, mean = degree.lines[:3]
+    assert set(observed.get_xdata()) == {2.0}
+    assert list(span.get_xdata()) == [1, 5]
+    assert (list(mean.get_xdata()), list(mean.get_ydata())) == ([3], [0])
+    assert [line.get_color() for line in degree.lines[1:]] == [ONE, ONE, OTHER, OTHER]
+    assert (degree.get_xscale(), edges.get_xscale()) == ("linear", "log")
+
+
+def test_graphs_must_have_the_same_statistics() -> None:
+    one, other = {"degree": Panel(1.0, {})}, {"edges": Panel(1.0, {})}
+    with pytest.raises(InputError, match="of all the same statistics"):
+        spreads({"first": one, "second": other})
+    with pytest.raises(InputError, match="at least one graph"):
+        spreads({})
