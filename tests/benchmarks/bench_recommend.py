@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch_geometric.nn.models import LightGCN as PygLightGCN
 
-from nodecopy import Interactions, Jaccard, NodeCopying, datasets
+from nodecopy import Interactions, Jaccard, datasets
 from nodecopy.recommend import BPRMF, EASE, CopyEASE, ItemKNN, LightGCN
 from nodecopy.recommend.negatives import NegativeSampler
 from tests.benchmarks.measuring import interleaved
@@ -25,7 +25,6 @@ def main() -> None:
     closed_forms("ml-100k")
     closed_forms("amazon-cds")
     beside_pyg("ml-100k")
-    expectation_and_samples()
     growth()
 
 
@@ -86,23 +85,6 @@ def _pyg(train: Interactions) -> object:
             loss.backward()
             optimiser.step()
     return network
-
-
-def expectation_and_samples() -> None:
-    """The exact expected graph beside means of samples: time and distance."""
-    train = datasets.interaction_split(datasets.load("ml-100k"), rng=0).train.binary()
-    model = NodeCopying(Jaccard()).fit(train)
-    exact = model.expected_adjacency().toarray()
-    tasks: dict[str, Callable[[], object]] = {"exact": lambda: model.expected_adjacency().tocsr()}
-    for n in (1, 10, 100):
-        tasks[f"{n} samples"] = lambda n=n: model.monte_carlo_adjacency(n, rng=0)  # type: ignore[misc]
-    found = interleaved(tasks, rounds=1)
-    print(f"\nexpected graph of ml-100k\n{'':<16}{'ms':>8}{'mean |difference|':>20}{'largest':>10}")
-    for label, one in found.items():
-        gap = np.zeros(1)
-        if label != "exact":
-            gap = np.abs(model.monte_carlo_adjacency(int(label.split()[0]), rng=0).toarray() - exact)
-        print(f"{label:<16}{one.ms:>8.0f}{gap.mean():>20.4f}{gap.max():>10.2f}")
 
 
 def growth() -> None:
