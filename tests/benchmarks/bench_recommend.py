@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def closed_forms(name: str) -> str:
-    """CopyEASE beside EASE: fits, and lists for everybody; returns a row on the fits for the documentation."""
+    """CopyEASE beside EASE: fits, and lists for everybody; returns a row on fits for the documentation."""
     train = datasets.interaction_split(datasets.load(name), rng=0).train  # type: ignore[arg-type]
     ease, ours, knn = EASE().fit(train), CopyEASE().fit(train), ItemKNN().fit(train)
     tasks: dict[str, Callable[[], object]] = {
