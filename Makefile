@@ -24,6 +24,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_statistics
 	$(BIN)/python -m tests.benchmarks.bench_classification
 	$(BIN)/python -m tests.benchmarks.bench_recommend
+	$(BIN)/python -m tests.benchmarks.bench_expected
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

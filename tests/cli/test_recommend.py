@@ -115,6 +115,40 @@ def test_terminal(run: Run) -> None:
     assert "reader 007, 9 items learnt from" in ran.err
 
 
+def test_who_has_met_everything_is_told_so(run: Run) -> None:
+    Path("log.csv").write_text("user,item\nann,tea\n", encoding="utf-8")
+    ran = run("recommend", "log.csv", "--all-users")
+    assert (ran.code, ran.out) == (0, "")
+    assert "ann, 1 item learnt from; has met every item" in ran.err
+
+
+def test_ids_may_be_of_any_script(run: Run) -> None:
+    rows = 'user,item\n朝日,寿司\n朝日,ラーメン\nZoë,寿司\nZoë,crème brûlée\n"a,b",寿司\n'
+    Path("log.csv").write_text(rows, encoding="utf-8")
+    (zoe,) = found(run, "log.csv", "--user", "Zoë")["recommendations"]
+    assert [row["item"] for row in zoe["items"]] == ["ラーメン"]
+    assert run("recommend", "log.csv", "--all-users", "--out", "all.csv").code == 0
+    with Path("all.csv").open(encoding="utf-8", newline="") as file:
+        pairs = {(row["user"], row["item"]) for row in csv.DictReader(file)}
+    assert pairs == {
+        ("朝日", "crème brûlée"),
+        ("Zoë", "ラーメン"),
+        ("a,b", "crème brûlée"),
+        ("a,b", "ラーメン"),
+    }
+
+
+@pytest.mark.parametrize("model", ["popularity", "item-knn", "ease", "copy-ease", "lightgcn", "mgccf"])
+@pytest.mark.parametrize("rows", ["ann,tea\n", "ann,tea\nben,tea\n", "ann,tea\nann,jam\n"])
+def test_one_user_or_one_item(run: Run, model: str, rows: str) -> None:
+    if model in ("lightgcn", "mgccf"):
+        pytest.importorskip("torch")
+    Path("log.csv").write_text("user,item\n" + rows, encoding="utf-8")
+    assert all(
+        not one["items"] for one in found(run, "log.csv", "--all-users", "--model", model)["recommendations"]
+    )
+
+
 def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = found(run, "library", "--user", "reader 001", "--save", "model.npz")
     assert isinstance(load("model.npz"), CopyEASE)
@@ -175,7 +209,11 @@ def _short(make: Any) -> Any:
         (["karate", "--all-users"], "karate must hold interactions for this command"),
         (["none.csv", "--all-users"], "none.csv does not exist"),
         (["words.csv", "--all-users"], "words.csv: line 3 has rating 'good', which is not a number"),
-        (["empty.csv", "--all-users"], "interactions must hold at least one interaction"),
+        (["empty.csv", "--all-users"], "empty.csv must hold at least one interaction; a rating of zero is"),
+        (["heads.csv", "--all-users"], "heads.csv must hold at least one interaction"),
+        (["nothing.csv", "--all-users"], "nothing.csv: the file is empty"),
+        (["nan.csv", "--all-users"], "nan.csv: line 2 has rating nan; it must be finite"),
+        (["nameless.csv", "--all-users"], "nameless.csv: line 3 has no user"),
         (["--all-users"], "give a file of interactions"),
         (["library", "--model-file", "model.npz", "--all-users"], "--model-file goes without a source"),
         (["--model-file", "words.npz", "--all-users"], "words.npz: "),
@@ -185,6 +223,10 @@ def test_a_mistake_is_told_in_one_line(run: Run, log: str, options: list[str], m
     Path("words.csv").write_text("user,item,rating\nann,tea,4\nann,jam,good\n", encoding="utf-8")
     Path("words.npz").write_text("no archive", encoding="utf-8")
     Path("empty.csv").write_text("user,item,rating\nann,tea,0\n", encoding="utf-8")
+    Path("heads.csv").write_text("user,item,rating\n", encoding="utf-8")
+    Path("nothing.csv").write_text("", encoding="utf-8")
+    Path("nan.csv").write_text("user,item,rating\nann,tea,nan\n", encoding="utf-8")
+    Path("nameless.csv").write_text("user,item\nann,tea\n,jam\n", encoding="utf-8")
     ran = run("recommend", *options)
     assert ran.code == 2
     assert message in ran.err

@@ -16,7 +16,7 @@ from nodecopy import datasets
 from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import config, formats, recommending
-from nodecopy.experiments.experiment import Cell, Experiment
+from nodecopy.experiments.experiment import Cell, Experiment, merged
 from nodecopy.experiments.measures import RANKING_SCORES
 from nodecopy.experiments.parts import assembled
 from nodecopy.experiments.recommending import recommended
@@ -76,7 +76,13 @@ search = [{ base.size = 4 }, { base.size = 8 }]
 [methods.sgbpr]
 title = "SGBPR"
 class = "nodecopy.recommend:SampledGraphBPR"
-settings = { threshold = 0.5, base = { class = "nodecopy.recommend:BPRMF", epochs = 2, size = 4 } }
+settings = { threshold = 0.5, base = { class = "nodecopy.recommend:LightGCN", epochs = 2, size = 4 } }
+[methods.sgbpr-observed]
+title = "SGBPR, observed"
+class = "nodecopy.recommend:SampledGraphBPR"
+settings.base = { class = "nodecopy.recommend:LightGCN", epochs = 2, size = 4 }
+settings.threshold = 0.5
+settings.test_graph = "observed"
 """
 
 
@@ -203,15 +209,30 @@ def test_networks_are_trained_once_for_the_methods_on_them(
 
     monkeypatch.setattr(bpr.BPRRecommender, "_train", counted)
     run(table, store)
-    assert trained == [4, 8, 4]  # the last one is SGBPR's own
+    assert trained == [4, 8, 4]  # the last one is SGBPR's own, whatever the graph at test
     records = found(table, store)
     assert {"n_epochs", "seconds_to_fit"} <= set(records["bprmf"][0].details)
     assert records["sgbpr"][0].details["threshold"] == 0.5
+    assert records["sgbpr"][0].scores != records["sgbpr-observed"][0].scores
     # Without a graph in the network, copying changes nothing: the same weights give the same scores.
     assert records["ebpr"][0].scores == records["bprmf"][0].scores
     heads, rows = formats.grid(summarise(table, store), "library", formats.MARKDOWN)
     assert heads == ["method", "NDCG@20", "Recall@10, printed convention"]
-    assert len(rows) == 3
+    assert len(rows) == 4
+
+
+def test_a_graph_at_test_is_as_if_trained_with_it(store: Store) -> None:
+    pytest.importorskip("torch")
+    from nodecopy.recommend import LightGCN, SampledGraphBPR
+
+    table = experiment(NETWORKS).narrowed(methods=["sgbpr", "sgbpr-observed"])
+    run(table, store)
+    cell = cell_of("sgbpr-observed", NETWORKS)
+    split = trial_interactions(cell, 0)
+    model = SampledGraphBPR(LightGCN(epochs=2, size=4), threshold=0.5, test_graph="observed")
+    model.fit(split.train, validation=split.validation, rng=child(trial_seed(cell, 0), 1))
+    judged = model.evaluate(split.test, validation=split.validation)
+    assert judged["ndcg@20"] == found(table, store)["sgbpr-observed"][0].scores["ndcg@20"]
 
 
 def test_the_device_reaches_networks_and_what_is_below_others(store: Store) -> None:
@@ -291,11 +312,25 @@ def test_the_fingerprint_follows_the_search() -> None:
     assert other.fingerprint == replace(other, dataset="ml-100k").fingerprint
 
 
+def test_settings_of_a_dataset_reach_what_is_below_others() -> None:
+    text = NETWORKS.replace(
+        "settings = { n_graphs = 2",
+        "on.library = { base = { epochs = 5 }, n_graphs = 3 }\nsettings = { n_graphs = 2",
+    )
+    assert text != NETWORKS
+    base = {"fitted": "nodecopy.recommend:BPRMF", "epochs": 5, "check_every": 1}
+    assert cell_of("ebpr", text).settings == {"n_graphs": 3, "base": base}
+    assert merged({"a": {"b": 1}, "c": {"d": 1}}, {"a": 2, "c": {"e": {}}}) == {
+        "a": 2,
+        "c": {"d": 1, "e": {}},
+    }
+
+
 def test_every_setting_of_table_6_makes_a_recommender_that_can_run() -> None:
     pytest.importorskip("torch")
     for cell in config.load("table6").cells(0):
         for choice in cell.search or ({},):
-            settings = recommending._merged(cell.settings, choice)
+            settings = merged(cell.settings, choice)
             unfitted = json.loads(json.dumps(settings).replace('"fitted"', '"class"'))
             assembled(cell.method, cell.path, unfitted, "cpu")._check()
 

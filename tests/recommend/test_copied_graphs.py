@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import sparse, special
 
 from nodecopy import Jaccard, NodeCopying
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, EnsembleBPR, LightGCN, SampledGraphBPR, bpr, copied_graphs
+from nodecopy.recommend import EASE, EnsembleBPR, LightGCN, SampledGraphBPR, bpr, copied_graphs, load
 from nodecopy.recommend.negatives import NegativeSampler
 from nodecopy.rng import child, seed_sequence
 from tests.contracts.recommenders import tastes
@@ -55,7 +56,7 @@ def test_mean_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     base = LightGCN(**FEW).fit(log, rng=5)
     fitted = EnsembleBPR(base, n_graphs=2, average="probabilities").fit(log, rng=7)
     for user in (0, 17):
-        scores = [fitted._users[graph, user] @ fitted._items[graph].T for graph in range(2)]
+        scores = [users[user] @ items.T for users, items in zip(*fitted._copied, strict=True)]
         wanted = [
             np.mean([special.expit(one[item] - one[other]) for one in scores for other in range(24)])
             for item in range(24)
@@ -93,6 +94,35 @@ def test_a_threshold_nobody_reaches_is_algorithm_3() -> None:
     assert np.array_equal(observed.score(), plain.score())
 
 
+def test_the_graph_at_test_can_be_changed_after_training(tmp_path: Path) -> None:
+    log = tastes()
+    copied = SampledGraphBPR(LightGCN(**FEW), threshold=0.3).fit(log, rng=0)
+    observed = SampledGraphBPR(LightGCN(**FEW), threshold=0.3, test_graph="observed").fit(log, rng=0)
+    scores = copied.score()
+    copied.save(tmp_path / "both.npz")
+    for model in (copied, load(tmp_path / "both.npz")):
+        model.test_graph = "observed"  # type: ignore[attr-defined]
+        assert np.array_equal(model.score(), observed.score())
+    observed.test_graph = "copied"
+    assert np.array_equal(observed.score(), scores)
+    assert not np.array_equal(copied.score(), scores)
+
+
+@pytest.mark.parametrize("n_graphs", [None, 4])
+def test_a_user_may_keep_the_own_items(n_graphs: int | None) -> None:
+    """Always: the base itself. Sometimes: its scores on the graphs of a model that keeps."""
+    log = tastes()
+    base = LightGCN(**FEW).fit(log, rng=5)
+    always = EnsembleBPR(base, n_graphs=n_graphs, keep=1.0).fit(log, rng=7)
+    np.testing.assert_allclose(always.score(), base.score(), rtol=1e-4, atol=1e-6)
+    sometimes = EnsembleBPR(base, n_graphs=n_graphs, keep=0.5).fit(log, rng=7)
+    model = NodeCopying(Jaccard(), keep=0.5).fit(log)
+    graphs = [one.matrix for one in model.sample_many(n_graphs or 0, rng=child(seed_sequence(7), 1))]
+    embedded = [base.embed(one) for one in graphs or [model.expected_adjacency().tocsr()]]
+    scores = np.mean([users @ items.T for users, items in embedded], axis=0)
+    np.testing.assert_allclose(sometimes.score()[HAS_HISTORY], scores[HAS_HISTORY], rtol=1e-4, atol=1e-6)
+
+
 def test_the_threshold_is_chosen_on_validation() -> None:
     log = tastes()
     draws = np.random.default_rng(1)
@@ -116,6 +146,7 @@ def test_the_threshold_is_chosen_on_validation() -> None:
         (EnsembleBPR(EASE()), r"base of EnsembleBPR must be a network such as LightGCN\(\); got EASE"),  # type: ignore[arg-type]
         (EnsembleBPR(LightGCN(), n_graphs=0), "n_graphs of EnsembleBPR must be an integer of at least 1"),
         (EnsembleBPR(LightGCN(), average="ranks"), "average of EnsembleBPR must be one of"),
+        (EnsembleBPR(LightGCN(), keep=1.5), "keep of EnsembleBPR must be a number between 0 and 1"),
         (EnsembleBPR(LightGCN(layers=0)), "layers of LightGCN must be"),
         (EnsembleBPR(LightGCN(), law="same"), "law of NodeCopying must be a donor law"),
         (

@@ -38,6 +38,17 @@ def test_column_numbers_are_not_trusted(tmp_path: Path) -> None:
         load(path)
 
 
+def test_networks_can_be_evaluated_on_other_graphs_after_loading(tmp_path: Path) -> None:
+    networks = pytest.importorskip("nodecopy.recommend.networks")
+    log = tastes()
+    other = log.matrix[::-1]
+    for kind in (networks.BPRMF, networks.LightGCN, networks.MGCCF):
+        fitted = kind(size=4, epochs=1).fit(log, rng=0)
+        fitted.save(tmp_path / "model.npz")
+        loaded = load(tmp_path / "model.npz")
+        assert np.array_equal(loaded.embed(other)[0], fitted.embed(other)[0])  # type: ignore[attr-defined]
+
+
 def test_a_law_without_a_name_in_files(tmp_path: Path) -> None:
     log = tastes()
     model = CopyEASE(user_law=Weighted(np.ones((log.n_users, log.n_users)))).fit(log)

@@ -156,6 +156,8 @@ def _learnt(
     elif device != "cpu":
         raise InputError(f"--device goes with networks; {chosen.value} is a closed form.")
     met = sources.load_interactions(source)
+    if not met.n_interactions:
+        raise InputError(f"{source} must hold at least one interaction; a rating of zero is none.")
     liked = met if min_rating is None else _liked(met, min_rating)
     with err.status(f"{chosen.value} learns"):
         return _fitted(recommender, liked, seed), met
@@ -230,13 +232,15 @@ def _tell(columns: dict[str, NDArray[Any]], fitted: Recommender, numbers: NDArra
     lists = _as_lists(columns, fitted, numbers)
     told = lists if len(lists) <= MANY else lists[:N_SHOWN]
     for one in told:
+        size = one["history"]
         learnt = (
-            f"{shown(one['history'])} items learnt from" if one["history"] else "no history: what is popular"
+            f"{shown(size)} item{'s' * (size != 1)} learnt from" if size else "no history: what is popular"
         )
-        remark(f"{one['user']}, {learnt}")
+        remark(f"{one['user']}, {learnt}" + ("" if one["items"] else "; has met every item"))
         rows = [
             [str(rank), str(row["item"]), shown(row["score"])] for rank, row in enumerate(one["items"], 1)
         ]
-        table(["rank", "item", "score"], rows)
+        if rows:
+            table(["rank", "item", "score"], rows)
     if len(told) < len(lists):
         remark(f"and {shown(len(lists) - len(told))} users more: give --out FILE for a table of all")

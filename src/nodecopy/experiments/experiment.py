@@ -286,7 +286,7 @@ class Experiment:
                 method.name,
                 seed,
                 method.path,
-                {**method.settings, **method.on.get(dataset, {})},
+                merged(method.settings, method.on.get(dataset, {})),
                 protocol.validation,
                 protocol.test,
                 dataset in protocol.largest_component,
@@ -309,6 +309,17 @@ class Experiment:
 def kind_of(labels: object, samples: int) -> str:
     """What the methods are of an experiment with such numbers of labels and of samples."""
     return "graph models" if samples else "classifiers" if labels else "recommenders"
+
+
+def merged(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with others on top; tables are merged, not replaced."""
+    both = dict(settings)
+    for name, value in others.items():
+        old = both.get(name)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            value = merged(old, value)
+        both[name] = value
+    return both
 
 
 def _chosen(allowed: Sequence[Any], wanted: Sequence[Any] | None, what: str) -> tuple[Any, ...]:

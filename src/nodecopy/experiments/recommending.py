@@ -8,6 +8,7 @@ shows of it alone. ``{ class = "module:Class", ... }`` is made and not fitted, s
 
 from __future__ import annotations
 
+import copy
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from numpy.random import SeedSequence
 
 from nodecopy.datasets import Split
-from nodecopy.experiments.experiment import Cell
+from nodecopy.experiments.experiment import Cell, merged
 from nodecopy.experiments.parts import assembled
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.trials import Solved, trial_interactions, trial_seed
@@ -36,6 +37,8 @@ LEARNT = ("n_epochs_", "threshold_")
 KEPT: dict[str, Fitted] = {}
 N_KEPT = 32
 """Networks stay in memory for the methods that are built on them; closed forms are soon fitted again."""
+AT_TEST = ("test_graph",)
+"""Settings that matter after training alone: what differs in nothing else is trained once."""
 
 
 def recommended(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
@@ -71,7 +74,7 @@ class _Task:
         tried: list[dict[str, Any]] = []
         best: Fitted | None = None
         for choice in self.cell.search or ({},):
-            model, seconds = self.fitted(self.cell.path, _merged(self.cell.settings, choice))
+            model, seconds = self.fitted(self.cell.path, merged(self.cell.settings, choice))
             recall = self._recall(model) if self.cell.search else 0.0
             if best is None or recall > max(one[CHOSEN_BY] for one in tried):
                 best, settings = (model, seconds), choice
@@ -84,11 +87,12 @@ class _Task:
     def fitted(self, path: str, settings: Mapping[str, Any]) -> Fitted:
         """A recommender fitted to the trial's training part, and the seconds that took."""
         draw = [self.cell.dataset, self.cell.seed, self.cell.validation, self.cell.test, self.trial]
-        key = json.dumps([draw, self.device, path, settings], sort_keys=True)
+        learns = {name: value for name, value in settings.items() if name not in AT_TEST}
+        key = json.dumps([draw, self.device, path, learns], sort_keys=True)
         found = KEPT.get(key) or self.done.get(key)
         if found is None:
             model = assembled(
-                self.cell.method, path, settings, self.device, fitted=lambda *part: self.fitted(*part)[0]
+                self.cell.method, path, learns, self.device, fitted=lambda *part: self.fitted(*part)[0]
             )
             start = time.perf_counter()
             model.fit(self.split.train, validation=self.split.validation, rng=self.seed)
@@ -96,17 +100,9 @@ class _Task:
             while len(KEPT) >= N_KEPT:
                 del KEPT[next(iter(KEPT))]
             (KEPT if hasattr(model, "n_epochs_") else self.done)[key] = found
-        return found
+        model, seconds = copy.copy(found[0]), found[1]
+        vars(model).update({name: settings[name] for name in AT_TEST if name in settings})
+        return model, seconds
 
     def _recall(self, model: Recommender) -> float:
         return model.evaluate(self.split.validation, k=[20])[CHOSEN_BY]
-
-
-def _merged(settings: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with others on top; tables are merged, not replaced."""
-    merged = dict(settings)
-    for name, value in choice.items():
-        old = merged.get(name)
-        is_both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        merged[name] = _merged(old, value) if is_both else value  # type: ignore[arg-type]
-    return merged

@@ -29,6 +29,8 @@ from nodecopy.rng import child
 from nodecopy.rows import IntArray
 
 PAIRS_AT_ONCE = 2**22
+Stacks = tuple[NDArray[Any], NDArray[Any]]
+"""Embeddings of users and of items, [graphs, nodes, size] each."""
 
 
 @dataclass(eq=False)
@@ -51,6 +53,8 @@ class EnsembleBPR(Recommender):
         pairwise probabilities sigma(s_i - s_j). These need not agree on an order, so an item's score is
         their mean over all j: the share of items it is expected to beat. The time of
         that grows with the square of the number of items.
+    keep
+        Probability that a user keeps the own items, see :class:`.NodeCopying`; 0 in the paper.
 
     Notes
     -----
@@ -62,6 +66,7 @@ class EnsembleBPR(Recommender):
     law: Any = Jaccard()  # noqa: RUF009 - frozen
     n_graphs: int | None = None
     average: str = "scores"
+    keep: float = 0.0
 
     def _check(self) -> None:
         name = type(self).__name__
@@ -70,35 +75,37 @@ class EnsembleBPR(Recommender):
         if self.n_graphs is not None:
             checks.integer(self.n_graphs, f"n_graphs of {name}", low=1)
         checks.choice(self.average, f"average of {name}", ["scores", "probabilities"])
+        checks.real(self.keep, f"keep of {name}", low=0.0, high=1.0)
         self.base._check()
 
     def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
         is_ready = getattr(self.base, "interactions_", None) == interactions
         trained = self.base if is_ready else _trained(self.base, interactions, validation, child(seed, 0))
-        self._embed(trained, self._graphs(interactions, child(seed, 1)))
+        self._copied = _embedded(trained, self._graphs(interactions, child(seed, 1)))
 
     def _graphs(self, interactions: Interactions, seed: SeedSequence) -> Iterator[sparse.csr_array]:
         """The matrices to evaluate on: the expected one, or samples."""
-        model = NodeCopying(self.law).fit(interactions)
+        model = NodeCopying(self.law, self.keep).fit(interactions)
         if self.n_graphs is None:
             yield model.expected_adjacency().tocsr()
         else:
             yield from (sample.matrix for sample in model.sample_many(self.n_graphs, rng=seed))
 
-    def _embed(self, trained: BPRRecommender, matrices: Iterator[sparse.csr_array]) -> None:
-        found = [trained.embed(matrix) for matrix in matrices]
-        self._users = np.stack([users for users, _ in found])
-        self._items = np.stack([items for _, items in found])
+    def _stacks(self) -> Stacks:
+        """The embeddings that scores are made of."""
+        return self._copied
 
     def _score(self, users: IntArray) -> NDArray[Any]:
+        of_users, of_items = self._stacks()
         if self.average == "scores":
-            graphs = zip(self._users, self._items, strict=True)
-            return np.asarray(sum(u[users] @ i.T for u, i in graphs) / len(self._users))
-        return np.array([self._beaten(user) for user in users.tolist()]).reshape(-1, self._items.shape[1])
+            graphs = zip(of_users, of_items, strict=True)
+            return np.asarray(sum(u[users] @ i.T for u, i in graphs) / len(of_users))
+        return np.array([self._beaten(user) for user in users.tolist()]).reshape(-1, of_items.shape[1])
 
     def _beaten(self, user: int) -> NDArray[Any]:
         """For each item the mean over graphs and over all items j of sigma(s_i - s_j)."""
-        scores = np.einsum("gd,gid->gi", self._users[:, user], self._items)
+        of_users, of_items = self._stacks()
+        scores = np.einsum("gd,gid->gi", of_users[:, user], of_items)
         n_items = scores.shape[1]
         step = max(1, PAIRS_AT_ONCE // scores.size)
         parts = [
@@ -108,10 +115,11 @@ class EnsembleBPR(Recommender):
         return np.concatenate(parts)
 
     def _state(self) -> dict[str, Any]:
-        return {"users": self._users, "items": self._items}
+        users, items = self._copied
+        return {"users": users, "items": items}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self._users, self._items = state["users"], state["items"]
+        self._copied = state["users"], state["items"]
 
 
 @dataclass(eq=False)
@@ -123,7 +131,7 @@ class SampledGraphBPR(EnsembleBPR):
 
     Parameters
     ----------
-    base, law, n_graphs, average
+    base, law, n_graphs, average, keep
         As in :class:`EnsembleBPR`, except that the base is always trained. With ``n_graphs`` the
         expectation too is a mean over samples, as in the paper.
     threshold
@@ -133,12 +141,15 @@ class SampledGraphBPR(EnsembleBPR):
         What to choose from.
     test_graph
         ``"copied"``, or ``"observed"`` for the ablation that shows what the negatives alone do. What
-        copied graphs alone do shows :class:`EnsembleBPR`.
+        copied graphs alone do shows :class:`EnsembleBPR`. Embeddings on both are kept, so a fitted
+        recommender may be given the other one.
 
     Attributes
     ----------
     threshold_
         The threshold in force.
+    n_epochs_
+        Epochs after which the weights were as they are kept.
     """
 
     threshold: float | None = None
@@ -146,6 +157,7 @@ class SampledGraphBPR(EnsembleBPR):
     test_graph: str = "copied"
 
     threshold_ = 0.0
+    n_epochs_ = 0
 
     def _check(self) -> None:
         super()._check()
@@ -170,11 +182,15 @@ class SampledGraphBPR(EnsembleBPR):
         for threshold in offered:
             forbidden = with_pools(interactions.matrix, expected > threshold)
             trained = _trained(self.base, interactions, validation, child(seed, 0), forbidden)
-            self._embed(trained, iter([interactions.matrix] if self.test_graph == "observed" else graphs))
+            self._copied = _embedded(trained, iter(graphs))
+            self._observed = _embedded(trained, iter([interactions.matrix]))
             recall = self._recall(interactions, validation) if len(offered) > 1 else 1.0
             if recall > best:
-                best, kept, self.threshold_ = recall, (self._users, self._items), threshold
-        self._users, self._items = kept
+                best, kept = recall, self._state() | {"threshold": threshold, "n_epochs": trained.n_epochs_}
+        self._restore(kept)
+
+    def _stacks(self) -> Stacks:
+        return self._observed if self.test_graph == "observed" else self._copied
 
     def _recall(self, interactions: Interactions, validation: Interactions | None) -> float:
         assert validation is not None
@@ -183,11 +199,19 @@ class SampledGraphBPR(EnsembleBPR):
         return float(found[f"recall@{k}"].mean())
 
     def _state(self) -> dict[str, Any]:
-        return super()._state() | {"threshold": np.array(self.threshold_)}
+        users, items = self._observed
+        learnt = {"threshold": self.threshold_, "n_epochs": self.n_epochs_}
+        return super()._state() | {"observed users": users, "observed items": items} | learnt
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self.threshold_ = float(state["threshold"])
+        self._observed = state["observed users"], state["observed items"]
+        self.threshold_, self.n_epochs_ = float(state["threshold"]), int(state["n_epochs"])
+
+
+def _embedded(trained: BPRRecommender, matrices: Iterator[sparse.csr_array]) -> Stacks:
+    found = [trained.embed(matrix) for matrix in matrices]
+    return np.stack([users for users, _ in found]), np.stack([items for _, items in found])
 
 
 def _trained(

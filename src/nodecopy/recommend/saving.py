@@ -108,14 +108,14 @@ def _built(described: Any, device: str) -> Any:
 
 
 def _state(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    found = {key.removeprefix("state."): one for key, one in arrays.items() if key.startswith("state.")}
     state: dict[str, Any] = {}
-    for key, array in arrays.items():
-        kind, _, name = key.partition(".")
-        if kind == "state" and name.endswith(".data"):
-            matrix = name.removesuffix(".data")
-            data, indices, indptr, shape = (arrays[f"state.{matrix}.{part}"] for part in CSR_PARTS)
+    for name, array in found.items():
+        matrix, _, part = name.rpartition(".")
+        if part not in CSR_PARTS:
+            state[name] = array
+        elif part == "data":
+            data, indices, indptr, shape = (found[f"{matrix}.{one}"] for one in CSR_PARTS)
             state[matrix] = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
             state[matrix].check_format(full_check=True)
-        elif kind == "state" and "." not in name:
-            state[name] = array
     return state
