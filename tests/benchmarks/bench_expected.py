@@ -30,7 +30,7 @@ class Distance(NamedTuple):
 
 
 def main() -> None:
-    train = datasets.interaction_split(datasets.load("ml-100k"), rng=0).train.binary()  # type: ignore[arg-type]
+    train = datasets.interaction_split(datasets.load("ml-100k"), rng=0).train.binary()
     model = NodeCopying(Jaccard()).fit(train)
     (exact,) = interleaved({"exact": lambda: model.expected_adjacency().tocsr()}, rounds=3).values()
     print(f"expected graph of ml-100k, Jaccard's law, {train!r}")
