@@ -82,7 +82,8 @@ def search(donors: Any, places: Places, *, seed: SeedSequence, device: str, owne
             own = OWN_WEIGHT * places.own
             found, wanted = (np.hstack([part, own]) for part in (places.around, places.expected))
             return Search(found, queries=wanted, owner=owner)
-        model = VGAE(device=device) if donors == "vgae" else GAE(device=device)
+        kind = VGAE if donors == "vgae" else GAE
+        model = kind(sampler="raw", device=device)  # nothing is sampled, so nothing is calibrated
         return Search(model.fit(graph, rng=seed).embeddings(), owner=owner)
     given = Search(donors(graph) if callable(donors) else donors, owner=owner)
     if given.matrix.shape[0] != graph.n_nodes:

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy import checks
-from nodecopy.copying.model import stream
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy.errors import InputError
+from nodecopy.generators.base import GraphModel, Nodes
 from nodecopy.graph import Graph
 from nodecopy.metrics import edge_overlap
-from nodecopy.rng import Rng, child, seed_sequence
 from nodecopy.rows import IntArray, Rows
 
 Pairs: TypeAlias = NDArray[np.int64]
@@ -32,61 +31,41 @@ Watch: TypeAlias = Callable[[int, Graph], Any]
 SCORES_AT_ONCE = 2**18
 
 
-class AssembledModel:
+class AssembledModel(GraphModel):
     """A graph model whose samples are assembled from scores; inherit, fit and answer :meth:`_score_blocks`.
 
     Nodes without edges play no part and have none in samples: scores are those of the others.
 
     Attributes
     ----------
-    observed_
-        The graph the model was fitted to.
     overlap_, steps_
         Share of the observed edges in the sample of the last evaluation, and the step it was made at.
     """
 
     overlap: float
-    observed_: Graph
     overlap_: float
     steps_: int
-
-    def sample(self, *, rng: Rng) -> Graph:
-        """One graph: the first of :meth:`sample_many` with the same ``rng``."""
-        return next(self.sample_many(1, rng=rng))
-
-    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
-        """A stream of ``n`` graphs; sample number s depends on (seed, s) alone."""
-        if not hasattr(self, "steps_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
-        seed = seed_sequence(rng)
-        checks.integer(n, "n of sample_many", low=0)
-        checks.integer(workers, "workers of sample_many", low=1)
-        return stream(lambda number: self._assembled(np.random.default_rng(child(seed, number))), n, workers)
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         """The rows of the symmetric scores of nodes with edges, in new arrays for :func:`row_blocks`."""
         raise NotImplementedError
 
-    def _assembled(self, draws: Generator) -> Graph:
-        graph = self.observed_
+    def _draw(self, graph: Graph, draws: Generator) -> tuple[Nodes, Nodes]:
         nodes = np.flatnonzero(graph.degrees)
         first, second = nodes[assemble(self._score_blocks(), graph.n_edges, draws)]
-        ones = np.ones(len(first), np.float32)
-        return graph.replace(adjacency=sparse.csr_array((ones, (first, second)), shape=graph.adjacency.shape))
+        return first, second
 
-    def _is_good(self, step: int, draws: Generator, watch: Watch | None) -> bool:
+    def _is_good(self, graph: Graph, step: int, draws: Generator, watch: Watch | None) -> bool:
         """Evaluate: whether a sample has the overlap that is asked for, or the watch has seen enough."""
-        sample = self._assembled(draws)
-        self.overlap_, self.steps_ = edge_overlap(sample, self.observed_), step
+        sample = self._sampled(graph, draws)
+        self.overlap_, self.steps_ = edge_overlap(sample, graph), step
         enough = watch is not None and bool(watch(step, sample))
         return enough or self.overlap_ >= self.overlap
 
     def _pattern(self, graph: Graph) -> sparse.csr_array:
         """Which nodes are neighbours, among those that have any; checks that the graph can be fitted."""
         name = type(self).__name__
-        if not isinstance(graph, Graph):
-            raise InputError(f"graph of {name} must be a Graph; got {type(graph).__name__}.")
-        if graph.directed:
+        if self._checked(graph).directed:
             raise InputError(f"graph of {name} must be undirected, see graph.undirected(); got {graph!r}.")
         if not graph.n_edges:
             raise InputError(f"graph of {name} must have an edge; got {graph!r}.")

@@ -1,4 +1,4 @@
-"""What graph models that draw pairs of nodes have in common: the contract around one method each."""
+"""What graph models have in common: the contract around one method each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.copying.model import stream
@@ -22,51 +23,66 @@ Pairs: TypeAlias = tuple[Nodes, Nodes]
 MOST_PROPAGATIONS = 30
 
 
-class PairModel:
-    """A graph model that fits some numbers to a graph and then draws pairs of nodes.
+class GraphModel:
+    """The contract of graph models: what they draw are pairs of nodes of the graph they were fitted to.
 
-    Samples have the observed graph's nodes, features, labels and directedness, and no weights: an edge
-    is there or not, in what is observed as in what is sampled. Neither counts self-loops.
-
-    A subclass writes ``_learn``, which checks and fits, and ``_draw``, whose pairs may come in any order;
-    each once, no node with itself, and in one direction only where the graph is undirected.
+    Samples have that graph's nodes, features and labels, and no weights. A subclass sets ``graph_`` at the
+    end of its ``fit`` and writes ``_draw``, whose pairs may come in any order; each once, no node with
+    itself, and in one direction only where the graph is undirected.
     """
 
     graph_: Graph
-
-    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
-        """Fit the model; ``rng`` matters only to those that say so."""
-        if not isinstance(graph, Graph):
-            raise InputError(f"graph of {type(self).__name__} must be a Graph; got {type(graph).__name__}.")
-        self._learn(graph, np.random.default_rng(seed_sequence(rng)))
-        self.graph_ = graph
-        return self
 
     def sample(self, *, rng: Rng) -> Graph:
         """One graph: the first of :meth:`sample_many` with the same ``rng``."""
         return next(self.sample_many(1, rng=rng))
 
     def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
-        """A stream of ``n`` graphs; sample number s depends on (seed, s) alone."""
+        """A stream of ``n`` graphs, made by ``workers`` threads while earlier ones are used.
+
+        Sample number s depends on (seed, s) alone: neither on ``n`` nor on ``workers``.
+        """
         graph, seed = self._fitted(), seed_sequence(rng)
         checks.integer(n, "n of sample_many", low=0)
         checks.integer(workers, "workers of sample_many", low=1)
 
         def make(number: int) -> Graph:
-            pairs = self._draw(np.random.default_rng(child(seed, number)))
-            return graph.with_rows(rows_of(pairs, graph.n_nodes, graph.directed))
+            return self._sampled(graph, np.random.default_rng(child(seed, number)))
 
         return stream(make, n, workers)
+
+    def _sampled(self, graph: Graph, draws: Generator) -> Graph:
+        first, second = self._draw(graph, draws)
+        return graph.with_rows(rows_of(first, second, graph.n_nodes, graph.directed))
 
     def _fitted(self) -> Graph:
         if not hasattr(self, "graph_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
         return self.graph_
 
-    def _learn(self, graph: Graph, draws: Generator) -> None:
+    def _checked(self, graph: Graph) -> Graph:
+        if not isinstance(graph, Graph):
+            raise InputError(f"graph of {type(self).__name__} must be a Graph; got {type(graph).__name__}.")
+        return graph
+
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
         raise NotImplementedError
 
-    def _draw(self, draws: Generator) -> Pairs:
+
+class PairModel(GraphModel):
+    """A graph model that fits some numbers to a graph; these samples keep its directedness too.
+
+    Self-loops count neither in what is observed nor in what is sampled. A subclass writes ``_learn``,
+    which checks and fits.
+    """
+
+    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+        """Fit the model; ``rng`` matters only to those that say so."""
+        self._learn(self._checked(graph), np.random.default_rng(seed_sequence(rng)))
+        self.graph_ = graph
+        return self
+
+    def _learn(self, graph: Graph, draws: Generator) -> None:
         raise NotImplementedError
 
 
@@ -77,12 +93,13 @@ def pairs_of(graph: Graph) -> Pairs:
     return first[kept], second[kept]
 
 
-def rows_of(pairs: Pairs, n_nodes: int, directed: bool) -> Rows:
+def rows_of(first: Nodes, second: Nodes, n_nodes: int, directed: bool) -> Rows:
     """The rows of a binary graph from its edges, each given once."""
-    first, second = pairs if directed else (np.concatenate(pairs), np.concatenate(pairs[::-1]))
-    first, second = np.divmod(np.sort(first * n_nodes + second), max(n_nodes, 1))
-    indptr = np.searchsorted(first, np.arange(n_nodes + 1))
-    return Rows.canonical(indptr, second, None, n_nodes)
+    if not directed:
+        first, second = np.concatenate([first, second]), np.concatenate([second, first])
+    ones = np.ones(len(first), np.int8)
+    matrix = sparse.csr_array((ones, (first, second)), shape=(n_nodes, n_nodes))
+    return Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes)
 
 
 def distinct(first: Nodes, second: Nodes, n_nodes: int, directed: bool) -> Pairs:

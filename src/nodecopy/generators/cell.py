@@ -87,7 +87,6 @@ class CELL(AssembledModel):
     def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
         """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
         adjacency, device, seed = self._pattern(graph), self._check(), seed_sequence(rng)
-        self.observed_ = graph
         n_nodes, draws = adjacency.shape[0], np.random.default_rng(child(seed, WEIGHTS))
         scale = np.sqrt(2 / (n_nodes + self.rank))
         down, up = (
@@ -105,8 +104,11 @@ class CELL(AssembledModel):
                 pi, normalisers = stationary(down.detach(), up.detach(), pi)
                 self.down_, self.up_ = down.detach().cpu().numpy().copy(), up.detach().cpu().numpy().copy()
                 self.log_weights_ = (pi.log() - normalisers).cpu().numpy()
-                if self._is_good(step, np.random.default_rng(child(child(seed, EVALUATION), step)), watch):
+                if self._is_good(
+                    graph, step, np.random.default_rng(child(child(seed, EVALUATION), step)), watch
+                ):
                     break
+        self.graph_ = graph
         return self
 
     def _score_blocks(self) -> Iterator[NDArray[np.float32]]:

@@ -33,10 +33,10 @@ class ErdosRenyi(PairModel):
         n_pairs = graph.n_nodes * (graph.n_nodes - 1) / (1 if graph.directed else 2)
         self.density_ = len(pairs_of(graph)[0]) / max(n_pairs, 1)
 
-    def _draw(self, draws: Generator) -> Pairs:
-        one_block, cell = np.zeros(self.graph_.n_nodes, np.int64), np.zeros(1, np.int64)
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
+        one_block, cell = np.zeros(graph.n_nodes, np.int64), np.zeros(1, np.int64)
         cells = Cells(cell, cell, np.array([self.density_]))
-        return draw_cells(one_block, cells, draws, directed=self.graph_.directed)
+        return draw_cells(one_block, cells, draws, directed=graph.directed)
 
 
 class ChungLu(PairModel):
@@ -61,11 +61,11 @@ class ChungLu(PairModel):
         first, second, product = (values[product > 0] for values in (first, second, product))
         self._cells = Cells(first, second, np.minimum(product / max(leaving.sum(), 1), 1.0))
 
-    def _draw(self, draws: Generator) -> Pairs:
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
         first, second = draw_cells(self._blocks, self._cells, draws, directed=False)
-        if not self.graph_.directed:
+        if not graph.directed:
             return first, second
-        second = second - self.graph_.n_nodes
+        second = second - graph.n_nodes
         return first[first != second], second[first != second]
 
 
@@ -96,16 +96,16 @@ class ConfigurationModel(PairModel):
         loops = rows[rows == columns]
         self._edges, self._loops = pairs_of(graph), (loops, loops)
 
-    def _draw(self, draws: Generator) -> Pairs:
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
         from nodecopy.generators import swaps  # compiling takes a while; nobody else should wait
 
         first, second = (ends.copy() for ends in self._edges)
-        n_edges, directed = len(first), self.graph_.directed
+        n_edges, directed = len(first), graph.directed
         table = np.empty(1 << (4 * n_edges).bit_length(), np.int64)
         for _ in range(self.swaps if n_edges > 1 else 0):
             one, other = draws.integers(0, n_edges, (2, n_edges))
             coins = draws.random(n_edges) < 0.5
-            swaps.swap(first, second, self.graph_.n_nodes, directed, one, other, coins, table)
+            swaps.swap(first, second, graph.n_nodes, directed, one, other, coins, table)
         return np.append(first, self._loops[0]), np.append(second, self._loops[1])
 
 
@@ -127,8 +127,8 @@ class BarabasiAlbert(PairModel):
     def _learn(self, graph: Graph, draws: Generator) -> None:
         self.edges_per_node_ = len(pairs_of(graph)[0]) / max(graph.n_nodes, 1)
 
-    def _draw(self, draws: Generator) -> Pairs:
-        n_nodes, directed = self.graph_.n_nodes, self.graph_.directed
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
+        n_nodes, directed = graph.n_nodes, graph.directed
         arrivals = np.arange(n_nodes)
         n_new = np.floor(self.edges_per_node_ + draws.random(n_nodes)).astype(np.int64)
         if self.edges_per_node_:  # the second node links to the first, or nobody would have a degree

@@ -13,18 +13,16 @@ import numpy as np
 import torch
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from torch import Tensor
 
 from nodecopy import checks
-from nodecopy.copying.model import stream
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy.errors import InputError
+from nodecopy.generators.base import GraphModel, Nodes
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.links import Pairs, numbered_pairs
 from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
 from nodecopy.graph import Graph
-from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.rows import Rows, frozen, index_dtype
+from nodecopy.rows import frozen
 
 SAMPLERS = ("raw", "calibrated", "corrected")
 THIN_BELOW = 0.1
@@ -95,7 +93,7 @@ class EdgeLaw:
             yield pairs[:, draws.random(pairs.shape[1]) * bound < self.of_pairs(*pairs)]
 
 
-class EdgeModel:
+class EdgeModel(GraphModel):
     """What graph models of independent edges share; a subclass trains and calls ``_learned``.
 
     Notes
@@ -114,7 +112,6 @@ class EdgeModel:
     expected number of edges is the observed one, so that nothing is left to correct.
     """
 
-    graph_: Graph
     embeddings_: NDArray[np.float32]
     law_: EdgeLaw
     sampler: str
@@ -127,35 +124,16 @@ class EdgeModel:
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
-        law = self._fitted()
+        self._fitted()
+        law = self.law_
         one = checks.indices(first, "first", size=len(law.decoded))
         other = checks.indices(second, "second", size=len(law.decoded))
         checks.vector(other, "second", length=len(one), per="pair")
         return law.of_pairs(one, other)
 
-    def sample(self, *, rng: Rng) -> Graph:
-        """One graph: the first of :meth:`sample_many` with the same ``rng``."""
-        return next(self.sample_many(1, rng=rng))
-
-    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
-        """A stream of ``n`` undirected graphs, made by ``workers`` threads while earlier ones are used.
-
-        Sample number s depends on (seed, s) alone: neither on ``n`` nor on ``workers``.
-        """
-        law, seed = self._fitted(), seed_sequence(rng)
-        checks.integer(n, "n of sample_many", low=0)
-        checks.integer(workers, "workers of sample_many", low=1)
-
-        def make(number: int) -> Graph:
-            pairs = law.draw(np.random.default_rng(child(seed, number)))
-            return self.graph_.with_rows(_symmetric(pairs, self.graph_.n_nodes))
-
-        return stream(make, n, workers)
-
-    def _fitted(self) -> EdgeLaw:
-        if not hasattr(self, "law_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
-        return self.law_
+    def _draw(self, graph: Graph, draws: Generator) -> tuple[Nodes, Nodes]:
+        first, second = self.law_.draw(draws)
+        return first, second
 
     def _check_sampler(self) -> None:
         name = type(self).__name__
@@ -179,14 +157,3 @@ class EdgeModel:
             if self.sampler == "corrected":
                 law = replace(law, scale=graph.n_edges / expected_edges(vectors, calibration))
         self.graph_, self.law_ = graph, law
-
-
-def _symmetric(pairs: Pairs, n_nodes: int) -> Rows:
-    """Rows of an undirected graph from its edges, row by row with the smaller node first."""
-    dtype = index_dtype(2 * pairs.shape[1], n_nodes)
-    indptr = np.zeros(n_nodes + 1, dtype)
-    np.cumsum(np.bincount(pairs[0], minlength=n_nodes), out=indptr[1:])
-    ones = np.ones(pairs.shape[1], np.int8)
-    upper = sparse.csr_array((ones, pairs[1].astype(dtype), indptr), shape=(n_nodes, n_nodes))
-    matrix = sparse.csr_array(upper + upper.T.tocsr())
-    return Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes)

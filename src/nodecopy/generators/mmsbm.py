@@ -122,13 +122,13 @@ class MMSBM(PairModel):
         self.memberships_ = phi / phi.sum(axis=1, keepdims=True)
         self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), CERTAIN)
 
-    def _draw(self, draws: Generator) -> Pairs:
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
         """Throw more pairs than needed, each block by its memberships, and keep as many as it takes.
 
         A pair's mean number of hits is a mean of -log(1 - p) over the blocks both nodes draw; by
         convexity, the chance of a hit is then at least the pair's probability of an edge.
         """
-        pi, beta, directed = self._drawn_memberships(), self.strengths_, self.graph_.directed
+        pi, beta, directed = self._drawn_memberships(), self.strengths_, graph.directed
         n_nodes, n_blocks = pi.shape
         everywhere, delta = -np.log1p(-self.delta), self.delta
         extra = np.maximum(-np.log1p(-beta) - everywhere, 0)

@@ -118,7 +118,6 @@ class NetGAN(AssembledModel):
     def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
         """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
         adjacency, device, seed = self._pattern(graph), self._check(), seed_sequence(rng)
-        self.observed_ = graph
         training = _Training(self, adjacency, Drawn(child(seed, TRAINING), device))
         counting = Drawn(child(seed, COUNTING), device)
         step = Replay(training.step, training.drawn.source) if self.replay else training.step
@@ -129,9 +128,10 @@ class NetGAN(AssembledModel):
                     training.generator, self.n_transitions, self.walk_length, counting
                 )
                 draws = np.random.default_rng(child(child(seed, ASSEMBLING), iteration))
-                if self._is_good(iteration, draws, watch):
+                if self._is_good(graph, iteration, draws, watch):
                     break
                 training.temperature.fill_(max(COLDEST, HOTTEST * math.exp(-COOLING * iteration)))
+        self.graph_ = graph
         return self
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:

@@ -47,8 +47,8 @@ class SBM(PairModel):
         space = n_pairs(first, second, np.bincount(self.blocks_), directed=graph.directed)
         self.cells_ = Cells(first, second, n_edges / space)
 
-    def _draw(self, draws: Generator) -> Pairs:
-        return draw_cells(self.blocks_, self.cells_, draws, directed=self.graph_.directed)
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
+        return draw_cells(self.blocks_, self.cells_, draws, directed=graph.directed)
 
 
 class DegreeCorrectedSBM(PairModel):
@@ -78,7 +78,7 @@ class DegreeCorrectedSBM(PairModel):
             first = second = np.concatenate([first, second])
         self._stubs = self._by_block(first), self._by_block(second)
 
-    def _draw(self, draws: Generator) -> Pairs:
+    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
         first, second, n_edges = self.cells_
         drawn = draws.poisson(n_edges)
         ends = []
@@ -86,7 +86,7 @@ class DegreeCorrectedSBM(PairModel):
             sizes = np.bincount(self.blocks_[stubs], minlength=len(self.blocks_))
             of = np.repeat(block, drawn)
             ends.append(stubs[(np.cumsum(sizes) - sizes)[of] + draws.integers(0, sizes[of])])
-        return distinct(ends[0], ends[1], self.graph_.n_nodes, self.graph_.directed)
+        return distinct(ends[0], ends[1], graph.n_nodes, graph.directed)
 
     def _by_block(self, ends: Nodes) -> Nodes:
         """Ends of edges, those of block 0 first: a node occurs there as often as its degree says."""

@@ -19,6 +19,7 @@ from nodecopy.generators.pairs import PairLoss
 from nodecopy.graph import Graph
 from nodecopy.nn.descent import Descent
 from nodecopy.nn.devices import checked_device
+from nodecopy.nn.features import with_features
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.rng import Rng, child, seed_sequence
@@ -99,7 +100,8 @@ class GAE(EdgeModel):
         adjacency = _pattern(graph)
         if not adjacency.nnz:
             raise InputError(f"graph must have an edge between two different nodes; got {graph!r}.")
-        features = SparseStack([_features(graph)], device)
+        told: Any = with_features(graph).features
+        features = SparseStack([sparse.csr_array(told)], device)
         encoder = Networks(self._recipe(), features, self._heads * self.latent, [child(seed, WEIGHTS)])
         with torch.no_grad():  # Glorot's limit is meant for one head, not for several side by side
             width = self.hidden + self.latent
@@ -138,8 +140,7 @@ class GAE(EdgeModel):
 
     def _check(self, graph: Graph) -> torch.device:
         name = type(self).__name__
-        if not isinstance(graph, Graph):
-            raise InputError(f"graph of {name} must be a Graph; got {type(graph).__name__}.")
+        self._checked(graph)
         checks.integer(self.hidden, f"hidden of {name}", low=1)
         checks.integer(self.latent, f"latent of {name}", low=1)
         checks.integer(self.epochs, f"epochs of {name}", low=1)
@@ -183,10 +184,3 @@ def _pattern(graph: Graph) -> sparse.csr_array:
     """Which nodes are neighbours: A without directions and weights."""
     rows = graph.undirected().rows
     return Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
-
-
-def _features(graph: Graph) -> sparse.csr_array:
-    features: Any = graph.features
-    if features is None or not features.shape[1]:
-        return sparse.csr_array(sparse.eye_array(graph.n_nodes))
-    return sparse.csr_array(features)
