@@ -111,7 +111,10 @@ def _of_graph(
         for number, sample in enumerate(model.sample_many(min(N_DRAWN, n_samples), rng=seed))
     }
     compared = compare(graph, (graph.with_rows(one.rows) for one in model.sample_many(n_samples, rng=seed)))
-    text = f"Each node takes the neighbours of a donor, drawn by the law {law.value}. {graph!r}."
+    text = (
+        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges. In a sample, each node takes the neighbours of a "
+        f"donor, drawn by the law {law.value}."
+    )
     return [
         sections.graphs(GRAPH, graph, drawn, text=text, rng=seed, **extra),
         sections.statistics({"samples": compared}, text=f"Observed, and in each of {n_samples} samples."),

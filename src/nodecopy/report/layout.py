@@ -19,6 +19,7 @@ N_STEPS = 300
 REPULSION, GRAVITY, STILL = 2.0, 0.02, 0.9
 RESTART = 0.15
 """Probability that a walk starts anew, as in Leskovec and Faloutsos (2006), "Sampling from large graphs"."""
+PATIENCE = 100
 
 
 def places(graph: Graph, *, rng: Rng = 0) -> Float:
@@ -78,20 +79,21 @@ def view(graph: Graph, *, most_nodes: int, most_edges: int, rng: Rng = 0) -> Int
 
 
 def _walk(graph: Graph, n_wanted: int, draws: Generator) -> IntArray:
-    """The first nodes of a walk; it starts elsewhere where it has met nobody new for long."""
+    """The first nodes of a walk; where it has met nobody new for long, it goes on from a node not met yet."""
     indptr, indices = graph.rows.indptr, graph.rows.indices
     found: dict[int, None] = {}
-    start = here = int(draws.integers(graph.n_nodes))
+    fresh = (node for node in draws.permutation(graph.n_nodes).tolist() if node not in found)
+    start = here = next(fresh)
     idle = 0
-    while len(found) < n_wanted:
+    while True:
         idle = idle + 1 if here in found else 0
         found[here] = None
+        if len(found) == n_wanted:
+            return np.array(list(found), np.int64)
         low, high = int(indptr[here]), int(indptr[here + 1])
-        if idle > 100 or (here == start and low == high):
-            start = here = int(draws.integers(graph.n_nodes))
-            idle = 0
+        if idle > PATIENCE or (here == start and low == high):
+            start = here = next(fresh)
         elif low == high or draws.random() < RESTART:
             here = start
         else:
             here = int(indices[draws.integers(low, high)])
-    return np.array(list(found), np.int64)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph, class_codes
 from nodecopy.rng import Rng
@@ -57,7 +58,7 @@ def attacked_and_repaired(graph: Graph, train: ArrayLike, candidates: ArrayLike,
     from nodecopy.defend import CopyingDefence
 
     assert graph.labels is not None
-    codes, nodes = class_codes(graph.labels)[1], np.asarray(candidates)
+    codes, nodes = class_codes(graph.labels)[1], checks.indices(candidates, "candidates", size=graph.n_nodes)
     clean = GCN().fit(graph, train, rng=rng).predict_proba()
     fit = (clean[nodes].argmax(axis=1) == codes[nodes]) & (graph.degrees[nodes] <= MOST_NEIGHBOURS)
     nodes = nodes[fit & (graph.degrees[nodes] > 0)]

@@ -14,7 +14,7 @@ function make(tag, options = {}, ...children) {
 }
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const classColour = (code, n) => code < 0 ? colour("edge") : n <= PALETTE.length ? PALETTE[code] : d3.interpolateSinebow(code / n);
+const classColour = (code, n) => code < 0 ? colour("edge") : n <= PALETTE.length ? PALETTE[code] : String(d3.hcl(15 + 360 * code / n, 58, code % 2 ? 68 : 52));
 const count = d3.format(",");
 const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 const spoken = (name) => name.replace(/^n_/, "").replaceAll("_", " ");

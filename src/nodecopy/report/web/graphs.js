@@ -53,7 +53,8 @@ class GraphView {
 
   caption(panel) {
     const graph = this.data.graphs[panel.graph];
-    panel.caption.replaceChildren(graph.title + " ", make("span", {}, plural(graph.n_edges, "edge")));
+    const drawn = graph.edges.length / 2, part = drawn < graph.n_edges ? `, ${count(drawn)} drawn` : "";
+    panel.caption.replaceChildren(graph.title + " ", make("span", {}, plural(graph.n_edges, "edge") + part));
     panel.canvas.setAttribute("aria-label", `${graph.title}: ${plural(this.data.n_nodes, "node")}, ${plural(graph.n_edges, "edge")}. ` +
       "Arrow keys move, plus and minus zoom, 0 shows all, N and P go through the nodes, Escape lets go.");
   }
@@ -216,7 +217,7 @@ class GraphView {
     pen.setTransform(dots * view.k, 0, 0, dots * view.k, dots * view.x, dots * view.y);
     const thin = 1 / view.k, { edges, marks } = graph, n = edges.length / 2;
     const stride = this.moving ? Math.max(1, Math.ceil(n / MANY_EDGES)) : 1;
-    const fade = (0.15 + 0.6 * Math.min(1, 400 / Math.max(n, 1))) * (focus >= 0 ? 0.4 : 1);
+    const fade = (0.07 + 0.68 * Math.min(1, 500 / Math.max(n, 1))) * (focus >= 0 ? 0.4 : 1);
     const lines = (wanted, stroke, width, alpha) => {
       pen.beginPath();
       for (let e = 0; e < n; e += stride) {
@@ -313,7 +314,7 @@ class GraphView {
     }
     const graph = this.data.graphs[this.sample], id = this.data.ids[node], own = this.edgesOf(0, node).map(([other]) => [other, ""]);
     const facts = this.data.colours.map((one) => one.codes ? `${one.name} ${one.codes[node] < 0 ? "unknown" : one.classes[one.codes[node]]}` : `${one.name} ${shown(one.values[node])}`);
-    const lines = [make("p", {}, make("b", {}, id), facts.length ? ` · ${facts.join(" · ")}` : ""), this.chips(`${plural(own.length, "neighbour")} observed`, own)];
+    const lines = [make("p", {}, make("b", {}, id), facts.length ? ` · ${facts.join(" · ")}` : ""), this.chips(`${plural(own.length, "neighbour")} observed${this.n < this.data.n_nodes ? ", of those drawn" : ""}`, own)];
     if (graph.donors) {
       const donor = this.donorOf(node), name = typeof donor === "number" ? this.data.ids[donor] : donor;
       const found = this.edgesOf(this.sample, node).map(([other, edge]) => [other, this.origin(this.sample, node, edge).copied ? "copied" : "new"]);
