@@ -58,8 +58,9 @@ def _smooth(adjacency: sparse.csr_array, degrees: Float, draws: Generator) -> Fl
     """Random places that neighbours were let agree upon for a while: nearly the first eigenvectors."""
     here: Float = draws.normal(size=(len(degrees), 2)).astype(np.float32)
     for _ in range(60):
-        here = (here + (adjacency @ here) / np.maximum(degrees, 1)) / 2
-        here = np.linalg.qr(here - here.mean(axis=0))[0].astype(np.float32) * np.float32(math.sqrt(len(here)))
+        agreed = (here + (adjacency @ here) / np.maximum(degrees, 1)) / 2
+        basis = np.linalg.qr(agreed - agreed.mean(axis=0))[0]
+        here = (basis * math.sqrt(len(here))).astype(np.float32)
     return (here + draws.normal(scale=0.05, size=here.shape)).astype(np.float32)
 
 

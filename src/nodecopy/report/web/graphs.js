@@ -217,7 +217,7 @@ class GraphView {
     pen.setTransform(dots * view.k, 0, 0, dots * view.k, dots * view.x, dots * view.y);
     const thin = 1 / view.k, { edges, marks } = graph, n = edges.length / 2;
     const stride = this.moving ? Math.max(1, Math.ceil(n / MANY_EDGES)) : 1;
-    const fade = (0.07 + 0.68 * Math.min(1, 500 / Math.max(n, 1))) * (focus >= 0 ? 0.4 : 1);
+    const fade = (0.07 + 0.68 * Math.min(1, 500 / Math.max(n, 1))) * (focus >= 0 ? 0.25 : 1);
     const lines = (wanted, stroke, width, alpha) => {
       pen.beginPath();
       for (let e = 0; e < n; e += stride) {
