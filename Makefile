@@ -19,7 +19,7 @@ screenshots: .venv/browser demo
 	$(BIN)/python -m tests.browser.screenshots demo/report.html docs
 
 .venv/browser: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check 'playwright>=1.49'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt playwright
 	command -v chromium >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } \
 	  || $(BIN)/playwright install chromium

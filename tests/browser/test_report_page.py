@@ -218,7 +218,13 @@ def test_directed_graphs_and_graphs_without_edges_or_labels(tmp_path: Path) -> N
     ]
     pages.write(tmp_path / "two.html", "Two", found)
     with opened(tmp_path / "two.html", tmp_path / "profile") as watched:
-        for name in ("The graph", "Nothing"):
-            watched.ask(f"graphViews.get('{name}').select(2)")
+        rows = directed.adjacency
+        for node, donor in enumerate(examples.samples(directed)["sample 0"].donors.tolist()):
+            watched.ask(f"{VIEW}.select({node})")
+            shown = watched.page.locator(".detail").first.locator(".chips").nth(1).locator(".copied")
+            assert sorted(shown.all_text_contents()) == sorted(
+                directed.node_ids[rows[[donor]].indices].tolist()
+            )
+        watched.ask("graphViews.get('Nothing').select(2)")
         watched.page.wait_for_timeout(100)
         assert watched.complaints == []

@@ -9,7 +9,7 @@ from nodecopy.errors import InputError
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
-from nodecopy.report.repair import MOST_NEIGHBOURS, attacked_and_repaired
+from nodecopy.report.repair import FEWEST_NEIGHBOURS, MOST_NEIGHBOURS, attacked_and_repaired
 
 
 def test_a_digit_is_attacked_and_repaired() -> None:
@@ -20,7 +20,7 @@ def test_a_digit_is_attacked_and_repaired() -> None:
     own = digits.adjacency[[repair.node]].indices.tolist()
     assert repair.node in split.test
     assert before.neighbours == [(node, "own") for node in own]
-    assert 1 <= len(own) == repair.n_flips <= MOST_NEIGHBOURS
+    assert FEWEST_NEIGHBOURS <= len(own) == repair.n_flips <= MOST_NEIGHBOURS
     assert {node for node, kind in attacked.neighbours if kind == "added"}.isdisjoint(own)
     assert {kind for _, kind in repaired.neighbours} == {"copied"}
     truth = repair.codes[repair.node]

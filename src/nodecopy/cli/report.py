@@ -175,8 +175,8 @@ def _attack(graph: Graph, split: Split[NDArray[np.int64]], seed: int) -> list[Se
         remark(f"no attack: {error}")
         return []
     text = (
-        f"What a GCN says of {graph.node_ids[repair.node]} before and after FGA flipped {repair.n_flips} of "
-        "its edges and it learnt from that, and with the neighbourhoods of similar nodes in their place."
+        f"What a GCN says of {graph.node_ids[repair.node]} before and after FGA flipped {repair.n_flips} "
+        "edges and it learnt from that, and with the neighbourhoods of similar nodes in their place."
     )
     return [sections.attack(repair, graph.node_ids, text=text)]
 

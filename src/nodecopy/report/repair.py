@@ -14,8 +14,8 @@ from nodecopy.graph import Graph, class_codes
 from nodecopy.rng import Rng
 from nodecopy.rows import IntArray
 
-MOST_NEIGHBOURS = 8
-"""Of the attacked node, so that a picture can show them."""
+FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 3, 8
+"""Of the attacked node: enough flips to change something, and few enough for a picture."""
 N_DONORS_SHOWN = 3
 
 
@@ -49,7 +49,8 @@ def attacked_and_repaired(graph: Graph, train: ArrayLike, candidates: ArrayLike,
     train
         Nodes whose labels are learnt from.
     candidates
-        Labelled nodes, one of which is attacked: with at most eight neighbours, and predicted rightly.
+        Labelled nodes, one of which is attacked: with one to eight neighbours, three at least where some
+        have so many, and predicted rightly.
     rng
         Seed of training and of the attack.
     """
@@ -66,6 +67,7 @@ def attacked_and_repaired(graph: Graph, train: ArrayLike, candidates: ArrayLike,
         raise InputError(
             f"candidates must hold a node with 1 to {MOST_NEIGHBOURS} neighbours that is predicted rightly."
         )
+    nodes = nodes[graph.degrees[nodes] >= min(FEWEST_NEIGHBOURS, graph.degrees[nodes].max())]
     victim = int(nodes[np.argmax(clean[nodes].max(axis=1))])  # the one it is surest of
     n_flips = int(graph.degrees[victim])
     attacked = FGA(n_flips).attack(graph, [victim], train=train, rng=rng).apply(graph)

@@ -26,8 +26,8 @@ from nodecopy.rows import IntArray
 
 Section = dict[str, Any]
 
-MOST_NODES, MOST_EDGES = 3000, 20_000
-"""Drawn; of a larger graph, a part."""
+MOST_NODES, MOST_EDGES = 3000, 15_000
+"""Of the observed graph that are drawn; of a larger one, a part. Samples have up to twice as many edges."""
 MOST_ROWS = 1000
 MOST_ITEMS = 60
 N_DONORS = 5
@@ -108,7 +108,7 @@ def _classes(name: str, values: Any, shown: IntArray) -> dict[str, Any]:
 
 def _drawn(title: str, sample: Sampled, observed: Graph, shown: IntArray) -> dict[str, Any]:
     part = sample.graph.subgraph(shown)
-    pairs = _pairs(part)[:MOST_EDGES]  # samples may be denser than what was observed
+    pairs = _pairs(part)
     source, target = shown[pairs].T
     donors = sample.donors
     marks = KNOWN * _joined(observed, source, target) + FROM_SOURCE * _joined(

@@ -99,7 +99,7 @@ function attackNode(svg, section, node, [x, y], half) {
     return;
   }
   group.append("circle").attr("r", half * 0.7).attr("fill", classColour(code, section.classes.length)).attr("stroke", "var(--panel)").attr("stroke-width", 2);
-  group.append("text").attr("y", half * 0.7 + 12).attr("text-anchor", "middle").text(id.length > 12 ? `${id.slice(0, 11)}…` : id);
+  group.append("text").attr("class", "halo").attr("y", half * 0.7 + 12).attr("text-anchor", "middle").text(id.length > 12 ? `${id.slice(0, 11)}…` : id);
 }
 
 function picture(rows) {

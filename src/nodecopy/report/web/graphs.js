@@ -164,7 +164,7 @@ class GraphView {
       const lists = Array.from({ length: this.n }, () => []), { edges } = this.data.graphs[graph];
       for (let e = 0; e < edges.length; e += 2) {
         lists[edges[e]].push([edges[e + 1], e / 2]);
-        lists[edges[e + 1]].push([edges[e], e / 2]);
+        if (edges[e] !== edges[e + 1]) lists[edges[e + 1]].push([edges[e], e / 2]); // a copied row may have a loop
       }
       this.incident[graph] = lists;
     }
@@ -249,23 +249,33 @@ class GraphView {
   paintFocus(pen, graph, node, thin) {
     const near = new Set([node]), { px, py } = this, donor = this.donorOf(node);
     const line = (from, to, stroke, dashed = false, width = 2) => {
-      Object.assign(pen, { strokeStyle: stroke, lineWidth: width * thin, globalAlpha: 1 });
+      Object.assign(pen, { strokeStyle: stroke, fillStyle: stroke, lineWidth: width * thin, globalAlpha: 1 });
       pen.setLineDash(dashed ? [5 * thin, 4 * thin] : []);
       pen.beginPath();
-      pen.moveTo(px[from], py[from]);
-      pen.lineTo(px[to], py[to]);
+      if (from === to) {
+        pen.arc(px[from], py[from] - 12 * thin, 12 * thin, 0, 2 * Math.PI);
+      } else {
+        pen.moveTo(px[from], py[from]);
+        pen.lineTo(px[to], py[to]);
+      }
       pen.stroke();
-      near.add(to);
+      near.add(from).add(to);
+      if (this.data.directed && from !== to && !dashed) arrow(from, to);
     };
+    const arrow = (from, to) => {
+      const angle = Math.atan2(py[to] - py[from], px[to] - px[from]), back = this.radius[to] + 2 * thin;
+      const x = px[to] - back * Math.cos(angle), y = py[to] - back * Math.sin(angle);
+      pen.beginPath();
+      for (const turn of [0, 2.7, -2.7]) pen.lineTo(x + (turn && 9 * thin * Math.cos(angle + turn)), y + (turn && 9 * thin * Math.sin(angle + turn)));
+      pen.fill();
+    };
+    const edgeLine = (which, number, ...style) => line(this.data.graphs[which].edges[2 * number], this.data.graphs[which].edges[2 * number + 1], ...style);
     const copies = typeof donor === "number" && donor !== node;
     if (graph === 0) {
-      if (copies) for (const [other] of this.rowOf(donor)) line(donor, other, colour("copied"), false, 1.5);
-      for (const [other] of this.edgesOf(0, node)) line(node, other, colour("own"));
+      if (copies) for (const [, edge] of this.rowOf(donor)) edgeLine(0, edge, colour("copied"), false, 1.5);
+      for (const [, edge] of this.edgesOf(0, node)) edgeLine(0, edge, colour("own"));
     } else {
-      for (const [other, edge] of this.edgesOf(graph, node)) {
-        const { copied } = this.origin(graph, node, edge);
-        line(node, other, colour(copied ? "copied" : "new"));
-      }
+      for (const [, edge] of this.edgesOf(graph, node)) edgeLine(graph, edge, colour(this.origin(graph, node, edge).copied ? "copied" : "new"));
     }
     if (copies) line(node, donor, colour("copied"), true, 1);
     pen.setLineDash([]);

@@ -70,7 +70,7 @@ function recommendationsBody(section) {
 function recommendationsOf(user) {
   const best = d3.max(user.items, (item) => item.score) || 1, rest = user.n_items - user.history.length;
   const items = user.items.map((item, i) => make("tr", {}, make("td", { class: "number" }, String(i + 1)),
-    make("th", { scope: "row", style: "white-space:normal" }, item.id), make("td", {}, meter(item.score / best)),
+    make("th", { scope: "row" }, item.id), make("td", {}, meter(item.score / best)),
     make("td", {}, make("ul", { class: "chips" }, ...item.donors.map((d) => make("li", { class: "copied" }, user.donors[d].id))))));
   const donors = user.donors.map((donor) => make("tr", {}, make("th", { scope: "row" }, donor.id), make("td", { class: "number" }, percent(donor.probability), meter(donor.probability)),
     make("td", {}, `${donor.n_common} of ${plural(donor.n_items, "item")} in common`)));
