@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from nodecopy import Graph
 from nodecopy.report import page as pages
 from nodecopy.report import sections
 from tests.browser.chromium import Watched, opened
@@ -215,6 +217,7 @@ def test_directed_graphs_and_graphs_without_edges_or_labels(tmp_path: Path) -> N
     found = [
         sections.graphs("The graph", directed, examples.samples(directed)),
         sections.graphs("Nothing", empty, {}),
+        sections.graphs("Nobody", Graph(np.zeros((0, 0))), {}),
     ]
     pages.write(tmp_path / "two.html", "Two", found)
     with opened(tmp_path / "two.html", tmp_path / "profile") as watched:
@@ -226,5 +229,8 @@ def test_directed_graphs_and_graphs_without_edges_or_labels(tmp_path: Path) -> N
                 directed.node_ids[rows[[donor]].indices].tolist()
             )
         watched.ask("graphViews.get('Nothing').select(2)")
+        watched.page.locator("canvas").last.focus()
+        for key in ("n", "p", "+", "ArrowUp", "0"):
+            watched.page.keyboard.press(key)
         watched.page.wait_for_timeout(100)
         assert watched.complaints == []

@@ -73,16 +73,16 @@ def report(
     checks.integer(samples, "--samples", low=1)
     if source is None and interactions is None and results is None:
         raise InputError("give a graph, --interactions or --results: there is nothing to report.")
+    log = None if interactions is None else sources.load_interactions(interactions)
+    tables = [] if results is None else [of_results(results)]  # what may be wrong, before networks learn
     found: list[Section] = []
     if source is not None:
         graph = sources.load_graph(source, labels, features, directed, largest_component)
         found += _of_graph(graph, source, samples, seed, largest_component, set(without or ()))
-    if interactions is not None:
-        found.append(_of_log(sources.load_interactions(interactions), seed))
-    if results is not None:
-        found.append(of_results(results))
+    if log is not None:
+        found.append(_of_log(log, seed))
     names = [Path(name).name for name in (source, interactions, results) if name is not None]
-    page.write(out, f"Node copying: {names[0]}", found, origin=f"{', '.join(names)}; seed {seed}")
+    page.write(out, f"Node copying: {names[0]}", [*found, *tables], origin=f"{', '.join(names)}; seed {seed}")
     remark(f"written to {out}: open it in a browser")
 
 
