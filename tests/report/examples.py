@@ -107,7 +107,9 @@ def write_results(folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     with (folder / "table9.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerows([COLUMNS, *([*row, "abc", "a machine", "2026-01-01"] for row in rows)])
+        commits = ("abc", "abc; def", "")
+        lines = zip(rows, commits, strict=True)
+        writer.writerows([COLUMNS, *([*row, commit, "a machine", "2026-01-01"] for row, commit in lines)])
     return folder
 
 

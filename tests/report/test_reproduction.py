@@ -25,7 +25,7 @@ def test_ours_beside_the_published(tmp_path: Path) -> None:
     assert second["cells"][0]["mean"] is None
     assert second["cells"][0]["published"] == 74.6
     assert second["cells"][1] is None
-    assert experiment["origin"]["commit"] == ["abc"]
+    assert experiment["origin"]["commit"] == ["abc", "def"]
 
 
 def test_a_table_with_one_column_is_called_after_its_score(tmp_path: Path) -> None:

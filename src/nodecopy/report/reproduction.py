@@ -71,7 +71,10 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
                 ],
             }
         )
-    origin = {key: sorted({row.get(key, "") for row in rows} - {""}) for key in ("commit", "machine", "date")}
+    origin = {  # a cell's trials may come from several
+        key: sorted({part for row in rows for part in row.get(key, "").split("; ")} - {""})
+        for key in ("commit", "machine", "date")
+    }
     return {"name": name, "title": titles.get("", name), "groups": groups, "origin": origin}
 
 

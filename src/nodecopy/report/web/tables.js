@@ -96,7 +96,7 @@ function resultTable(group) {
     const verdict = one.verdict ? [" · ", make("span", { class: one.verdict }, `${one.verdict} ${d3.format("+.1f")(one.difference)}`)] : [];
     return make("td", {}, one.best ? make("b", {}, ours) : ours, one.published === null ? null : make("small", {}, `paper ${spread(one.published, one.published_std)}`, ...verdict));
   };
-  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": group.dataset }, make("table", {},
+  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": group.dataset }, make("table", { class: "results" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "method"), ...group.columns.map((head) => make("th", { scope: "col" }, head)))),
     make("tbody", {}, ...group.rows.map((row) => make("tr", {}, make("th", { scope: "row" }, row.method), ...row.cells.map(cell))))));
 }
