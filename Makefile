@@ -3,13 +3,27 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test browser-test screenshots lint types bench clean
 
 demo: $(READY)
-	$(BIN)/nodecopy demo --out demo
+	$(BIN)/nodecopy demo --out demo --results results
 
 test: lint types
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+
+# The report page in a real browser: Chromium of the system, or Playwright's own where nobody may install that.
+browser-test: .venv/browser
+	$(BIN)/pytest tests/browser
+
+screenshots: .venv/browser demo
+	$(BIN)/python -m tests.browser.screenshots demo/report.html docs
+
+.venv/browser: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+	command -v chromium >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } \
+	  || $(BIN)/playwright install chromium
+	touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ from nodecopy import datasets
 from nodecopy.cli import demo
 from nodecopy.errors import MissingExtraError
 from tests.cli.conftest import Run
+from tests.report.examples import sections_of
 
 
 def missing(module: str, purpose: str) -> Any:
@@ -36,6 +37,11 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
     assert "calibration error" in ran.out
     for name in ("samples.png", "uncertainty.png", "attack.png"):
         assert Path("demo", name).read_bytes().startswith(b"\x89PNG")
+    sections = sections_of(Path("demo/report.html"))
+    kinds = ["graphs", "statistics", "graphs", "classification", "attack", "recommendations"]
+    assert [section["kind"] for section in sections] == kinds
+    assert sections[3]["graph"] == sections[2]["title"]  # the table knows where its nodes are drawn
+    assert Path("demo/report.html").stat().st_size < 5_000_000
 
 
 @pytest.mark.usefixtures("brief")
@@ -58,6 +64,8 @@ def test_without_torch_there_is_no_classification(run: Run, monkeypatch: pytest.
     assert "edge_homophily" in ran.out
     assert "CopyEASE" in ran.out
     assert "No classification: classification needs torch" in ran.out
+    kinds = [section["kind"] for section in sections_of(Path("demo/report.html"))]
+    assert kinds == ["graphs", "statistics", "recommendations"]
 
 
 def test_books_are_recommended_with_their_donors(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodecopy.errors import InputError
-from nodecopy.metrics.classification import accuracy, brier, expected_calibration_error, nll, scores
+from nodecopy.metrics.classification import (
+    accuracy,
+    brier,
+    expected_calibration_error,
+    nll,
+    reliability,
+    scores,
+)
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
 LABELS = np.array([0, 1, 0, 2])
@@ -57,6 +64,18 @@ def test_all_at_once_and_bounds(prediction: tuple[Any, Any]) -> None:
     assert 0 <= found["ece"] <= 1
     assert 0 <= found["nll"] <= math.log(2**23) + 1e-9
     assert found["ece"] >= abs(found["accuracy"] - p.max(axis=1).mean()) - 1e-12  # that of one bin
+
+
+@given(predictions(), st.integers(1, 20))
+def test_bins_explain_the_calibration_error(prediction: tuple[Any, Any], n_bins: int) -> None:
+    p, labels = prediction
+    confidence, right, n_nodes = reliability(p, labels, n_bins=n_bins)
+    assert n_nodes.sum() == len(p)
+    assert n_nodes.min() > 0
+    assert (np.diff(confidence) > 0).all()
+    error = (n_nodes * np.abs(confidence - right)).sum() / len(p)
+    assert error == pytest.approx(expected_calibration_error(p, labels, n_bins=n_bins))
+    assert (n_nodes * right).sum() / len(p) == pytest.approx(accuracy(p, labels))
 
 
 @given(predictions())

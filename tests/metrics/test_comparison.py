@@ -34,6 +34,7 @@ def test_means_and_deviations(comparison: Comparison) -> None:
         assert observed == pytest.approx(each[0][name], nan_ok=True)
         assert mean == pytest.approx(np.mean(values), nan_ok=True)
         assert deviation == pytest.approx(np.std(values, ddof=1), nan_ok=True)
+        assert comparison.values[name] == pytest.approx(values, nan_ok=True)
     assert comparison["edge_overlap"].observed == 1
     assert comparison["edge_overlap"].mean == pytest.approx((1 + 1 + 2 / 3 + 1 / 3) / 3)
 

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from nodecopy.cli import attack, classify, datasets, defend, demo, recommend, reproduce, sample, stats
+from nodecopy.cli import attack, classify, datasets, defend, demo, recommend, report, reproduce, sample, stats
 from nodecopy.cli.terminal import complain
 from nodecopy.errors import InputError, MissingExtraError
 
@@ -45,6 +45,7 @@ app.command("defend")(defend.defend)
 app.command("recommend")(recommend.recommend)
 app.add_typer(datasets.app, name="datasets")
 app.command("reproduce")(reproduce.reproduce)
+app.command("report")(report.report)
 app.command("demo")(demo.demo)
 
 

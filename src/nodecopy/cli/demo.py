@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from nodecopy import datasets
+from nodecopy.cli import report
 from nodecopy.cli.terminal import out, shown, table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
@@ -19,34 +20,48 @@ from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
 from nodecopy.metrics.comparison import Row
+from nodecopy.report import page, sections
+from nodecopy.report.sections import Sampled, Section
 
 N_SPLITS, N_LABELS, N_GRAPHS = 6, 1, 5
-MOST_NEIGHBOURS = 8
-"""Of the attacked digit, so that a picture can show them."""
 N_DEALS = 10
+N_DRAWN = 3
+DIGITS = "Handwritten digits"
 
 
 def demo(
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the pictures.")] = Path("demo"),
+    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the page and the pictures.")] = Path(
+        "demo"
+    ),
     seed: Annotated[int, typer.Option(help="Seed of samples and splits.")] = 3,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder of tables that nodecopy reproduce wrote, for the page.")
+    ] = None,
 ) -> None:
-    """Sample the karate club; recommend books; classify digits with few labels, attack one, repair it."""
-    _sampling(out_folder, seed)
+    """Sample the karate club; recommend books; classify digits with few labels, attack one, repair it.
+
+    All of it is shown on one page, report.html.
+    """
+    found = _sampling(out_folder, seed)
     out.print()
-    _recommendation(seed)
+    books = _recommendation(seed)
     out.print()
     try:
         optional("torch", "classification")
         digits = datasets.load("digits")
     except MissingExtraError as error:
         out.print(f"No classification: {error}", markup=False)
-        return
-    _classification(digits, out_folder, seed)
-    out.print()
-    _attack(digits, out_folder, seed)
+    else:
+        found += _classification(digits, out_folder, seed)
+        out.print()
+        found.append(_attack(digits, out_folder, seed))
+    tables = [] if results is None else [report.of_results(results)]
+    origin = f"Written by nodecopy demo with seed {seed}, on data that come with the package."
+    page.write(out_folder / "report.html", "Node copying at work", [*found, books, *tables], origin=origin)
+    out.print(f"\nPage: {out_folder / 'report.html'} (open it in a browser)")
 
 
-def _sampling(out_folder: Path, seed: int) -> None:
+def _sampling(out_folder: Path, seed: int) -> list[Section]:
     graph = datasets.load("karate")
     out.print(f"Zachary's karate club: {graph!r}")
     out.print("Each node takes the neighbours of a random member of its faction.\n")
@@ -60,17 +75,30 @@ def _sampling(out_folder: Path, seed: int) -> None:
         for row in found["maximum"]
     ]
     table(["100 samples", "observed", *found], rows)
+    samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
 
     def picture() -> Any:
         from nodecopy.report.pictures import side_by_side
 
-        samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
         return side_by_side({"observed": graph, **samples})
 
     _draw(picture, out_folder / "samples.png")
+    drawn = {
+        f"sample {number + 1}, {name}": Sampled(sample, model.draw_donors(rng=seed, sample=number))
+        for name, model in models.items()
+        for number, sample in enumerate(model.sample_many(N_DRAWN, rng=seed))
+    }
+    text = (
+        "Zachary's karate club. Each node takes the neighbours of a random member of its faction; an edge is "
+        "then there if either end has it (maximum), or if the end that a coin picks has it (one endpoint)."
+    )
+    return [
+        sections.graphs("The karate club", graph, drawn, text=text, rng=seed),
+        sections.statistics(found, text="Of the karate club, and of 100 samples by either rule."),
+    ]
 
 
-def _recommendation(seed: int) -> None:
+def _recommendation(seed: int) -> Section:
     from nodecopy.recommend import EASE, CopyEASE, Popularity
     from nodecopy.recommend.copy_ease import SHARP, donor_matrix
 
@@ -79,7 +107,8 @@ def _recommendation(seed: int) -> None:
     out.print("CopyEASE learns from rows in which entries were copied from similar readers.\n")
     reader = int(np.random.default_rng(seed).integers(library.n_users))
     name, history = library.user_ids[reader], library.matrix[[reader]].indices
-    books, _ = CopyEASE().fit(library).recommend([name], 5)
+    fitted = CopyEASE().fit(library)
+    books, _ = fitted.recommend([name], 5)
     donors: Any = donor_matrix(SHARP, library)
     lent = donors[[reader]].toarray()[0]
     out.print(f"{name} has     {', '.join(library.item_ids[history])}", soft_wrap=True)
@@ -97,9 +126,10 @@ def _recommendation(seed: int) -> None:
     keys = ("recall@10", "ndcg@10", "coverage@10")
     rows = [[name, *(_mean([one[key] for one in each]) for key in keys)] for name, each in found.items()]
     table([f"3 of 10 books hidden, {N_DEALS} times", "recall@10", "NDCG@10", "books ever shown"], rows)
+    return report.of_interactions(library, fitted, donors, seed=seed, first=reader)
 
 
-def _classification(graph: Graph, out_folder: Path, seed: int) -> None:
+def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
     from nodecopy.classify import GCN, BayesianGCN, Trial
 
     out.print(f"Handwritten digits, each joined with its nearest: {graph!r}", soft_wrap=True)
@@ -113,7 +143,7 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> None:
     ]
     trials = [Trial(graph, split.train, None, seed + number) for number, split in enumerate(splits)]
     labels: Any = graph.labels
-    rows, curves = [], {}
+    rows, curves, judged = [], {}, {}
     for name, classifier in {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=N_GRAPHS)}.items():
         found = list(zip(classifier.fit_trials(trials), (split.test for split in splits), strict=True))
         each = [scores(prediction.probabilities, labels, test) for prediction, test in found]
@@ -122,6 +152,8 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> None:
             np.concatenate([(p.probabilities.argmax(axis=1) == labels)[test] for p, test in found]),
             np.concatenate([p.uncertainty().total[test] for p, test in found]),
         )
+        probabilities = np.concatenate([p.probabilities[test] for p, test in found])
+        judged[name] = probabilities, np.concatenate([labels[test] for _, test in found]), curves[name][1]
     table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
 
     def picture() -> Any:
@@ -130,56 +162,64 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> None:
         return accuracy_by_certainty(curves)
 
     _draw(picture, out_folder / "uncertainty.png")
+    prediction, test = found[0]
+    predicted = prediction.probabilities.argmax(axis=1)
+    model = NodeCopying(SameLabel(predicted)).fit(graph)
+    return [
+        sections.graphs(
+            DIGITS,
+            graph,
+            {"sample": Sampled(model.sample(rng=seed), model.draw_donors(rng=seed))},
+            predicted=predicted,
+            uncertainty=prediction.uncertainty().total,
+            text=f"{graph.n_nodes:,} digits, each joined with those that look most alike. Where only one of "
+            "each class has a label, donors are digits of the same predicted class.",
+            rng=seed,
+        ),
+        sections.classification(
+            graph.node_ids,
+            np.unique(labels),
+            prediction,
+            test,
+            truth=labels,
+            judged=judged,
+            graph=DIGITS,
+            text=f"One label of each class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled "
+            f"graphs. Curves and scores pool {N_SPLITS} splits; the nodes are those of the first.",
+        ),
+    ]
 
 
-def _attack(graph: Graph, out_folder: Path, seed: int) -> None:
-    from nodecopy.attacks import FGA
-    from nodecopy.classify import GCN
-    from nodecopy.defend import CopyingDefence
+def _attack(graph: Graph, out_folder: Path, seed: int) -> Section:
+    from nodecopy.report.repair import attacked_and_repaired
 
     split = datasets.label_split(graph.labels, 5, validation=0, test=1000, rng=seed)
     labels: Any = graph.labels
-    clean = GCN().fit(graph, split.train, rng=seed).predict_proba()
-    known = split.test[clean[split.test].argmax(axis=1) == labels[split.test]]
-    known = known[graph.degrees[known] <= MOST_NEIGHBOURS]
-    victim = int(known[np.argmax(clean[known].max(axis=1))])  # the one it is surest of
-    n_flips = int(graph.degrees[victim])
-    flips = FGA(n_flips).attack(graph, [victim], train=split.train, rng=seed)
-    attacked = flips.apply(graph)
-    defence = CopyingDefence().fit(attacked, split.train, rng=seed)
-    stages = {
-        "before": clean[victim],
-        "attacked": defence.predict_proba()[victim],
-        "with copied neighbours": defence.correct([victim])[0],
-    }
-    out.print(f"Digit {victim}, a {labels[victim]}: {n_flips} flipped edges (FGA) change what a GCN that is")
-    out.print("trained on the attacked graph says of it; copied neighbourhoods repair that.\n")
-    names = [str(name) for name in defence.classes_]
+    repair = attacked_and_repaired(graph, split.train, split.test, rng=seed)
+    victim, names = repair.node, [str(name) for name in repair.classes]
+    stages = {stage.name: stage.probabilities for stage in repair.stages}
+    out.print(f"Digit {victim}, a {labels[victim]}: {repair.n_flips} flipped edges (FGA) change what a GCN")
+    out.print("that is trained on the attacked graph says of it; copied neighbourhoods repair that.\n")
     rows = [
         [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[victim]]:.2f}"]
         for stage, p in stages.items()
     ]
     table(["stage", "predicted", "probability", "of the truth"], rows)
+    features: Any = graph.features
+    images = np.asarray(features).reshape(-1, 8, 8)
 
     def picture() -> Any:
         from nodecopy.report.defence import attacked_node
 
-        own = set(graph.adjacency[[victim]].indices.tolist())
-        now = attacked.adjacency[[victim]].indices.tolist()
-        donors = defence.nearest_donors([victim])[0][:3]
-        copied = np.unique(attacked.adjacency[donors].indices)
-        around = [
-            [(node, "own") for node in sorted(own)],
-            sorted([(node, "own" if node in own else "added") for node in now], key=lambda one: one[1]),
-            [(node, "copied") for node in copied[copied != victim].tolist()],
-        ]
-        features: Any = graph.features
-        images = np.asarray(features).reshape(-1, 8, 8)
-        return attacked_node(
-            victim, dict(zip(stages, around, strict=True)), stages, labels, names, images=images
-        )
+        around = {stage.name: stage.neighbours for stage in repair.stages}
+        return attacked_node(victim, around, stages, labels, names, images=images)
 
     _draw(picture, out_folder / "attack.png")
+    text = (
+        f"What a GCN says of digit {victim}: before, after {repair.n_flips} flipped edges (FGA) from which "
+        "it learnt, and with the neighbourhoods of similar digits copied in place of the tampered ones."
+    )
+    return sections.attack(repair, graph.node_ids, images=images, title="One attacked digit", text=text)
 
 
 def _draw(picture: Callable[[], Any], path: Path) -> None:

@@ -107,9 +107,9 @@ def sample(
         data = sources.load_interactions(source)
     else:
         data = sources.load_graph(source, labels, features, directed, largest_component)
-    law = _default_law(data) if law is Law.AUTO else law
+    law = default_law(data) if law is Law.AUTO else law
     model: NodeCopying[Any] = NodeCopying(
-        _donor_law(law, k, exponent, top, similarity), keep, symmetrise.value
+        donor_law(law, k, exponent, top, similarity), keep, symmetrise.value
     ).fit(data)
     samples = progress(model.sample_many(n, rng=seed, workers=workers), n, "sampling")
     origin = {
@@ -145,7 +145,8 @@ def sample(
     remark(f"written to {out}" if out else "nothing written: give --out FOLDER to keep samples")
 
 
-def _default_law(data: Graph | Interactions) -> Law:
+def default_law(data: Graph | Interactions) -> Law:
+    """By label, else by features, else by shared neighbours."""
     if isinstance(data, Graph) and data.labels is not None:
         return Law.SAME_LABEL
     if isinstance(data, Graph) and data.features is not None:
@@ -153,7 +154,8 @@ def _default_law(data: Graph | Interactions) -> Law:
     return Law.JACCARD
 
 
-def _donor_law(law: Law, k: int, exponent: float, top: int | None, similarity: Path | None) -> DonorLaw:
+def donor_law(law: Law, k: int, exponent: float, top: int | None, similarity: Path | None) -> DonorLaw:
+    """The law of that name with its settings; those of other laws do not matter."""
     if (law is Law.WEIGHTED) != (similarity is not None):
         raise InputError("--similarity and --law weighted go together; one of them is missing.")
     if similarity is not None:

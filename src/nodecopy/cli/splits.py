@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.random import SeedSequence
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy import checks
@@ -11,10 +11,12 @@ from nodecopy.cli.sources import is_dataset
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.rng import generator, seed_sequence
+from nodecopy.rng import child, generator, seed_sequence
 
 PER_CLASS, VALIDATION, TEST = 20, 500, 1000
 """Nodes of a trial of the experiments."""
+HIDDEN = 0.2
+"""Share of a file's labelled nodes that a report judges by."""
 
 
 def of_experiment(
@@ -54,11 +56,31 @@ def of_file(graph: Graph, share: float, seed: SeedSequence) -> Split[NDArray[np.
     unknown = np.flatnonzero(graph.labels == UNLABELLED)
     if not len(unknown):
         raise InputError("some nodes must have no label, to be predicted; every node has one.")
-    draws = generator(seed)
-    held = [np.zeros(0, np.int64)]
-    for code in np.unique(graph.labels[graph.labels != UNLABELLED]):
-        nodes = draws.permutation(np.flatnonzero(graph.labels == code))
-        held.append(nodes[: min(round(share * len(nodes)), len(nodes) - 1)])
-    validation = np.sort(np.concatenate(held))
+    validation = _held_out(graph.labels, share, generator(seed))
     known = np.flatnonzero(graph.labels != UNLABELLED)
     return Split(np.setdiff1d(known, validation), validation, unknown)
+
+
+def of_report(
+    graph: Graph, source: str, seed: int, largest_component: bool
+) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
+    """Who is learnt from, and whose labels are hidden to judge predictions by (``test``).
+
+    Of a dataset, those of trial 0 with 20 labels per class; of a file, or a dataset too small for that,
+    one of five labelled nodes of each class is hidden.
+    """
+    split, root = of_attack(graph, source, seed, largest_component)
+    if len(split.validation):
+        return split, root
+    assert graph.labels is not None
+    hidden = _held_out(graph.labels, HIDDEN, generator(child(root, 0)))
+    return Split(np.setdiff1d(split.train, hidden), split.validation, hidden), root
+
+
+def _held_out(labels: NDArray[np.int64], share: float, draws: Generator) -> NDArray[np.int64]:
+    """Of each class a share of its nodes, but one at least left."""
+    held = [np.zeros(0, np.int64)]
+    for code in np.unique(labels[labels != UNLABELLED]):
+        nodes = draws.permutation(np.flatnonzero(labels == code))
+        held.append(nodes[: min(round(share * len(nodes)), len(nodes) - 1)])
+    return np.sort(np.concatenate(held))

@@ -83,6 +83,27 @@ def expected_calibration_error(
     return _calibration_error(*_checked(probabilities, labels, nodes), n_bins)
 
 
+def reliability(
+    probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = 15
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Mean confidence, accuracy and number of nodes of each bin that holds some.
+
+    Bins are those of :func:`expected_calibration_error`, which is the mean gap between the first two.
+
+    >>> confidence, accuracy, n_nodes = reliability([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1])
+    >>> confidence.round(2).tolist(), accuracy.tolist(), n_nodes.tolist()
+    ([0.6, 0.9], [1.0, 0.5], [1, 2])
+    """
+    checks.integer(n_bins, "n_bins", low=1)
+    p, codes = _checked(probabilities, labels, nodes)
+    confidence, bins = _bins(p, n_bins)
+    n_nodes = np.bincount(bins, minlength=n_bins)
+    some = n_nodes > 0
+    sums = (np.bincount(bins, what, n_bins)[some] for what in (confidence, p.argmax(axis=1) == codes))
+    means = [total / n_nodes[some] for total in sums]
+    return means[0], means[1], n_nodes[some]
+
+
 def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> dict[str, float]:
     """All four: ``accuracy``, ``nll``, ``brier`` and ``ece`` (15 bins)."""
     p, codes = _checked(probabilities, labels, nodes)
@@ -109,10 +130,15 @@ def _brier(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
 
 
 def _calibration_error(p: NDArray[np.float64], codes: NDArray[np.int64], n_bins: int) -> float:
-    confidence = p.max(axis=1)
+    confidence, bins = _bins(p, n_bins)
     excess = confidence - (p.argmax(axis=1) == codes)
-    bins = (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
     return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
+
+
+def _bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The confidence of every node, and the bin that it falls into."""
+    confidence: NDArray[np.float64] = p.max(axis=1)
+    return confidence, (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
 
 
 def _checked(

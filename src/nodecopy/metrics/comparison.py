@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ class Comparison:
 
     rows: tuple[Row, ...]
     n_samples: int
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False, compare=False)
+    """Of every statistic, its value in each sample."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -105,4 +107,5 @@ def compare(
         values = np.array([one[name] for one in found], np.float64)
         deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
         rows.append(Row(name, value, float(values.mean()), deviation))
-    return Comparison(tuple(rows), len(found))
+    each = {row.name: tuple(float(one[row.name]) for one in found) for row in rows}
+    return Comparison(tuple(rows), len(found), each)

@@ -1,0 +1,80 @@
+"""The report page of a graph with 10^5 nodes: how long it takes to write, to open and to move.
+
+Run from the repository after ``make browser-test``: ``python -m tests.benchmarks.bench_report``. Opening is
+from the request to the second frame after everything is drawn, in headless Chromium without a GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from nodecopy import NodeCopying, SameLabel, compare
+from nodecopy.report import page, sections
+from nodecopy.report.sections import Sampled
+from tests.benchmarks.graphs import power_law_graph
+from tests.browser.chromium import opened
+from tests.report.examples import Predicted
+
+N_SAMPLES, ROUNDS = 10, 5
+MOVES = """new Promise((done) => {
+  const view = graphViews.get("The graph"), times = [];
+  let last = performance.now();
+  const step = (now) => {
+    times.push(now - last);
+    last = now;
+    if (times.length > 60) return done(times.slice(1));
+    const k = 1 + times.length / 10;
+    view.moveTo(d3.zoomIdentity.translate(-10 * times.length, 0).scale(k));
+    requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+})"""
+
+
+def write(path: Path, n_nodes: int) -> None:
+    """A page with graphs, statistics and classification."""
+    graph = power_law_graph(10 * n_nodes)
+    model = NodeCopying(SameLabel()).fit(graph)
+    drawn = {
+        f"sample {number}": Sampled(one, model.draw_donors(rng=0, sample=number))
+        for number, one in enumerate(model.sample_many(3, rng=0))
+    }
+    labels: Any = graph.labels
+    predicted = Predicted(np.random.default_rng(0).dirichlet(np.ones(20), n_nodes))
+    judged = {"made up": (predicted.probabilities, labels, predicted.uncertainty().total)}
+    nodes, classes = np.arange(n_nodes), np.arange(20)
+    unsure = predicted.uncertainty().total
+    found = [
+        sections.graphs("The graph", graph, drawn, uncertainty=unsure),
+        sections.statistics({"samples": compare(graph, model.sample_many(N_SAMPLES, rng=0))}),
+        sections.classification(nodes, classes, predicted, nodes, truth=labels, judged=judged),
+    ]
+    page.write(path, "A large graph", found)
+
+
+def main(n_nodes: int = 100_000) -> None:
+    """Print seconds and sizes."""
+    with TemporaryDirectory() as folder:
+        html = Path(folder, "page.html")
+        start = perf_counter()
+        write(html, n_nodes)
+        taken, size = perf_counter() - start, html.stat().st_size / 1e6
+        print(f"{n_nodes:,} nodes: written in {taken:.1f} s, {size:.2f} MB")
+        seconds, frames = [], []
+        for number in range(ROUNDS):
+            with opened(html, Path(folder, f"profile-{number}")) as watched:
+                seconds.append(watched.seconds)
+                frames += watched.ask(MOVES)
+        print(f"opened in {median(seconds):.2f} s (at most {max(seconds):.2f} s)")
+        print(f"a frame while it moves: median {median(frames):.0f} ms, at most {max(frames):.0f} ms")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

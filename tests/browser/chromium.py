@@ -1,0 +1,79 @@
+"""Opens a page in headless Chromium and watches what it says and asks for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+READY = "html[data-ready=yes]"
+
+
+@dataclass
+class Watched:
+    """An open page, what its console complained of, and what it asked the network for."""
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def ask(self, script: str) -> Any:
+        return self.page.evaluate(script)
+
+
+@contextmanager
+def opened(
+    html: Path,
+    profile: Path,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    scheme: str = "light",
+    density: float = 1,
+    touch: bool = False,
+) -> Iterator[Watched]:
+    """Open a file in a browser with a fresh profile, and wait until it has drawn itself."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = shutil.which("chromium") or playwright.chromium.executable_path
+        if not Path(chromium).exists():
+            pytest.skip("needs Chromium: make browser-test")
+        context = playwright.chromium.launch_persistent_context(
+            str(profile),
+            executable_path=chromium,
+            args=list(FLAGS),
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            device_scale_factor=density,
+            has_touch=touch,
+        )
+        found = Watched(context.pages[0])
+        page = found.page
+        page.on("console", lambda said: found.complaints.append(said.text))
+        page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: found.complaints.append(dialog.message))
+        page.on("request", lambda asked: _note(found, asked.url))
+        start = perf_counter()
+        page.goto(html.resolve().as_uri())
+        page.wait_for_selector(READY)
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        found.seconds = perf_counter() - start
+        yield found
+        context.close()
+
+
+def _note(found: Watched, url: str) -> None:
+    if not url.startswith(("file:", "data:")):
+        found.requests.append(url)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import datasets
+from nodecopy.cli import report
+from nodecopy.errors import MissingExtraError
+from nodecopy.io.tables import write_table
+from tests.cli.conftest import Run
+from tests.report import examples
+from tests.report.examples import sections_of
+
+
+def write_graph_files(n_known: int) -> list[str]:
+    """A graph with labels of the first nodes only and features that tell its halves apart."""
+    graph = examples.graph()
+    source, target, _ = graph.edges()
+    write_table("graph.csv", {"source": source, "target": target})
+    labels = np.array(["left"] * 20 + ["right"] * 20)
+    known = np.r_[:n_known, 20 : 20 + n_known]
+    write_table("labels.csv", {"id": graph.node_ids[known], "label": labels[known]})
+    draws = np.random.default_rng(0)
+    columns = {f"f{i}": draws.random(40) + (i % 2 == (labels == "left")) for i in range(4)}
+    write_table("features.csv", {"id": graph.node_ids, **columns})
+    return ["graph.csv", "--labels", "labels.csv", "--features", "features.csv"]
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = pytest.importorskip("nodecopy.classify.networks")
+    monkeypatch.setattr(report, "N_GRAPHS", 1)
+    monkeypatch.setitem(base.PRESETS, "gcn", {"kipf": base.recipe_for("gcn", "kipf", {"epochs": 30})})
+
+
+def test_a_graph_alone(run: Run) -> None:
+    ran = run("report", "karate", "--samples", "4", "--seed", "2")
+    assert ran.code == 0
+    assert "written to report.html" in ran.err
+    assert "no classification: it needs labels and features" in ran.err
+    drawn, statistics = sections_of(Path("report.html"))
+    assert [graph["title"] for graph in drawn["graphs"]] == ["observed", "sample 1", "sample 2", "sample 3"]
+    assert drawn["ids"] == [str(name) for name in datasets.load("karate").node_ids]
+    assert all(len(row["samples"][0]) == 4 for row in statistics["rows"])
+    first = Path("report.html").read_bytes()
+    run("report", "karate", "--samples", "4", "--seed", "2")
+    assert Path("report.html").read_bytes() == first
+
+
+@pytest.mark.usefixtures("brief")
+def test_ones_own_graph_with_crafted_ids(run: Run) -> None:
+    ran = run("report", *write_graph_files(15), "--samples", "2", "--out", "mine.html")
+    assert ran.code == 0
+    drawn, _, classified, attacked = sections_of(Path("mine.html"))
+    assert drawn["ids"] == sorted(examples.graph().node_ids.tolist())
+    assert [one["name"] for one in drawn["colours"]] == ["label", "predicted class", "uncertainty"]
+    assert drawn["colours"][0]["codes"].count(-1) == 10
+    # Three of fifteen labels of each class were hidden, and five nodes of each have none.
+    assert (classified["n_nodes"], classified["truth"].count(-1)) == (16, 10)
+    assert classified["judged"][0]["n_nodes"] == 6
+    assert classified["graph"] == drawn["title"]
+    assert [stage["name"] for stage in attacked["stages"]] == ["before", "attacked", "with copied neighbours"]
+    text = Path("mine.html").read_text(encoding="utf-8")
+    assert examples.CRAFTED[0] not in text
+
+
+@pytest.mark.usefixtures("brief")
+def test_parts_may_be_left_out(run: Run) -> None:
+    files = write_graph_files(20)
+    run("report", *files, "--samples", "1", "--without", "attack")
+    kinds = [section["kind"] for section in sections_of(Path("report.html"))]
+    assert kinds == ["graphs", "statistics", "classification"]
+    run("report", *files, "--samples", "1", "--without", "attack", "--without", "classification")
+    assert [one["name"] for one in sections_of(Path("report.html"))[0]["colours"]] == ["label"]
+
+
+def test_interactions_and_results_need_no_graph(run: Run, tmp_path: Path) -> None:
+    log = examples.log()
+    users, items, _ = log.table()
+    write_table("log.csv", {"user": users, "item": items})
+    folder = examples.write_results(tmp_path / "results")
+    ran = run("report", "--interactions", "log.csv", "--results", folder)
+    assert ran.code == 0
+    recommended, tables = sections_of(Path("report.html"))
+    assert sorted(user["id"] for user in recommended["users"]) == sorted(map(str, log.user_ids))
+    assert tables["experiments"][0]["name"] == "table9"
+
+
+def test_the_tables_of_this_repository_have_titles(run: Run) -> None:
+    results = Path(__file__).parents[2] / "results"
+    assert run("report", "--results", results).code == 0
+    (tables,) = sections_of(Path("report.html"))
+    second = next(one for one in tables["experiments"] if one["name"] == "table2")
+    assert second["title"] == "Accuracy of semi-supervised node classification"
+    assert second["groups"][0]["rows"][0]["method"] == "GCN"
+
+
+def test_what_cannot_be_reported(run: Run) -> None:
+    for arguments, message in (
+        ([], "there is nothing to report"),
+        (["karate", "--out", "page.pdf"], ".html"),
+        (["karate", "--samples", "0"], "--samples must be"),
+        (["--results", "."], "has none"),
+    ):
+        ran = run("report", *arguments)
+        assert (ran.code, message in ran.err) == (2, True), ran.err
+
+
+def test_without_torch_there_is_still_a_page(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(module: str, purpose: str) -> Any:
+        raise MissingExtraError(f"{purpose} needs {module}")
+
+    monkeypatch.setattr(report, "optional", missing)
+    ran = run("report", *write_graph_files(15), "--samples", "1")
+    assert (ran.code, "no classification: classification needs torch" in ran.err) == (0, True)
+    assert len(sections_of(Path("report.html"))) == 2

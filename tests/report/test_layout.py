@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodecopy import Graph
+from nodecopy.report.kernels import repulsion
+from nodecopy.report.layout import places, view
+from tests.benchmarks.graphs import power_law_graph
+
+
+def two_cliques(size: int) -> Graph:
+    clique = [(i, j) for i in range(size) for j in range(i)]
+    pairs = np.array([*clique, *((a + size, b + size) for a, b in clique), (0, size)])
+    return Graph.from_edges(pairs[:, 0], pairs[:, 1])
+
+
+def test_friends_stand_together() -> None:
+    where = places(two_cliques(8), rng=1)
+    assert where.min() >= 0
+    assert where.max() <= 1 + 1e-6
+    assert np.isclose(np.ptp(where[:, 0]), 1, atol=1e-5)  # the long way is across
+    centres = where[:8].mean(axis=0), where[8:].mean(axis=0)
+    apart = np.linalg.norm(centres[0] - centres[1])
+    for part, centre in zip((where[:8], where[8:]), centres, strict=True):
+        assert np.linalg.norm(part - centre, axis=1).mean() < apart / 2
+    distances = np.linalg.norm(where[:, None] - where, axis=2) + np.eye(16)
+    assert distances.min() > 0.01  # nobody stands on another
+
+
+def test_places_depend_on_the_seed_alone() -> None:
+    graph = two_cliques(5)
+    assert np.array_equal(places(graph, rng=3), places(graph, rng=3))
+    assert not np.array_equal(places(graph, rng=3), places(graph, rng=4))
+
+
+@pytest.mark.parametrize("n_nodes", [0, 1, 2, 5])
+def test_graphs_without_edges_have_places(n_nodes: int) -> None:
+    where = places(Graph(np.zeros((n_nodes, n_nodes))))
+    assert where.shape == (n_nodes, 2)
+    assert np.isfinite(where).all()
+
+
+def test_pushes_are_those_of_the_formula() -> None:
+    draws = np.random.default_rng(0)
+    where, mass = draws.normal(size=(7, 2)).astype(np.float32), draws.random(7).astype(np.float32)
+    expected = [
+        sum(mass[j] * (where[i] - where[j]) / (((where[i] - where[j]) ** 2).sum() + 1e-4) for j in range(7))
+        for i in range(7)
+    ]
+    assert np.allclose(repulsion(where, mass), expected, rtol=1e-4)
+
+
+def test_a_small_graph_is_shown_whole() -> None:
+    assert view(two_cliques(4), most_nodes=8, most_edges=13).tolist() == list(range(8))
+
+
+@given(st.integers(1, 60), st.integers(0, 120), st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_a_part_has_at_most_so_many_nodes_and_edges(most_nodes: int, most_edges: int, seed: int) -> None:
+    graph = power_law_graph(600, n_communities=2, rng=seed)
+    shown = view(graph, most_nodes=most_nodes, most_edges=most_edges, rng=seed)
+    part = graph.subgraph(shown)
+    assert 1 <= len(shown) <= most_nodes
+    assert part.n_edges <= most_edges
+    assert shown.tolist() == sorted(set(shown.tolist()))
+
+
+def test_a_part_is_as_large_as_it_may_be_and_hangs_together() -> None:
+    graph = power_law_graph(6000)
+    shown = view(graph, most_nodes=50, most_edges=10**6)
+    assert len(shown) == 50
+    assert graph.subgraph(shown).n_edges > 49  # a walk follows edges; 50 nodes at random would have about 20
+    alone = Graph(np.zeros((30, 30)))
+    assert len(view(alone, most_nodes=7, most_edges=10)) == 7
+    all_nodes = view(two_cliques(20), most_nodes=40, most_edges=100)
+    assert 10 <= len(all_nodes) < 40

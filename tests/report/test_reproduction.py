@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodecopy.errors import InputError
+from nodecopy.report import reproduction
+from tests.report import examples
+
+
+def test_ours_beside_the_published(tmp_path: Path) -> None:
+    titles = {"table9": {"": "A table", "gcn": "GCN"}}
+    found = reproduction.tables(examples.write_results(tmp_path / "results"), titles=titles)
+    (experiment,) = found["experiments"]
+    assert experiment["title"] == "A table"
+    (group,) = experiment["groups"]
+    assert group["dataset"] == "cora"
+    assert group["columns"] == ["5 labels", "10 labels"]
+    first, second = group["rows"]
+    assert first["method"] == "GCN"
+    assert first["cells"][1]["verdict"] == "behind"
+    assert (first["cells"][0]["mean"], first["cells"][0]["published"]) == (69.2, 70.0)
+    assert second["method"] == examples.CRAFTED[0]
+    assert second["cells"][0]["mean"] is None
+    assert second["cells"][0]["published"] == 74.6
+    assert second["cells"][1] is None
+    assert experiment["origin"]["commit"] == ["abc", "def"]
+
+
+def test_a_table_with_one_column_is_called_after_its_score(tmp_path: Path) -> None:
+    file = examples.write_results(tmp_path) / "table9.csv"
+    head, first, *_ = file.read_text(encoding="utf-8").splitlines()
+    file.write_text(f"{head}\n{first}\n", encoding="utf-8")
+    (experiment,) = reproduction.tables(tmp_path)["experiments"]
+    assert experiment["title"] == "table9"
+    assert experiment["groups"][0]["columns"] == ["accuracy"]
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has none"):
+        reproduction.tables(tmp_path)
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="must be a table of nodecopy reproduce; it has no column attack"):
+        reproduction.tables(tmp_path)

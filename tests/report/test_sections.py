@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, compare
+from nodecopy.errors import InputError
+from nodecopy.recommend import CopyEASE
+from nodecopy.recommend.copy_ease import SHARP, donor_matrix
+from nodecopy.report import sections
+from nodecopy.report.sections import FROM_SOURCE, FROM_TARGET, KNOWN, Sampled
+from tests.report import examples
+
+
+def edges_of(drawn: dict[str, Any]) -> list[tuple[int, int]]:
+    return list(zip(drawn["edges"][::2], drawn["edges"][1::2], strict=True))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_every_edge_says_where_it_came_from(directed: bool) -> None:
+    observed = examples.graph(directed=directed)
+    samples = examples.samples(observed)
+    found = sections.graphs("g", observed, samples)
+    dense = observed.adjacency.toarray() > 0
+    assert found["ids"] == observed.node_ids.tolist()
+    assert found["directed"] is directed
+    first, *others = found["graphs"]
+    assert len(edges_of(first)) == first["n_edges"] == observed.n_edges
+    for drawn, (title, sample) in zip(others, samples.items(), strict=True):
+        assert drawn["title"] == title
+        assert drawn["donors"] == sample.donors.tolist()
+        rows = sample.graph.adjacency.toarray() > 0
+        assert len(edges_of(drawn)) == drawn["n_edges"]
+        for (i, j), mark in zip(edges_of(drawn), drawn["marks"], strict=True):
+            assert rows[i, j]
+            expected = KNOWN * dense[i, j] + FROM_SOURCE * dense[sample.donors[i], j]
+            expected += 0 if directed else FROM_TARGET * dense[sample.donors[j], i]
+            assert int(mark) == expected
+            assert int(mark) & (FROM_SOURCE | FROM_TARGET)  # nothing comes from nowhere
+
+
+def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
+    observed = examples.graph()
+    guess = np.array(["x", "y"])[np.arange(40) % 2]
+    found = sections.graphs("g", observed, {}, predicted=guess, uncertainty=np.r_[math.nan, np.arange(39)])
+    label, predicted, unsure = found["colours"]
+    assert label["classes"] == [examples.CRAFTED[0], "b"]
+    assert label["codes"] == [0] * 20 + [1] * 19 + [-1]
+    assert predicted["codes"] == [0, 1] * 20
+    assert unsure["values"][:3] == [None, 0, 1]
+
+
+def test_whole_numbers_are_labels_too() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], labels=[7, -1, 3])
+    (label,) = sections.graphs("g", graph, {})["colours"]
+    assert (label["classes"], label["codes"]) == (["3", "7"], [1, -1, 0])
+
+
+def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sections, "MOST_NODES", 10)
+    observed = examples.graph()
+    samples = examples.samples(observed, 1)
+    found = sections.graphs("g", observed, samples)
+    assert (len(found["ids"]), found["n_nodes"]) == (10, 40)
+    place = {name: number for number, name in enumerate(observed.node_ids.tolist())}
+    shown = [place[name] for name in found["ids"]]
+    donors = [observed.node_ids[samples["sample 0"].donors[node]] for node in shown]
+    drawn = found["graphs"][1]["donors"]
+    assert [found["ids"][one] if isinstance(one, int) else one for one in drawn] == donors
+    assert any(isinstance(one, str) for one in drawn)
+    assert all(not isinstance(one, str) or one not in found["ids"] for one in drawn)
+
+
+def test_samples_must_have_the_same_nodes() -> None:
+    other = Graph(np.zeros((2, 2)))
+    with pytest.raises(InputError, match="must have the nodes of the observed graph"):
+        sections.graphs("g", examples.graph(), {"sample": Sampled(other, np.zeros(2, int))})
+
+
+def test_statistics_hold_every_value() -> None:
+    path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
+    found = sections.statistics({"two": compare(path, [path, triangle])})
+    rows = {row["name"]: row for row in found["rows"]}
+    assert found["series"] == ["two"]
+    assert rows["triangles"] == {"name": "triangles", "observed": 0, "samples": [[0, 1]]}
+    assert rows["edge_homophily"]["observed"] is None  # no labels: undefined, and JSON knows no NaN
+    assert "n_nodes" not in rows
+
+
+def test_nodes_come_by_uncertainty() -> None:
+    predicted = examples.predicted()
+    truth = np.repeat([0, 1], 20)
+    found = sections.classification(np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth)
+    assert found["ids"] == ["19", "5", "0"]
+    assert found["predicted"] == [1, 1, 1]
+    assert found["truth"] == [0, 0, 0]
+    assert found["n_nodes"] == 3
+    assert np.allclose(np.add(found["aleatoric"], found["epistemic"]), found["total"], atol=1e-3)
+    assert found["judged"] == []
+
+
+def test_long_tables_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sections, "MOST_ROWS", 4)
+    found = sections.classification(np.arange(40), ["a", "b"], examples.predicted(), np.arange(40))
+    assert (len(found["ids"]), found["n_nodes"]) == (4, 40)
+    assert found["truth"] == [-1] * 4
+
+
+def test_what_is_judged_has_its_curves() -> None:
+    p, truth = [[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1]
+    found = sections.classification(
+        np.arange(40), "ab", examples.predicted(), [0], judged={"it": (p, truth, [0.1, 0.2, 0.3])}
+    )
+    (judged,) = found["judged"]
+    assert judged["reliability"] == [[0.6, 1, 1], [0.9, 0.5, 2]]
+    assert judged["accuracy"] == 0.6667
+    assert judged["certainty"][0] == [0.05, 1]
+    assert judged["certainty"][-1] == [1, 0.6667]
+
+
+def test_an_attacked_node_and_those_around_it() -> None:
+    images = np.zeros((40, 2, 2))
+    images[0] = 4
+    found = sections.attack(examples.repair(), examples.graph().node_ids, images=images)
+    ids = [node["id"] for node in found["nodes"]]
+    assert ids[found["node"]] == examples.CRAFTED[0]
+    named = [[(ids[node], kind) for node, kind in stage["neighbours"]] for stage in found["stages"]]
+    assert named[1] == [("node 20", "added"), (examples.CRAFTED[1], "own")]
+    assert found["donors"] == [examples.CRAFTED[4], examples.CRAFTED[3]]
+    assert found["nodes"][found["node"]]["image"] == [[255, 255], [255, 255]]
+    assert [stage["probabilities"] for stage in found["stages"]] == [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+
+
+def test_recommendations_name_the_donors_who_have_them() -> None:
+    log = examples.log()
+    donors = donor_matrix(SHARP, log)
+    found = sections.recommendations(log, CopyEASE().fit(log), donors, [3, 0], k=4)
+    assert [user["id"] for user in found["users"]] == log.user_ids[[3, 0]].tolist()
+    assert found["n_users"] == 12
+    has = {
+        str(user): set(log.item_ids[log.matrix[[row]].indices].tolist())
+        for row, user in enumerate(log.user_ids.tolist())
+    }
+    for user in found["users"]:
+        assert set(user["history"]) == has[user["id"]]
+        assert user["n_items"] == len(has[user["id"]])
+        chances = [donor["probability"] for donor in user["donors"]]
+        assert chances == sorted(chances, reverse=True)
+        for donor in user["donors"]:
+            assert donor["n_common"] == len(has[donor["id"]] & has[user["id"]])
+            assert donor["n_items"] == len(has[donor["id"]])
+        for item in user["items"]:
+            assert item["id"] not in has[user["id"]]
+            named = {user["donors"][place]["id"] for place in item["donors"]}
+            assert named == {donor["id"] for donor in user["donors"] if item["id"] in has[donor["id"]]}
+
+
+def test_all_of_it_is_ready_for_json(tmp_path: Any) -> None:
+    found = examples.every_section(tmp_path)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
