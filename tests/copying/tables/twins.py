@@ -33,7 +33,9 @@ class Listed:
         matrix = sparse.csr_array((np.ones(len(self.pairs)), self.pairs.T), shape=(self.n_nodes,) * 2)
         matrix.sum_duplicates()
         alone = np.flatnonzero(np.diff(matrix.indptr) == 0)  # these keep their own neighbours
-        matrix = sparse.csr_array(matrix + sparse.csr_array((np.ones(len(alone)), (alone, alone)), matrix.shape))
+        matrix = sparse.csr_array(
+            matrix + sparse.csr_array((np.ones(len(alone)), (alone, alone)), matrix.shape)
+        )
         return DonorLists(np.arange(self.n_nodes), matrix.indptr, matrix.indices)
 
 
@@ -69,7 +71,9 @@ class Twins:
             "shared items": Jaccard(),
         }[self.law]
         model: NodeCopying[Any] = NodeCopying(law, self.keep, self.symmetrise).fit(self.data)
-        one = model.copy(model.draw_donors(rng=self.seed, sample=self.sample), rng=self.seed, sample=self.sample)
+        one = model.copy(
+            model.draw_donors(rng=self.seed, sample=self.sample), rng=self.seed, sample=self.sample
+        )
         return edges_of(one)
 
     def in_tables(self, engine: Engine) -> Edges:
@@ -122,7 +126,10 @@ def in_order(data: Data) -> Data:
     if isinstance(data, Graph):
         order = np.argsort(data.node_ids)
         return data.replace(
-            adjacency=data.adjacency[order][:, order], node_ids=data.node_ids[order], labels=None, features=None
+            adjacency=data.adjacency[order][:, order],
+            node_ids=data.node_ids[order],
+            labels=None,
+            features=None,
         )
     users, items = np.argsort(data.user_ids), np.argsort(data.item_ids)
     return Interactions(data.matrix[users][:, items], data.user_ids[users], data.item_ids[items])
