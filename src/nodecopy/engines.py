@@ -25,6 +25,8 @@ from nodecopy.extras import optional
 
 FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
 
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
 
 class Engine(ABC):
     """What every engine can do; use it as a context, at whose end its scratch files are removed.
@@ -68,20 +70,28 @@ class Engine(ABC):
         try:
             return self._read(path)
         except Exception as error:  # each engine has its own kinds
-            raise InputError(
-                f"{path}: cannot be read, it is damaged or no Parquet ({_line(error)})."
-            ) from error
+            reason = _line(error)
+            raise InputError(f"{path}: cannot be read, it is damaged or no Parquet ({reason}).") from error
 
     def write(self, table: Any, path: str | os.PathLike[str]) -> None:
         """Write an Ibis table as Parquet; where that fails, nothing is left behind."""
         target = Path(path)
         try:
-            self._write(table, target)
-        except Exception as error:
+            with _told(f"{target} cannot be written"):
+                self._write(table, target)
+        except BaseException:
             _remove(target)
-            found = FULL.search(str(error))
-            reason = f"the disk is full or a limit is reached ({found[0]})" if found else _line(error)
-            raise OSError(f"{target} cannot be written: {reason}.") from error
+            raise
+
+    def rows(self, table: Any) -> list[dict[str, Any]]:
+        """The rows of a small table, as Python's values."""
+        with _told("a table cannot be computed"):
+            return list(table.to_pyarrow().to_pylist())
+
+    def row(self, table: Any) -> dict[str, Any]:
+        """The only row of a table."""
+        (found,) = self.rows(table)
+        return found
 
     def keep(self, table: Any) -> Any:
         """Compute a table once; later queries read it from a scratch file."""
@@ -100,11 +110,6 @@ class Engine(ABC):
         path = self._scratch / f"{next(self._numbers)}.parquet"
         self.write(table, path)
         return path
-
-    def row(self, table: Any) -> dict[str, Any]:
-        """The only row of a table, as Python's values."""
-        (found,) = table.to_pyarrow().to_pylist()
-        return dict(found)
 
     def close(self) -> None:
         """Disconnect and remove scratch files."""
@@ -178,14 +183,26 @@ class Spark(Engine):
     ) -> None:
         ibis = optional("ibis", "an engine of tables")
         builder = optional("pyspark.sql", "Spark").SparkSession.builder.master(master).appName("nodecopy")
-        for name, value in {"spark.ui.enabled": "false", **(settings or {})}.items():
+        for name, value in (QUIET | (settings or {})).items():
             builder = builder.config(name, value)
         self.session = builder.getOrCreate()
+        self.session.sparkContext.setLogLevel("ERROR")
         self._open_scratch(scratch)
         self.backend = ibis.pyspark.connect(self.session)
 
     def _write(self, table: Any, path: Path) -> None:
         self.session.sql(self.backend.compile(table)).write.parquet(str(path))
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Whatever an engine fails with becomes an error of one line."""
+    try:
+        yield
+    except Exception as error:
+        found = FULL.search(str(error))
+        reason = f"the disk is full or a limit is reached ({found[0]})" if found else _line(error)
+        raise OSError(f"{what}: {reason}.") from error
 
 
 def _remove(path: Path) -> None:

@@ -44,7 +44,7 @@ def table_statistics(
     ends = entries.select(id="source").union(entries.select(id="target"))
     table = ends.distinct() if nodes is None else engine.scan(nodes)
     ids = engine.keep(table.select("id").distinct())
-    histogram = _degree_histogram(entries, ids)
+    histogram = _degree_histogram(entries, ids, engine)
     n_entries = sum(degree * count for degree, count in histogram)
     found: Statistics = {
         "n_nodes": sum(count for _, count in histogram),
@@ -52,7 +52,7 @@ def table_statistics(
     }
     found |= from_histogram(histogram)
     found |= (
-        _label_statistics(entries, table)
+        _label_statistics(entries, table, engine)
         if "label" in table.columns
         else dict.fromkeys(LABEL_NAMES, math.nan)
     )
@@ -60,11 +60,8 @@ def table_statistics(
     if observed is not None:
         others = engine.keep(_entries(engine.scan(observed), directed))
         common = entries.semi_join(others, ["source", "target"])
-        counts = (
-            engine.row(common.count().name("common").as_table()),
-            engine.row(others.count().name("all").as_table()),
-        )
-        found["edge_overlap"] = counts[0]["common"] / counts[1]["all"] if counts[1]["all"] else math.nan
+        n_common, n_others = (engine.row(one.aggregate(n=one.count()))["n"] for one in (common, others))
+        found["edge_overlap"] = n_common / n_others if n_others else math.nan
     return found
 
 
@@ -77,27 +74,26 @@ def _entries(table: Any, directed: bool) -> Any:
     return pairs.union(pairs.select(source="target", target="source"), distinct=True)
 
 
-def _degree_histogram(entries: Any, ids: Any) -> list[tuple[int, int]]:
+def _degree_histogram(entries: Any, ids: Any, engine: Engine) -> list[tuple[int, int]]:
     degrees = entries.group_by("source").agg(degree=entries.count())
     every = ids.left_join(degrees, [("id", "source")]).select(degree=degrees.degree.fill_null(0))
-    histogram = every.group_by("degree").agg(number=every.count()).to_pyarrow().to_pylist()
-    return sorted((int(row["degree"]), int(row["number"])) for row in histogram)
+    histogram = every.group_by("degree").agg(number=every.count())
+    return sorted((int(row["degree"]), int(row["number"])) for row in engine.rows(histogram))
 
 
-def _label_statistics(entries: Any, nodes: Any) -> Statistics:
+def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
     unknown = "" if nodes.label.type().is_string() else -1
     labels = nodes.filter(nodes.label.notnull() & (nodes.label != unknown)).select("id", "label")
     sizes = labels.group_by("label").agg(size=labels.count())
     first, second = labels.rename(source="id"), labels.rename(target="id", other="label")
     joined = entries.join(first, "source").join(second, "target")
     counts = joined.group_by("label").agg(known=joined.count(), same=(joined.label == joined.other).sum())
-    table = sizes.left_join(counts, "label").to_pyarrow().to_pydict()
-    if not table["size"]:
-        return dict.fromkeys(LABEL_NAMES, math.nan)
     # In the order of labels, since the last statistic adds fractions.
-    order = sorted(range(len(table["size"])), key=lambda place: table["label"][place])
+    table = sorted(engine.rows(sizes.left_join(counts, "label")), key=lambda row: row["label"])
+    if not table:
+        return dict.fromkeys(LABEL_NAMES, math.nan)
     same, known, size = (
-        np.array([table[c][i] or 0 for i in order], np.int64) for c in ("same", "known", "size")
+        np.array([row[name] or 0 for row in table], np.int64) for name in ("same", "known", "size")
     )
     return from_label_counts(same, known, size)
 

@@ -22,7 +22,7 @@ def engine() -> Iterator[Engine]:
         yield opened
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     graphs(texts=TEXTS, labelled=False).map(in_order) | interactions().map(in_order),
     st.sampled_from(LAWS),

@@ -87,13 +87,30 @@ class Twins:
         }[self.law]
         directed = isinstance(self.data, Graph) and self.data.directed
         model = TableCopying(law, self.keep, self.symmetrise).fit(
-            edge_table(engine, self.data),
+            self._listed_carelessly(engine),
             engine=engine,
             directed=directed,
             interactions=isinstance(self.data, Interactions),
             nodes=table(engine, id=ids),
         )
         return collected(model.sample(rng=self.seed, sample=self.sample))
+
+    def _listed_carelessly(self, engine: Engine) -> Any:
+        """Some edges twice, the second time with a smaller weight; undirected ones turned, and loops."""
+        data, generator = self.data, np.random.default_rng(self.seed)
+        first, second, weight = data.edges() if isinstance(data, Graph) else data.table()
+        weights = np.ones(len(first)) if weight is None else weight
+        again = generator.random(len(first)) < 0.3
+        source, target = np.append(first, first[again]), np.append(second, second[again])
+        weights = np.append(weights, weights[again] * (1 if weight is None else 0.5))
+        if isinstance(data, Graph) and not data.directed:
+            turned = generator.random(len(source)) < 0.5
+            source, target = np.where(turned, target, source), np.where(turned, source, target)
+            loops = self.ids[::2]
+            source, target = np.append(source, loops), np.append(target, loops)
+            weights = np.append(weights, np.full(len(loops), 9.0))
+        more = {} if weight is None else {"weight": weights}
+        return table(engine, source=source, target=target, **more)
 
 
 def table(engine: Engine, **columns: Any) -> Any:

@@ -105,6 +105,7 @@ class TableCopying:
         if self.weighted:
             rows = rows.filter(rows.weight > 0)
         if self._rule is not None:
+            rows = rows.filter(rows.source != rows.target)
             rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
         elif not distinct:
             rows = engine.keep(_largest(rows))
