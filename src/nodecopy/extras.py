@@ -12,6 +12,7 @@ EXTRA_OF = {
     "duckdb": "duckdb",
     "ibis": "duckdb",
     "implicit": "implicit",
+    "joblib": "cluster",
     "matplotlib": "plots",
     "networkx": "data",
     "pandas": "tables",

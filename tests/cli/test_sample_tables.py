@@ -141,7 +141,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
         "out",
     ]
     ran = subprocess.run(
-        [sys.executable, "-c", "from nodecopy.cli import main; main()", *arguments],
+        [sys.executable, "-c", "from nodecopy.cli import main; main()", "sample", *arguments],
         cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         capture_output=True,

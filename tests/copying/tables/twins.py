@@ -76,7 +76,7 @@ class Twins:
         )
         return edges_of(one)
 
-    def in_tables(self, engine: Engine) -> Edges:
+    def in_tables(self, engine: Engine, edges: Any = None) -> Edges:
         ids = self.ids
         pairs = {"node": ids[self.pairs[:, 0]], "donor": ids[self.pairs[:, 1]]}
         law: Any = {
@@ -85,11 +85,10 @@ class Twins:
             "weights": WeightTable(table(engine, **pairs, weight=self.weights)),
             "shared items": SharedItems(),
         }[self.law]
-        directed = isinstance(self.data, Graph) and self.data.directed
         model = TableCopying(law, self.keep, self.symmetrise).fit(
-            self._listed_carelessly(engine),
+            self._listed_carelessly(engine) if edges is None else edges,
             engine=engine,
-            directed=directed,
+            directed=isinstance(self.data, Graph) and self.data.directed,
             interactions=isinstance(self.data, Interactions),
             nodes=table(engine, id=ids),
         )
