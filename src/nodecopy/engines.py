@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from nodecopy import checks
 from nodecopy.errors import InputError
@@ -116,7 +116,7 @@ class Engine(ABC):
         self.backend.disconnect()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def __enter__(self) -> Engine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:

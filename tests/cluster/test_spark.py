@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from nodecopy.metrics.tables import table_statistics
 from tests.benchmarks.graphs import power_law_graph
 from tests.copying.tables.twins import LAWS, Twins, edge_table, table
 
-pytest.importorskip("pyspark")
+pyspark = pytest.importorskip("pyspark")
 pytestmark = pytest.mark.filterwarnings("default")  # what Spark warns of is not ours
 
 SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
@@ -23,6 +25,7 @@ SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Spark]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     with Spark("local[2, 3]", settings=SETTINGS) as opened:  # two threads; a task may fail twice
         yield opened
 
@@ -37,10 +40,10 @@ def graph(kind: str, seed: int = 0) -> Graph | Interactions:
     return Graph(matrix if "weighted" in kind else matrix > 0, node_ids=ids, directed="un" not in kind)
 
 
-@pytest.mark.parametrize(
-    ("kind", "law"),
-    zip(["undirected", "weighted undirected", "weighted directed", "interactions"], LAWS, strict=True),
-)
+KINDS = ("undirected", "weighted undirected", "weighted directed", "interactions")
+
+
+@pytest.mark.parametrize(("kind", "law"), list(zip(KINDS, LAWS, strict=True)))
 def test_same_edges(engine: Spark, kind: str, law: str) -> None:
     rule = "one-endpoint" if kind == "undirected" else "maximum"
     twins = Twins(graph(kind), law, 0.1, rule, seed=3, sample=1)
@@ -73,12 +76,10 @@ def test_a_task_that_fails_once(engine: Spark, tmp_path: Path) -> None:
 
 
 def dies_once(folder: str) -> Any:
+    """A function of batches that fails the first time a task runs it."""
+
     def through(batches: Any) -> Any:
-        from pathlib import Path
-
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
+        context = pyspark.TaskContext.get()
         mark = Path(folder) / f"{context.stageId()}-{context.partitionId()}"
         if not mark.exists():
             mark.touch()
