@@ -33,7 +33,7 @@ for name in {HEAVY}:
     sys.modules[name] = None  # any import of it fails
 import nodecopy
 import nodecopy.copying.kernels, nodecopy.metrics.kernels
-import nodecopy.copying.tables, nodecopy.metrics.tables, nodecopy.cli
+import nodecopy.copying.tables, nodecopy.metrics.tables
 from nodecopy import NodeCopying, SameLabel, compare, datasets, io, neighbours, rng
 graph = datasets.load("karate")
 print(compare(graph, NodeCopying(SameLabel()).fit(graph).sample_many(2, rng=0)))

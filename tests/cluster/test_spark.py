@@ -20,7 +20,11 @@ from tests.copying.tables.twins import LAWS, Twins, edge_table, table
 pyspark = pytest.importorskip("pyspark")
 pytestmark = pytest.mark.filterwarnings("default")  # what Spark warns of is not ours
 
-SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
+SETTINGS = {  # for tables of a few rows: compiling queries would take longer than running them
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 @pytest.fixture(scope="module")

@@ -11,32 +11,13 @@ import pyarrow
 import pyarrow.parquet
 from scipy import sparse
 
-from nodecopy import Graph, Interactions, Jaccard, NodeCopying, SameLabel, Weighted
-from nodecopy.copying import DonorLists
+from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
 from nodecopy.copying.tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
 from nodecopy.engines import Engine
-from nodecopy.rows import IntArray
 
 Edges = dict[tuple[Any, Any], float]
 Data = Graph | Interactions
 LAWS = ("labels", "neighbours", "weights", "shared items")
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A law in memory whose donors are listed as pairs of node numbers."""
-
-    pairs: IntArray
-    n_nodes: int
-
-    def fit(self, data: Data) -> DonorLists:
-        matrix = sparse.csr_array((np.ones(len(self.pairs)), self.pairs.T), shape=(self.n_nodes,) * 2)
-        matrix.sum_duplicates()
-        alone = np.flatnonzero(np.diff(matrix.indptr) == 0)  # these keep their own neighbours
-        matrix = sparse.csr_array(
-            matrix + sparse.csr_array((np.ones(len(alone)), (alone, alone)), matrix.shape)
-        )
-        return DonorLists(np.arange(self.n_nodes), matrix.indptr, matrix.indices)
 
 
 @dataclass
@@ -56,6 +37,9 @@ class Twins:
         self.pairs = np.unique(generator.integers(0, max(n, 1), (3 * n, 2)), axis=0)
         self.weights = generator.random(len(self.pairs)) ** 4
         self.labels = generator.integers(-1, 3, n)
+        self.nearest = NearestNeighbours(min(3, n), embeddings=generator.integers(0, 9, (n, 1)))
+        if not n and self.law == "neighbours":
+            self.law = "labels"  # nobody has neighbours
 
     @property
     def ids(self) -> Any:
@@ -66,7 +50,7 @@ class Twins:
         similarity = sparse.csr_array((self.weights, self.pairs.T), shape=(n, n))
         law: Any = {
             "labels": SameLabel(self.labels),
-            "neighbours": Listed(self.pairs, n),
+            "neighbours": self.nearest,
             "weights": Weighted(similarity),
             "shared items": Jaccard(),
         }[self.law]
@@ -81,7 +65,7 @@ class Twins:
         pairs = {"node": ids[self.pairs[:, 0]], "donor": ids[self.pairs[:, 1]]}
         law: Any = {
             "labels": LabelTable(table(engine, id=ids, label=self.labels)),
-            "neighbours": NeighbourTable(table(engine, **pairs)),
+            "neighbours": NeighbourTable(self._ranked(engine)),
             "weights": WeightTable(table(engine, **pairs, weight=self.weights)),
             "shared items": SharedItems(),
         }[self.law]
@@ -93,6 +77,15 @@ class Twins:
             nodes=table(engine, id=ids),
         )
         return collected(model.sample(rng=self.seed, sample=self.sample))
+
+    def _ranked(self, engine: Engine) -> Any:
+        """The lists that the law in memory finds."""
+        if self.law != "neighbours":
+            return None
+        lists = self.nearest.fit(self.data)
+        node = np.repeat(lists.list_of, np.diff(lists.offsets))
+        columns = {"node": self.ids[node], "donor": self.ids[lists.members], "rank": np.arange(len(node))}
+        return table(engine, **columns)
 
     def _listed_carelessly(self, engine: Engine) -> Any:
         """Some edges twice, the second time with a smaller weight; undirected ones turned, and loops."""

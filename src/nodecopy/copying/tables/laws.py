@@ -22,6 +22,7 @@ from nodecopy.rng import Key
 
 LABELS = {"id": NODES["node"], "label": NODES["label"]}
 PAIRS = {"node": NODES["node"], "donor": ("donor", "neighbour", "neighbor")}
+LISTS = PAIRS | {"rank": ("rank", "place", "distance")}
 WEIGHTS = PAIRS | {"weight": EDGES["weight"]}
 
 
@@ -55,20 +56,20 @@ class LabelTable:
     labels: Any
 
     def ids(self, engine: Engine) -> Any:
-        return self._table(engine).select("id")
+        table = self._table(engine)
+        check_ids(table, ["id"], "labels of LabelTable", engine)
+        check_once(table, "labels of LabelTable", engine)
+        return table.select("id")
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         labels = self._table(engine).cast({"id": nodes.id.type()})
-        check_once(labels, "labels of LabelTable", engine)
         label = labels.label
         known = label.notnull() & ((label != "") if label.type().is_string() else (label >= 0))
         members = labels.filter(known).join(nodes, "id")
-        return _Lists.of(members.rename(list="label"), engine)
+        return _Lists.of(members.select("id", "number", list="label", rank="number"), engine)
 
     def _table(self, engine: Engine) -> Any:
-        table = columns(engine.scan(self.labels), LABELS, "labels of LabelTable", needed=2)
-        check_ids(table, ["id"], "labels of LabelTable", engine)
-        return table
+        return columns(engine.scan(self.labels), LABELS, "labels of LabelTable", needed=2)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ class NeighbourTable:
     Parameters
     ----------
     neighbours
-        A table of node and donor, each pair once. A node that is not listed keeps its own neighbours.
+        A table of node, donor and perhaps rank (or distance), the order of a node's list; without, donors
+        are in order of their numbers. A node that is not listed keeps its own neighbours.
     """
 
     neighbours: Any
@@ -88,9 +90,14 @@ class NeighbourTable:
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         name = "neighbours of NeighbourTable"
-        table = columns(engine.scan(self.neighbours), PAIRS, name, needed=2).distinct()
-        pairs = _numbered(table, nodes, engine, name)
-        members = pairs.select(list="i", id="donor", number="j")
+        table = columns(engine.scan(self.neighbours), LISTS, name, needed=2)
+        rank = (
+            table["rank"].min()
+            if "rank" in table.columns
+            else optional("ibis", "an engine of tables").literal(0)
+        )
+        pairs = _numbered(table.group_by("node", "donor").agg(rank=rank), nodes, engine, name)
+        members = pairs.select("rank", list="i", id="donor", number="j")
         owners = pairs.select(list="i", id="node", number="i").distinct()
         return _Lists.of(members, engine, owners)
 
@@ -175,9 +182,9 @@ class _Lists:
 
     @classmethod
     def of(cls, members: Any, engine: Engine, owners: Any = None) -> _Lists:
-        """From members (list, id, number), which own their list unless ``owners`` do."""
+        """From members (list, id, number, rank), which own their list unless ``owners`` do."""
         ibis = optional("ibis", "an engine of tables")
-        one_list = ibis.window(group_by="list", order_by="number")
+        one_list = ibis.window(group_by="list", order_by=["rank", "number"])
         places = members.mutate(place=ibis.row_number().over(one_list))
         places = engine.keep(places.mutate(size=places.count().over(ibis.window(group_by="list"))))
         if owners is None:
