@@ -14,7 +14,6 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -48,7 +47,7 @@ class Engine(ABC):
         """Write Parquet to a path that does not exist yet."""
 
     def _open_scratch(self, folder: str | os.PathLike[str] | None) -> Path:
-        self._numbers = count()
+        self._kept: list[Path] = []
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix="nodecopy-", dir=folder))
@@ -95,21 +94,28 @@ class Engine(ABC):
 
     def keep(self, table: Any) -> Any:
         """Compute a table once; later queries read it from a scratch file."""
-        return self.scan(self._kept(table))
+        path = self._scratch / f"{len(self._kept)}.parquet"
+        self._kept.append(path)
+        self.write(table, path)
+        return self.scan(path)
+
+    def staged(self, table: Any) -> Any:
+        """A table whose columns are long computations, so that nothing is computed more than once.
+
+        Some optimisers move filters and joins below such columns and write out their definitions, which
+        refer to one another, over and over; what is kept is safe from that.
+        """
+        return self.keep(table)
 
     @contextmanager
-    def kept(self, table: Any) -> Iterator[Any]:
-        """The same for a while: the scratch file is removed when the block ends."""
-        path = self._kept(table)
+    def forgetting(self) -> Iterator[None]:
+        """Remove what is kept within the block when it ends."""
+        before = len(self._kept)
         try:
-            yield self.scan(path)
+            yield
         finally:
-            _remove(path)
-
-    def _kept(self, table: Any) -> Path:
-        path = self._scratch / f"{next(self._numbers)}.parquet"
-        self.write(table, path)
-        return path
+            for path in self._kept[before:]:
+                _remove(path)
 
     def close(self) -> None:
         """Disconnect and remove scratch files."""
@@ -153,6 +159,9 @@ class DuckDB(Engine):
             settings["threads"] = checks.integer(threads, "threads", low=1)
         settings["temp_directory"] = str(self._open_scratch(scratch) / "spilled")
         self.backend = ibis.duckdb.connect(**settings)
+
+    def staged(self, table: Any) -> Any:
+        return table  # DuckDB computes stage by stage as written
 
     def _read(self, path: Path) -> Any:
         return super()._read(path / "*.parquet" if path.is_dir() else path)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import psutil
 
 from nodecopy.copying.tables import DuckDB, LabelTable, Spark, TableCopying
 from nodecopy.engines import Engine
@@ -36,17 +38,13 @@ def main(engine_name: str, *sizes: int) -> None:
 def measure(engine: Engine, n_edges: int, folder: Path) -> None:
     edges, labels = _written_edges(engine, n_edges, folder)
     print(f"\n{type(engine).__name__}, {n_edges:,} undirected edges, {edges.stat().st_size / 1e6:,.0f} MB")
-    copying = [_seconds(lambda: engine.write(engine.scan(edges), folder / "copy.parquet"))]
     model = TableCopying(LabelTable(labels))
-    fitting = _seconds(lambda: model.fit(edges, engine=engine))
-    drawing = _seconds(lambda: engine.keep(model.draw_donors(rng=SEED)))
-    sampling = _seconds(lambda: model.write(folder / "sample.parquet", rng=SEED))
-    _remove(folder / "copy.parquet")
-    copying.append(_seconds(lambda: engine.write(engine.scan(edges), folder / "copy.parquet")))
-    copy = sum(copying) / 2
-    print(f"plain copy {copying[0]:.1f} and {copying[1]:.1f} s, fit {fitting:.1f} s, donors {drawing:.1f} s")
-    per_edge = 1e9 * sampling / n_edges
-    print(f"sample {sampling:.1f} s, {sampling / copy:.1f} times the copy, {per_edge:.0f} ns per edge")
+    copying = _cost("plain copy", n_edges, lambda: engine.write(engine.scan(edges), folder / "copy.parquet"))
+    _cost("fit", n_edges, lambda: model.fit(edges, engine=engine))
+    _cost("donors alone", n_edges, lambda: engine.keep(model.draw_donors(rng=SEED)))
+    sampling = _cost("sample", n_edges, lambda: model.write(folder / "sample.parquet", rng=SEED))
+    wall, processor = (one / other for one, other in zip(sampling, copying, strict=True))
+    print(f"sample / plain copy: {wall:.1f} by the clock, {processor:.1f} in processor time")
     print(f"peak resident {_peak():.2f} GB")
     check(engine, model, edges, folder / "sample.parquet")
 
@@ -116,14 +114,20 @@ def _opened(name: str, folder: Path) -> Engine:
     return DuckDB(MEMORY, THREADS, folder)
 
 
-def _seconds(task: Any) -> float:
-    start = perf_counter()
+def _cost(what: str, n_edges: int, task: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock and of the processor, which others at work on the machine disturb less."""
+    start = perf_counter(), _processor_time()
     task()
-    return perf_counter() - start
+    seconds = perf_counter() - start[0], _processor_time() - start[1]
+    nanoseconds = 1e9 * seconds[1] / n_edges
+    print(f"{what:<14}{seconds[0]:>8.1f} s{seconds[1]:>8.1f} s of processors{nanoseconds:>8.0f} ns per edge")
+    return seconds
 
 
-def _remove(path: Path) -> None:
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
+def _processor_time() -> float:
+    """That of this process and, as Spark is one, of its children."""
+    mine = psutil.Process()
+    return sum(sum(one.cpu_times()[:2]) for one in (mine, *mine.children(recursive=True)))
 
 
 def _peak() -> float:

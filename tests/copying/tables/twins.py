@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from nodecopy.engines import Engine
 
 Edges = dict[tuple[Any, Any], float]
 Data = Graph | Interactions
+NUMBERS = count()
 LAWS = ("labels", "neighbours", "weights", "shared items")
 
 
@@ -107,7 +109,7 @@ class Twins:
 
 def table(engine: Engine, **columns: Any) -> Any:
     """Columns as a table of the engine, through a Parquet file as a user's would come."""
-    path = engine._scratch / f"given-{next(engine._numbers)}.parquet"
+    path = engine._scratch / f"given-{next(NUMBERS)}.parquet"
     pyarrow.parquet.write_table(pyarrow.table({k: pyarrow.array(v) for k, v in columns.items()}), path)
     return engine.scan(path)
 

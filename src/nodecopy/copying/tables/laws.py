@@ -179,6 +179,7 @@ class _Lists:
 
     owners: Any
     members: Any
+    engine: Engine
 
     @classmethod
     def of(cls, members: Any, engine: Engine, owners: Any = None) -> _Lists:
@@ -191,11 +192,12 @@ class _Lists:
             owners = places
         else:
             owners = engine.keep(owners.join(places.select("list", "size").distinct(), "list"))
-        return cls(owners.select("id", "number", "list", "size"), places.select("list", "place", donor="id"))
+        members = places.select("list", "place", donor="id")
+        return cls(owners.select("id", "number", "list", "size"), members, engine)
 
     def choose(self, key: Key, keep: float) -> Any:
         ibis = optional("ibis", "an engine of tables")
-        asked = _drawn(self.owners, key, keep)
+        asked = _drawn(self.owners, key, keep, self.engine)
         ticket = ibis.least((asked.u * asked["size"]).floor(), asked["size"] - 1)
         asked = asked.select("id", "list", place=ticket.cast(self.members.place.type()))
         return asked.join(self.members, ["list", "place"]).select("id", "donor")
@@ -207,6 +209,7 @@ class _Shares:
 
     nodes: Any
     shares: Any
+    engine: Engine
 
     @classmethod
     def of(cls, pairs: Any, nodes: Any, engine: Engine) -> _Shares:
@@ -224,16 +227,16 @@ class _Shares:
         total = sums.total.cast("float64")
         low, high = (sums["sum"] - sums.part).cast("float64") / total, sums["sum"].cast("float64") / total
         shares = sums.select(number="i", donor="donor", low=low, high=high, last=sums["sum"] == sums.total)
-        return cls(nodes, engine.keep(shares))
+        return cls(nodes, engine.keep(shares), engine)
 
     def choose(self, key: Key, keep: float) -> Any:
-        both = _drawn(self.nodes, key, keep).join(self.shares, "number")
+        both = _drawn(self.nodes, key, keep, self.engine).join(self.shares, "number")
         return both.filter((both.low <= both.u) & ((both.u < both.high) | both.last)).select("id", "donor")
 
 
-def _drawn(nodes: Any, key: Key, keep: float) -> Any:
+def _drawn(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:
     """Nodes that do not keep their own neighbours, with what is left of their uniform number."""
-    drawn = uniforms(nodes, key)
+    drawn = engine.staged(uniforms(nodes, key))
     if keep == 0.0:
         return drawn
     drawn = drawn.filter(drawn.u >= exactly(keep))

@@ -133,9 +133,9 @@ class TableCopying:
 
     def write(self, path: str | os.PathLike[str], *, rng: Rng, sample: int = 0) -> None:
         """Write :meth:`sample` as Parquet: a file by DuckDB, a folder of files by Spark."""
-        key = self._key(rng, sample)
-        with self._engine.kept(self._donors(key)) as donors:
-            self._engine.write(self._copied(donors, key), path)
+        self._check_fitted()
+        with self._engine.forgetting():
+            self._engine.write(self.sample(rng=rng, sample=sample), path)
 
     def _number(self, tables: list[Any]) -> None:
         ibis = optional("ibis", "an engine of tables")
@@ -159,9 +159,12 @@ class TableCopying:
                 ids.mutate(number=ibis.row_number().over(order_by=ids.id).cast("int64"))
             )
 
-    def _key(self, rng: Rng, sample: int) -> Key:
+    def _check_fitted(self) -> None:
         if not hasattr(self, "_fitted"):
             raise NotFittedError("this TableCopying is not fitted yet: call fit(edges, engine=...) first.")
+
+    def _key(self, rng: Rng, sample: int) -> Key:
+        self._check_fitted()
         checks.integer(sample, "sample", low=0)
         return sample_key(seed_sequence(rng), sample)
 
@@ -184,7 +187,7 @@ class TableCopying:
             targets = self.nodes_.rename(target="id", other="number")
             copied = copied.select("node", "number", "target", *weight).join(targets, "target")
             copied = copied.filter(copied.number != copied.other)
-            copied = fall_to_larger(copied, key, copied.number, copied.other)
+            copied = self._engine.staged(fall_to_larger(copied, key, copied.number, copied.other))
             copied = copied.filter(copied.to_larger == (copied.number > copied.other))
         copied = copied.select("target", *weight, source="node")
         if self._rule is not None:
