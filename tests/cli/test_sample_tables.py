@@ -130,16 +130,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
     nodes = np.arange(n)
     write_table(tmp_path / "labels.parquet", {"id": nodes, "label": nodes % 2})
     limit = int(megabytes * 2**20)
-    arguments = [
-        "sample",
-        "edges.parquet",
-        "--labels",
-        "labels.parquet",
-        "--engine",
-        "duckdb",
-        "--out",
-        "out",
-    ]
+    arguments = ["edges.parquet", "--labels", "labels.parquet", "--engine", "duckdb", "--out", "out"]
     ran = subprocess.run(
         [sys.executable, "-c", "from nodecopy.cli import main; main()", "sample", *arguments],
         cwd=tmp_path,

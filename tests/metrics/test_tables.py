@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from nodecopy import Graph, datasets, statistics
 from nodecopy.engines import DuckDB, Engine
@@ -33,9 +32,9 @@ def of_tables(engine: Engine, graph: Graph, **more: Any) -> dict[str, float]:
     )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(graphs(), st.integers(0, 5))
-def test_as_in_memory(engine: Engine, graph: Graph, seed: int) -> None:
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(graphs())
+def test_as_in_memory(engine: Engine, graph: Graph) -> None:
     if not graph.n_nodes:
         return
     found = of_tables(engine, graph)
@@ -45,13 +44,13 @@ def test_as_in_memory(engine: Engine, graph: Graph, seed: int) -> None:
 
 
 def test_a_long_path_is_one_component_and_overlap_counts_shared_edges(engine: Engine) -> None:
-    order = np.random.default_rng(0).permutation(300)
+    order = np.random.default_rng(0).permutation(100)
     path = Graph.from_edges(order[:-1], order[1:])
-    broken = Graph.from_edges(np.delete(order[:-1], 99), np.delete(order[1:], 99), node_ids=np.arange(300))
-    assert of_tables(engine, path)["largest_component"] == 300
+    broken = Graph.from_edges(np.delete(order[:-1], 29), np.delete(order[1:], 29), node_ids=np.arange(100))
+    assert of_tables(engine, path)["largest_component"] == 100
     found = of_tables(engine, broken, observed=edge_table(engine, path))
-    assert (found["n_components"], found["largest_component"]) == (2, 200)
-    assert found["edge_overlap"] == 298 / 299
+    assert (found["n_components"], found["largest_component"]) == (2, 70)
+    assert found["edge_overlap"] == 98 / 99
 
 
 def test_karate(engine: Engine) -> None:
