@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test browser-test screenshots lint types bench clean
+.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters clean
 
 demo: $(READY)
 	$(BIN)/nodecopy demo --out demo --results results
@@ -39,6 +39,18 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_classification
 	$(BIN)/python -m tests.benchmarks.bench_recommend
 	$(BIN)/python -m tests.benchmarks.bench_expected
+	$(BIN)/python -m tests.benchmarks.bench_tables
+
+# Spark and Dask for real, on this machine; Spark needs a Java of version 17 or later.
+spark-demo: .venv/clusters
+	$(BIN)/python -m examples.clusters
+
+test-clusters: .venv/clusters
+	OMP_NUM_THREADS=1 $(BIN)/pytest tests/cluster
+
+.venv/clusters: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,cluster]'
+	touch $@
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

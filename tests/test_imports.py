@@ -11,7 +11,10 @@ import nodecopy
 from nodecopy.errors import MissingExtraError
 from nodecopy.extras import EXTRA_OF, optional
 
-HEAVY = ("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric", "implicit")
+HEAVY = (
+    *("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric", "implicit"),
+    *("ibis", "duckdb", "pyspark", "joblib", "distributed"),
+)
 
 
 def test_every_public_name_imports() -> None:
@@ -30,6 +33,7 @@ for name in {HEAVY}:
     sys.modules[name] = None  # any import of it fails
 import nodecopy
 import nodecopy.copying.kernels, nodecopy.metrics.kernels
+import nodecopy.copying.tables, nodecopy.metrics.tables
 from nodecopy import NodeCopying, SameLabel, compare, datasets, io, neighbours, rng
 graph = datasets.load("karate")
 print(compare(graph, NodeCopying(SameLabel()).fit(graph).sample_many(2, rng=0)))

@@ -8,11 +8,16 @@ from typing import Any
 from nodecopy.errors import MissingExtraError
 
 EXTRA_OF = {
+    "distributed": "cluster",
+    "duckdb": "duckdb",
+    "ibis": "duckdb",
     "implicit": "implicit",
+    "joblib": "cluster",
     "matplotlib": "plots",
     "networkx": "data",
     "pandas": "tables",
     "pyarrow": "tables",
+    "pyspark": "spark",
     "sklearn": "data",
     "torch": "torch",
     "torch_geometric": "torch",

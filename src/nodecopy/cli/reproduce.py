@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from itertools import product
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,13 @@ from nodecopy.experiments.store import Store
 from nodecopy.experiments.tables import Results, summarise
 from nodecopy.files import whole_file
 from nodecopy.report.samples import Panel, spreads
+
+
+class Backend(StrEnum):
+    """Where trials are computed."""
+
+    LOCAL = "local"
+    DASK = "dask"
 
 
 def reproduce(
@@ -44,6 +52,12 @@ def reproduce(
         typer.Option(help="Trials trained together; by default all of a cell, of recommenders one."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    backend: Annotated[
+        Backend, typer.Option(help="Where trials are computed: here, or on a Dask cluster.")
+    ] = Backend.LOCAL,
+    scheduler: Annotated[
+        str | None, typer.Option(help="dask: address of the scheduler, such as tcp://host:8786.")
+    ] = None,
     store: Annotated[Path, typer.Option(help="Folder that keeps every finished trial.")] = Path(
         "results/store"
     ),
@@ -77,14 +91,16 @@ def reproduce(
         methods=_parts(methods),
         trials=trials,
     )
-    kept = Store(store)
+    if (backend is Backend.DASK) != (scheduler is not None):
+        raise InputError("--backend dask and --scheduler ADDRESS go together; one of them is missing.")
+    kept = Store(store.resolve() if scheduler else store)
     if stored and not resume:
         raise InputError("--stored and --fresh exclude each other: one computes nothing, the other all.")
     if not resume:
         for cell in chosen.cells(seed):
             kept.forget(cell, range(chosen.protocol.trials))
     if not stored:
-        _run(chosen, kept, seed, device, batch, jobs)
+        _run(chosen, kept, seed, device, batch, jobs, scheduler)
     results = summarise(chosen, kept, seed=seed)
     written = [*_write(results, out_folder), *_draw(results, out_folder)] if out_folder else []
     if json_:
@@ -95,7 +111,15 @@ def reproduce(
         remark(f"written to {path}")
 
 
-def _run(chosen: Experiment, store: Store, seed: int, device: str, batch: int | None, jobs: int) -> None:
+def _run(
+    chosen: Experiment,
+    store: Store,
+    seed: int,
+    device: str,
+    batch: int | None,
+    jobs: int,
+    scheduler: str | None,
+) -> None:
     """Run what is missing under a progress bar that only a person sees."""
     trials = range(chosen.protocol.trials)
     total = sum(len(store.missing(cell, trials)) for cell in chosen.cells(seed))
@@ -111,7 +135,16 @@ def _run(chosen: Experiment, store: Store, seed: int, device: str, batch: int | 
             if finished.n_computed:
                 remark(f"{finished.batch.cell}: {finished.n_computed} trials in {finished.seconds:.1f} s")
 
-        runner.run(chosen, store, seed=seed, device=device, batch=batch, jobs=jobs, report=tell)
+        runner.run(
+            chosen,
+            store,
+            seed=seed,
+            device=device,
+            batch=batch,
+            jobs=jobs,
+            scheduler=scheduler,
+            report=tell,
+        )
 
 
 def _write(results: Results, folder: Path) -> list[Path]:

@@ -11,9 +11,10 @@ import typer
 
 import nodecopy
 from nodecopy import datasets
-from nodecopy.cli import sources
+from nodecopy.cli import sources, tables
 from nodecopy.cli.terminal import as_json, progress, remark, shown, table
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
+from nodecopy.copying.tables import TableCopying
 from nodecopy.errors import InputError
 from nodecopy.files import whole_folder
 from nodecopy.graph import Graph
@@ -38,6 +39,14 @@ class Rule(StrEnum):
     MAXIMUM = "maximum"
     ONE_ENDPOINT = "one-endpoint"
     NONE = "none"
+
+
+class Engine(StrEnum):
+    """Where samples are made."""
+
+    MEMORY = "memory"
+    DUCKDB = "duckdb"
+    SPARK = "spark"
 
 
 class Format(StrEnum):
@@ -69,7 +78,17 @@ def sample(
     exponent: Annotated[float, typer.Option(help="jaccard: power of the index.")] = 1.0,
     top: Annotated[int | None, typer.Option(help="jaccard: only so many of the most similar.")] = None,
     similarity: Annotated[
-        Path | None, typer.Option(help="weighted: a square .npz or .npy matrix, rows in node order.")
+        Path | None,
+        typer.Option(
+            help="weighted: a square .npz or .npy matrix, rows in node order; with an engine, Parquet of "
+            "node, donor and weight."
+        ),
+    ] = None,
+    neighbours: Annotated[
+        Path | None, typer.Option(help="nearest-neighbours with an engine: Parquet of node and donor.")
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(help="jaccard with an engine: items that more nodes have do not count.")
     ] = None,
     keep: Annotated[float, typer.Option(help="Probability that a node keeps its own neighbours.")] = 0.0,
     symmetrise: Annotated[
@@ -91,13 +110,57 @@ def sample(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a folder of earlier samples.")
     ] = False,
+    engine: Annotated[
+        Engine, typer.Option(help="Where: in memory, or on Parquet of any size by DuckDB or Spark.")
+    ] = Engine.MEMORY,
+    memory: Annotated[str | None, typer.Option(help="duckdb: what it may use, such as 1GB.")] = None,
+    master: Annotated[
+        str, typer.Option(help="spark: where it runs, such as spark://host:7077.")
+    ] = "local[*]",
+    scratch: Annotated[
+        Path | None, typer.Option(help="Engines: folder for what is spilled; beside --out by default.")
+    ] = None,
     json_: sources.AsJson = False,
 ) -> None:
     """Sample graphs (or interactions) by node copying.
 
     With --out, every sample becomes a table of source, target and weight with the ids that came in,
-    beside samples.json, which says how they were made. Without, only a summary is shown.
+    beside samples.json, which says how they were made. Without, only a summary is shown. With --engine
+    duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
     """
+    if engine is not Engine.MEMORY:
+        if features or largest_component or k != 10 or exponent != 1.0 or workers != 1:
+            raise InputError(
+                "--features, --largest-component, --k, --exponent and --workers go with --engine memory."
+            )
+        if out is None or format not in (None, Format.PARQUET):
+            raise InputError("--engine duckdb and spark need --out FOLDER, and write Parquet there.")
+        name, table_law = tables.chosen_law(law.value, labels, neighbours, similarity, most, top)
+        origin = {
+            "nodecopy": nodecopy.__version__,
+            "source": Path(source).name,
+            "engine": engine.value,
+            "law": name,
+            **({"most": most, "top": top} if name == "jaccard" else {}),
+            "keep": keep,
+            "symmetrise": symmetrise.value,
+            "seed": seed,
+            "n": n,
+        }
+        found = tables.write_samples(
+            TableCopying(table_law, keep, symmetrise.value),
+            source,
+            tables.opener(engine.value, memory, master, scratch or out.resolve().parent),
+            origin,
+            out,
+            overwrite=overwrite,
+            directed=directed,
+            interactions=interactions,
+        )
+        _tell(origin, found, f"{source}, {engine.value}", out, json_)
+        return
+    if memory is not None or neighbours or most is not None or scratch:
+        raise InputError("--memory, --neighbours, --most and --scratch go with --engine duckdb or spark.")
     if sources.is_dataset(source):
         interactions |= datasets.describe(source).kind == "interactions"
     data: Any
@@ -136,10 +199,17 @@ def sample(
                 for number, one in enumerate(samples)
             ]
             (folder / "samples.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
+    _tell(origin, found, repr(data), out, json_)
+
+
+def _tell(
+    origin: dict[str, Any], found: list[dict[str, Any]], what: str, out: Path | None, json_: bool
+) -> None:
+    """What was made, for people or for programs."""
     if json_:
         as_json({**origin, "samples": found})
         return
-    remark(f"{data!r}, law {law.value}, seed {seed}")
+    remark(f"{what}, law {origin['law']}, seed {origin['seed']}")
     if found:
         table(list(found[0]), [[shown(value) for value in one.values()] for one in found])
     remark(f"written to {out}" if out else "nothing written: give --out FOLDER to keep samples")

@@ -17,6 +17,9 @@ from scipy import sparse
 
 from nodecopy.rows import IntArray, index_dtype
 
+PARTS = 2**40
+"""Draws round similarities up to whole parts of the row's largest, which is so many."""
+
 
 class DonorDistribution(ABC):
     """The independent distributions p(zeta^i = m) of all nodes i."""
@@ -115,10 +118,13 @@ class DonorRows(DonorDistribution):
         # Scaled by the row's largest entry first, so that sums neither overflow nor vanish.
         values = similarity.data / np.repeat(np.maximum.reduceat(similarity.data, start), lengths)
         P = sparse.csr_array((values, similarity.indices, similarity.indptr), shape=similarity.shape)
-        P.data /= np.repeat(np.add.reduceat(P.data, start), lengths)
-        running = np.cumsum(P.data)
-        cumulative = running - np.repeat(running[start] - P.data[start], lengths)
-        cumulative[P.indptr[1:] - 1] = 1.0  # rounding must not leave a gap at the end of a row
+        # Added up as whole parts, which no order of summation and no row before can change, so that a
+        # database finds the same numbers; unsigned integers may overflow, their differences are right.
+        parts = np.ceil(values * PARTS).astype(np.uint64)
+        running = np.cumsum(parts)
+        sums = running - np.repeat(running[start] - parts[start], lengths)
+        cumulative = sums / np.repeat(sums[P.indptr[1:] - 1], lengths)
+        P.data = values / np.repeat(np.add.reduceat(values, start), lengths)
         return cls(P, cumulative)
 
     def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:

@@ -6,13 +6,14 @@ import math
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from nodecopy import checks
-from nodecopy.errors import MissingExtraError
+from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.attacked import classified_under_attack
 from nodecopy.experiments.classifying import classified
 from nodecopy.experiments.experiment import Cell, Experiment
@@ -21,6 +22,7 @@ from nodecopy.experiments.recommending import recommended
 from nodecopy.experiments.sampling import sampled
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.trials import Solved
+from nodecopy.extras import optional
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,15 @@ class Finished:
     elsewhere: tuple[int, ...]
     skipped: str = ""
 
+    @property
+    def computed(self) -> list[int]:
+        """Trials that the store holds now."""
+        return [trial for trial in self.batch.trials if trial not in self.elsewhere]
+
 
 Report = Callable[[Finished], object]
+Perform = Callable[[Batch], Finished]
+Performed = Callable[[Perform, list[Batch]], Iterator[Finished]]
 
 
 def run(
@@ -56,6 +65,7 @@ def run(
     device: str = "cpu",
     batch: int | None = None,
     jobs: int = 1,
+    scheduler: str | None = None,
     report: Report = lambda finished: None,
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
@@ -78,6 +88,10 @@ def run(
         it: one.
     jobs
         Processes. Each gets its share of the processor's threads.
+    scheduler
+        Address of a Dask cluster whose workers compute instead, all at once whatever ``jobs`` says. They
+        need nodecopy, the datasets, and the store's folder under the same path. What a worker that is
+        lost had under way is computed by another.
     report
         Called in this process after every batch.
     """
@@ -85,16 +99,31 @@ def run(
     checks.integer(seed, "seed", low=0)
     if batch is not None:
         checks.integer(batch, "batch", low=1)
-    batches = _batches(experiment, store, seed, batch, jobs)
+    with _workers(jobs, scheduler) as (performed, jobs):
+        batches = _batches(experiment, store, seed, batch, jobs)
+        _run(experiment, batches, performed, store, seed, device, report)
+
+
+def _run(
+    experiment: Experiment,
+    batches: list[Batch],
+    performed: Performed,
+    store: Store,
+    seed: int,
+    device: str,
+    report: Report,
+) -> None:
     # What another process has under way is left to it; only at the end is it waited for.
     elsewhere, skipped = [], {}
-    for finished in _performed(batches, store, device, jobs, wait=False):
+    for finished in performed(partial(_perform, store=store, device=device, wait=False), batches):
         report(finished)
         if finished.skipped:
             skipped[finished.batch.cell.folders] = finished.skipped
+        elif finished.n_computed and store.missing(finished.batch.cell, finished.computed):
+            raise InputError(f"the store must be a folder that all workers see; {store.folder} is not.")
         if finished.elsewhere:
             elsewhere.append(Batch(finished.batch.cell, finished.elsewhere))
-    for finished in _performed(elsewhere, store, device, jobs, wait=True):
+    for finished in performed(partial(_perform, store=store, device=device, wait=True), elsewhere):
         report(finished)
     if skipped and len(skipped) == len(experiment.cells(seed)):
         raise MissingExtraError(next(iter(skipped.values())))
@@ -116,12 +145,27 @@ def _batches(experiment: Experiment, store: Store, seed: int, batch: int | None,
     return batches
 
 
-def _performed(
-    batches: Iterable[Batch], store: Store, device: str, jobs: int, *, wait: bool
-) -> Iterator[Finished]:
-    """Batches as they are finished, in this process or in several."""
-    perform = partial(_perform, store=store, device=device, wait=wait)
-    batches = list(batches)
+@contextmanager
+def _workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Performed, int]]:
+    """What performs batches and yields them as they are finished, and how many it performs at once."""
+    if scheduler is None:
+        yield partial(_in_processes, jobs), jobs
+        return
+    joblib, distributed = (optional(name, "a Dask cluster") for name in ("joblib", "distributed"))
+    try:
+        client = distributed.Client(scheduler)
+    except (OSError, ValueError) as error:
+        raise InputError(f"scheduler must be the address of a Dask scheduler; got {scheduler!r}.") from error
+    with client, joblib.parallel_config("dask", client=client):
+        parallel = joblib.Parallel(n_jobs=-1, batch_size=1, return_as="generator_unordered")
+        yield (
+            lambda perform, batches: parallel(joblib.delayed(perform)(one) for one in batches),
+            max(1, sum(client.nthreads().values())),
+        )
+
+
+def _in_processes(jobs: int, perform: Perform, batches: list[Batch]) -> Iterator[Finished]:
+    """In this process or in several."""
     if jobs == 1 or len(batches) < 2:
         yield from map(perform, batches)
         return

@@ -20,7 +20,7 @@ from nodecopy.graph import Graph
 from nodecopy.metrics import plain
 from nodecopy.registry import known
 from nodecopy.rng import Rng
-from nodecopy.rows import Rows
+from nodecopy.rows import IntArray, Rows
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -30,6 +30,7 @@ Statistics: TypeAlias = dict[str, float]
 COMPILED_ENTRIES = 300_000  # below, SciPy is done before compiled code is compiled or even loaded
 EXACT_NODES = 10_000  # up to here paths start at every node
 N_SOURCES = 512  # beyond, at so many nodes
+LABEL_NAMES = ("cross_community_share", "edge_homophily", "class_insensitive_homophily")
 
 
 def statistics(
@@ -114,8 +115,12 @@ def degree_statistics(graph: Graph) -> Statistics:
     - ``power_law_exponent``: 1 + n / sum ln(d / d_min) over the n positive degrees, d_min the smallest
       of them: the continuous maximum-likelihood fit of the ``powerlaw`` package that NetGAN reports.
     """
-    histogram = _degree_histogram(graph.rows)
-    n_nodes, n_entries = graph.n_nodes, graph.rows.n_entries
+    return from_histogram(_degree_histogram(graph.rows))
+
+
+def from_histogram(histogram: list[tuple[int, int]]) -> Statistics:
+    """:func:`degree_statistics` from pairs of a degree and its number of nodes, ascending."""
+    n_nodes, n_entries = sum(count for _, count in histogram), sum(d * count for d, count in histogram)
     positive = [(d, count) for d, count in histogram if d]
     claws = sum(count * math.comb(d, 3) for d, count in positive)
     entropy = -sum(count * (d / n_entries) * math.log(d / n_entries) for d, count in positive)
@@ -142,22 +147,26 @@ def label_statistics(graph: Graph) -> Statistics:
     - ``class_insensitive_homophily``: (1 / (C - 1)) sum_k max(0, h_k - |C_k| / N) with h_k the edge
       homophily of class k (Lim et al., 2021): 0 where edges ignore labels, whatever the class sizes.
     """
-    names = ("cross_community_share", "edge_homophily", "class_insensitive_homophily")
     if graph.labels is None or not (graph.labels >= 0).any():
-        return dict.fromkeys(names, math.nan)
+        return dict.fromkeys(LABEL_NAMES, math.nan)
     labels, n_classes = graph.labels, int(graph.labels.max()) + 1
     if n_classes > graph.n_nodes:  # codes with gaps
         codes, labels = np.unique(labels, return_inverse=True)
         labels, n_classes = labels - (codes[0] < 0), len(codes) - int(codes[0] < 0)
     labels = labels.astype(np.int32)
     same, known = _counting(graph.rows).label_counts(graph.rows, labels, n_classes)
+    return from_label_counts(same, known, np.bincount(labels[labels >= 0], minlength=n_classes))
+
+
+def from_label_counts(same: IntArray, known: IntArray, sizes: IntArray) -> Statistics:
+    """:func:`label_statistics` from counts per class: entries that join two of it, entries that join one
+    of it with a labelled node, and nodes.
+    """
     n_same, n_known = int(same.sum()), int(known.sum())
-    sizes = np.bincount(labels[labels >= 0], minlength=n_classes)
     excess = np.maximum(0, same / np.maximum(known, 1) - sizes / sizes.sum())
     insensitive = _ratio(float(excess.sum()), int(np.count_nonzero(sizes)) - 1) if n_known else math.nan
-    return dict(
-        zip(names, (_ratio(n_known - n_same, n_known), _ratio(n_same, n_known), insensitive), strict=True)
-    )
+    found = (_ratio(n_known - n_same, n_known), _ratio(n_same, n_known), insensitive)
+    return dict(zip(LABEL_NAMES, found, strict=True))
 
 
 def triangle_statistics(graph: Graph) -> Statistics:

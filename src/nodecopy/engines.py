@@ -1,0 +1,224 @@
+"""Engines that work on tables larger than memory: DuckDB in this process, Spark on a cluster.
+
+Both are reached through Ibis, so that a query is written once. An engine reads Parquet, writes Parquet,
+and keeps what a query finds in a scratch folder, from where later queries read it: memory never has to
+hold a table, and a task that fails on a cluster is done again from files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from nodecopy import checks
+from nodecopy.errors import InputError
+from nodecopy.extras import optional
+
+FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
+
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
+
+class Engine(ABC):
+    """What every engine can do; use it as a context, at whose end its scratch files are removed.
+
+    Attributes
+    ----------
+    backend
+        The Ibis backend, for queries of your own.
+    """
+
+    backend: Any
+    _scratch: Path
+
+    def _read(self, path: Path) -> Any:
+        return self.backend.read_parquet(str(path))
+
+    @abstractmethod
+    def _write(self, table: Any, path: Path) -> None:
+        """Write Parquet to a path that does not exist yet."""
+
+    def _open_scratch(self, folder: str | os.PathLike[str] | None) -> Path:
+        self._kept: list[Path] = []
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        self._scratch = Path(tempfile.mkdtemp(prefix="nodecopy-", dir=folder))
+        return self._scratch
+
+    def scan(self, source: Any) -> Any:
+        """An Ibis table: the one given, or a Parquet file (or folder of such files)."""
+        if not isinstance(source, (str, os.PathLike)):
+            if not hasattr(source, "schema"):
+                raise InputError(
+                    f"a table must be a Parquet file or an Ibis table; got {type(source).__name__}."
+                )
+            return source
+        path = Path(source)
+        if not path.exists():
+            raise InputError(f"{path} does not exist.")
+        if path.is_file() and path.suffix.lower() != ".parquet":
+            raise InputError(f"{path} must be Parquet for an engine of tables; got {path.suffix!r}.")
+        try:
+            return self._read(path)
+        except Exception as error:  # each engine has its own kinds
+            reason = _line(error)
+            raise InputError(f"{path}: cannot be read, it is damaged or no Parquet ({reason}).") from error
+
+    def write(self, table: Any, path: str | os.PathLike[str]) -> None:
+        """Write an Ibis table as Parquet; where that fails, nothing is left behind."""
+        target = Path(path)
+        try:
+            with _told(f"{target} cannot be written"):
+                self._write(table, target)
+        except BaseException:
+            _remove(target)
+            raise
+
+    def rows(self, table: Any) -> list[dict[str, Any]]:
+        """The rows of a small table, as Python's values."""
+        with _told("a table cannot be computed"):
+            return list(table.to_pyarrow().to_pylist())
+
+    def row(self, table: Any) -> dict[str, Any]:
+        """The only row of a table."""
+        (found,) = self.rows(table)
+        return found
+
+    def keep(self, table: Any) -> Any:
+        """Compute a table once; later queries read it from a scratch file."""
+        path = self._scratch / f"{len(self._kept)}.parquet"
+        self._kept.append(path)
+        self.write(table, path)
+        return self.scan(path)
+
+    def staged(self, table: Any) -> Any:
+        """A table whose columns are long computations, so that nothing is computed more than once.
+
+        Some optimisers move filters and joins below such columns and write out their definitions, which
+        refer to one another, over and over; what is kept is safe from that.
+        """
+        return self.keep(table)
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """Remove what is kept within the block when it ends."""
+        before = len(self._kept)
+        try:
+            yield
+        finally:
+            for path in self._kept[before:]:
+                _remove(path)
+
+    def close(self) -> None:
+        """Disconnect and remove scratch files."""
+        self.backend.disconnect()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class DuckDB(Engine):
+    """DuckDB inside this process.
+
+    Parameters
+    ----------
+    memory
+        What it may use, such as ``"1GB"``; what does not fit is spilled. By default DuckDB's own choice.
+    threads
+        By default one a core.
+    scratch
+        Folder for what is spilled and kept; the system's by default. Plan for thrice the edges' size.
+    """
+
+    def __init__(
+        self,
+        memory: str | None = None,
+        threads: int | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+    ) -> None:
+        ibis = optional("ibis", "an engine of tables")
+        optional("duckdb", "DuckDB")
+        settings: dict[str, Any] = {"preserve_insertion_order": False}
+        if memory is not None:
+            if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
+                raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {memory!r}.")
+            settings["memory_limit"] = memory
+        if threads is not None:
+            settings["threads"] = checks.integer(threads, "threads", low=1)
+        settings["temp_directory"] = str(self._open_scratch(scratch) / "spilled")
+        self.backend = ibis.duckdb.connect(**settings)
+
+    def staged(self, table: Any) -> Any:
+        return table  # DuckDB computes stage by stage as written
+
+    def _read(self, path: Path) -> Any:
+        return super()._read(path / "*.parquet" if path.is_dir() else path)
+
+    def _write(self, table: Any, path: Path) -> None:
+        # The path goes in as a value; in Ibis' own to_parquet it would become part of the statement.
+        self.backend.con.sql(self.backend.compile(table)).write_parquet(str(path))
+
+
+class Spark(Engine):
+    """Spark, on this machine or on a cluster.
+
+    Parameters
+    ----------
+    master
+        Where it runs, such as ``"local[2]"`` or ``"spark://host:7077"``.
+    scratch
+        Folder for what is kept; on a cluster one that all machines see.
+    settings
+        Further settings, such as ``{"spark.sql.shuffle.partitions": "400"}``.
+    """
+
+    def __init__(
+        self,
+        master: str = "local[*]",
+        scratch: str | os.PathLike[str] | None = None,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        ibis = optional("ibis", "an engine of tables")
+        builder = optional("pyspark.sql", "Spark").SparkSession.builder.master(master).appName("nodecopy")
+        for name, value in (QUIET | (settings or {})).items():
+            builder = builder.config(name, value)
+        self.session = builder.getOrCreate()
+        self.session.sparkContext.setLogLevel("ERROR")
+        self._open_scratch(scratch)
+        self.backend = ibis.pyspark.connect(self.session)
+
+    def _write(self, table: Any, path: Path) -> None:
+        self.session.sql(self.backend.compile(table)).write.parquet(str(path))
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Whatever an engine fails with becomes an error of one line."""
+    try:
+        yield
+    except Exception as error:
+        found = FULL.search(str(error))
+        reason = f"the disk is full or a limit is reached ({found[0]})" if found else _line(error)
+        raise OSError(f"{what}: {reason}.") from error
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    path.unlink(missing_ok=True)
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

@@ -1,0 +1,141 @@
+"""Samples of a table of undirected edges in DuckDB beside a plain copy of that table to Parquet.
+
+Run from the repository: ``python -m tests.benchmarks.bench_tables [n_edges ...]``; ``spark`` as the first
+argument takes a local Spark instead. Edges are listed once, N = n_edges / 10 nodes in 20 classes. Rows of
+the sample are checked against the definition. Files go to a folder here that is removed at the end.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import psutil
+
+from nodecopy.copying.tables import DuckDB, LabelTable, Spark, TableCopying
+from nodecopy.engines import Engine
+
+MEMORY, THREADS, N_CLASSES, N_CHECKED, SEED = "1GB", 2, 20, 200, 7
+STATUS = Path("/proc/self/status")
+
+
+def main(engine_name: str, *sizes: int) -> None:
+    for n_edges in sizes or (1_000_000, 10_000_000):
+        folder = Path(tempfile.mkdtemp(prefix="bench-tables-", dir="."))
+        try:
+            with _opened(engine_name, folder) as engine:
+                measure(engine, n_edges, folder)
+        finally:
+            shutil.rmtree(folder)
+
+
+def measure(engine: Engine, n_edges: int, folder: Path) -> None:
+    edges, labels = _written_edges(engine, n_edges, folder)
+    print(f"\n{type(engine).__name__}, {n_edges:,} undirected edges, {edges.stat().st_size / 1e6:,.0f} MB")
+    model = TableCopying(LabelTable(labels))
+    copying = _cost("plain copy", n_edges, lambda: engine.write(engine.scan(edges), folder / "copy.parquet"))
+    _cost("fit", n_edges, lambda: model.fit(edges, engine=engine))
+    _cost("donors alone", n_edges, lambda: engine.keep(model.draw_donors(rng=SEED)))
+    sampling = _cost("sample", n_edges, lambda: model.write(folder / "sample.parquet", rng=SEED))
+    wall, processor = (one / other for one, other in zip(sampling, copying, strict=True))
+    print(f"sample / plain copy: {wall:.1f} by the clock, {processor:.1f} in processor time")
+    print(f"peak resident {_peak():.2f} GB")
+    check(engine, model, edges, folder / "sample.parquet")
+
+
+def check(engine: Engine, model: TableCopying, edges: Path, path: Path) -> None:
+    """For some nodes: their edges in the sample are, by the definition, A'[i, j] or A'[j, i]."""
+    observed, sample = engine.scan(edges), engine.scan(path)
+    donors = engine.keep(model.draw_donors(rng=SEED))
+    chosen = np.random.default_rng(0).integers(0, model.n_nodes_, N_CHECKED).tolist()
+    donor_of = {row["node"]: row["donor"] for row in engine.rows(donors.filter(donors.node.isin(chosen)))}
+    wanted = set()
+    neighbours = _touching(engine, observed, list(set(donor_of.values())))
+    for node, donor in donor_of.items():
+        wanted |= {(min(node, j), max(node, j)) for j in neighbours.get(donor, ()) if j != node}
+    # The other way round: nodes whose donor has a chosen node as neighbour.
+    around = _touching(engine, observed, chosen)
+    takers = engine.rows(
+        donors.filter(donors.donor.isin(sorted({m for near in around.values() for m in near})))
+    )
+    for row in takers:
+        for i in chosen:
+            if row["donor"] in around.get(i, ()) and row["node"] != i:
+                wanted.add((min(i, row["node"]), max(i, row["node"])))
+    kept = sample.filter(sample.source.isin(chosen) | sample.target.isin(chosen))
+    found = [(row["source"], row["target"]) for row in engine.rows(kept)]
+    assert len(found) == len(set(found)), "an edge is listed twice"
+    assert set(found) == wanted, "the sample is not what the definition says"
+    total = engine.row(sample.aggregate(n=sample.count()))["n"]
+    print(f"{total:,} edges in the sample; all {len(found)} of {len(set(chosen))} nodes are as defined")
+
+
+def _touching(engine: Engine, edges: Any, nodes: list[int]) -> dict[int, set[int]]:
+    """The neighbours of some nodes in a table of undirected edges without loops."""
+    near: dict[int, set[int]] = {node: set() for node in nodes}
+    for row in engine.rows(edges.filter(edges.source.isin(nodes) | edges.target.isin(nodes))):
+        for i, j in ((row["source"], row["target"]), (row["target"], row["source"])):
+            if i in near and i != j:
+                near[i].add(j)
+    return near
+
+
+def _written_edges(engine: Engine, n_edges: int, folder: Path) -> tuple[Path, Path]:
+    """Edges between nodes of a skewed distribution, written in pieces."""
+    import pyarrow
+    from pyarrow import parquet
+
+    n_nodes, generator = n_edges // 10, np.random.default_rng(0)
+    edges, labels = folder / "edges.parquet", folder / "labels.parquet"
+    schema = pyarrow.schema([("source", pyarrow.int64()), ("target", pyarrow.int64())])
+    with parquet.ParquetWriter(edges, schema) as writer:
+        for start in range(0, n_edges, 2**20):
+            uniforms = generator.random((2, min(2**20, n_edges - start)))
+            ends = (n_nodes * uniforms**1.5).astype(np.int64)
+            writer.write_table(pyarrow.table({"source": ends[0], "target": ends[1]}, schema))
+    with parquet.ParquetWriter(
+        labels, pyarrow.schema([("id", pyarrow.int64()), ("label", pyarrow.int64())])
+    ) as writer:
+        for start in range(0, n_nodes, 2**20):
+            nodes = np.arange(start, min(start + 2**20, n_nodes))
+            writer.write_table(pyarrow.table({"id": nodes, "label": nodes * 7919 % N_CLASSES}))
+    return edges, labels
+
+
+def _opened(name: str, folder: Path) -> Engine:
+    if name == "spark":
+        return Spark(f"local[{THREADS}]", folder)
+    return DuckDB(MEMORY, THREADS, folder)
+
+
+def _cost(what: str, n_edges: int, task: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock and of the processor, which others at work on the machine disturb less."""
+    start = perf_counter(), _processor_time()
+    task()
+    seconds = perf_counter() - start[0], _processor_time() - start[1]
+    nanoseconds = 1e9 * seconds[1] / n_edges
+    print(f"{what:<14}{seconds[0]:>8.1f} s{seconds[1]:>8.1f} s of processors{nanoseconds:>8.0f} ns per edge")
+    return seconds
+
+
+def _processor_time() -> float:
+    """That of this process and, as Spark is one, of its children."""
+    mine = psutil.Process()
+    return sum(sum(one.cpu_times()[:2]) for one in (mine, *mine.children(recursive=True)))
+
+
+def _peak() -> float:
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1e6
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    name = given.pop(0) if given[:1] in (["spark"], ["duckdb"]) else "duckdb"
+    main(name, *(int(float(argument)) for argument in given))

@@ -1,0 +1,145 @@
+"""``nodecopy sample --engine duckdb``: same edges, odd ids, and nothing half done."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, NodeCopying, SameLabel, write_graph
+from nodecopy.io.tables import write_table
+from tests.cli.conftest import Run
+
+pytest.importorskip("duckdb")
+pyarrow = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+IDS = ["'; DROP TABLE nodes; --", 'a"b', "", "é\u202e", "null", "a b", "{x}", "%s", "\\", "日本", "$1", "?"]
+
+
+def rows(path: Path | str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in pq.read_table(path).to_pylist())
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """A graph with ids that a careless statement would stumble over, and labels for them."""
+    pairs = np.random.default_rng(0).choice(len(IDS), (30, 2))
+    source, target = (np.array(IDS)[column] for column in pairs.T)
+    write_table(tmp_path / "it's edges.parquet", {"source": source, "target": target})
+    write_table(tmp_path / "labels.parquet", {"id": np.array(IDS), "label": np.arange(len(IDS)) % 3})
+    return "it's edges.parquet", "labels.parquet"
+
+
+@pytest.mark.parametrize("more", [(), ("--directed",), ("--symmetrise", "one-endpoint", "--keep", "0.25")])
+def test_the_engine_gives_the_samples_of_memory(
+    run: Run, files: tuple[str, str], more: tuple[str, ...]
+) -> None:
+    edges, labels = files
+    shared = (edges, "--labels", labels, "-n", "3", "--seed", "5", *more)
+    assert run("sample", *shared, "--out", "there", "--engine", "duckdb", "--memory", "200MB").code == 0
+    assert sorted(path.name for path in Path("there").iterdir()) == [
+        *(f"sample-{s}.parquet" for s in range(3)),
+        "samples.json",
+    ]
+    table = pq.read_table(edges).to_pydict()
+    order = sorted(IDS)
+    graph = Graph.from_edges(
+        table["source"],
+        table["target"],
+        node_ids=order,
+        labels=[IDS.index(i) % 3 for i in order],
+        directed="--directed" in more,
+    )
+    rule = "one-endpoint" if "one-endpoint" in more else "maximum"
+    model = NodeCopying(SameLabel(), 0.25 if "--keep" in more else 0.0, rule).fit(graph)
+    for number, sample in enumerate(model.sample_many(3, rng=5)):
+        source, target, _ = sample.edges()
+        assert rows(f"there/sample-{number}.parquet") == sorted(
+            zip(source.tolist(), target.tolist(), strict=True)
+        )
+    made = json.loads(Path("there/samples.json").read_text())
+    assert (made["engine"], made["law"], made["seed"]) == ("duckdb", "same-label", 5)
+    assert {path.name for path in Path().iterdir()} == {*files, "there"}
+
+
+def test_interactions_keep_their_names(run: Run, tmp_path: Path) -> None:
+    users, items = np.array([0, 0, 1, 2, 2]), np.array(["tea", "jam", "tea", "jam", "oil"])
+    write_table("log.parquet", {"user": users, "item": items, "rating": np.array([1.0, 2, 3, 4, 5])})
+    for engine in ("memory", "duckdb"):
+        assert run("sample", "log.parquet", "--interactions", "--engine", engine, "--out", engine).code == 0
+    assert rows("duckdb/sample-0.parquet") == rows("memory/sample-0.parquet")
+    assert pq.read_schema("duckdb/sample-0.parquet").names == ["user", "item", "rating"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"source": ["a", None], "target": ["b", "c"]}, "source of edges must not have gaps"),
+        ({"source": [1.5], "target": [2.0]}, "must hold integers or strings"),
+        ({"source": [1], "target": [2], "weight": [-1.0]}, "finite and not negative"),
+        ({"source": [1]}, "must have a column for target"),
+    ],
+)
+def test_tables_that_cannot_be_used(run: Run, columns: dict[str, Any], message: str) -> None:
+    pq.write_table(pyarrow.table(columns), "edges.parquet")
+    ran = run("sample", "edges.parquet", "--engine", "duckdb", "--out", "out")
+    assert ran.code == 2
+    assert message in ran.err
+    assert [path.name for path in Path().iterdir()] == ["edges.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "out", "--memory", "much"), "memory must be a size"),
+        ((), "need --out FOLDER"),
+        (("--out", "out", "--law", "weighted"), "--similarity FILE"),
+        (("--out", "out", "--labels", "edges.parquet.gz"), "does not exist"),
+        (("--out", "out", "--k", "3"), "go with --engine memory"),
+    ],
+)
+def test_wrong_options(run: Run, files: tuple[str, str], arguments: tuple[str, ...], message: str) -> None:
+    ran = run("sample", files[0], "--engine", "duckdb", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert {path.name for path in Path().iterdir()} == set(files)
+
+
+def test_a_folder_that_cannot_be_written(run: Run, files: tuple[str, str]) -> None:
+    """A folder of the system serves as one that is read-only for everyone, root included."""
+    ran = run(
+        "sample", files[0], "--labels", files[1], "--engine", "duckdb", "--out", "/proc/nodecopy/samples"
+    )
+    assert ran.code == 1
+    assert "/proc/nodecopy" in ran.err
+
+
+@pytest.mark.parametrize("megabytes", [0.05, 0.3])
+def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
+    """Files may not grow past a limit, as if the disk were full: early, or while samples are written."""
+    n = 60_000
+    pairs = np.random.default_rng(0).integers(0, n, (2, n))
+    write_graph(Graph.from_edges(*pairs), tmp_path / "edges.parquet")
+    nodes = np.arange(n)
+    write_table(tmp_path / "labels.parquet", {"id": nodes, "label": nodes % 2})
+    limit = int(megabytes * 2**20)
+    arguments = ["edges.parquet", "--labels", "labels.parquet", "--engine", "duckdb", "--out", "out"]
+    ran = subprocess.run(
+        [sys.executable, "-c", "from nodecopy.cli import main; main()", "sample", *arguments],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 1, ran.stderr
+    assert "the disk is full or a limit is reached" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.parquet", "labels.parquet"}

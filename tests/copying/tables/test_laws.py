@@ -1,0 +1,91 @@
+"""Details of laws as tables that memory has in another form, by hand or by a twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, Interactions, Jaccard, NodeCopying
+from nodecopy.copying.tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
+from nodecopy.engines import DuckDB, Engine
+from nodecopy.errors import InputError, NotFittedError
+from tests.copying.tables.twins import edge_table, table
+
+pytest.importorskip("ibis")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with DuckDB(memory="500MB", threads=1) as opened:
+        yield opened
+
+
+def donors(law: Any, engine: Engine, edges: Any, **more: Any) -> dict[Any, Any]:
+    drawn = TableCopying(law).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
+    return {row["node"]: row["donor"] for row in engine.rows(drawn)}
+
+
+def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
+    edges = table(engine, source=[1, 2, 3], target=[2, 3, 4])
+    assert donors(NeighbourTable(table(engine, node=[1], donor=[4])), engine, edges) == {
+        1: 4,
+        2: 2,
+        3: 3,
+        4: 4,
+    }
+    weights = WeightTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
+    assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
+    labels = LabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
+    assert donors(labels, engine, edges) == {1: 1, 2: 2, 3: 3, 4: 4, 9: 9}
+
+
+@pytest.mark.parametrize(
+    "law", [SharedItems(most=3), SharedItems(top=2), SharedItems(include_self=False, most=4)]
+)
+def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: SharedItems) -> None:
+    log = Interactions((np.random.default_rng(1).random((12, 9)) < 0.35).astype(float))
+    counted = log.matrix.toarray()
+    if law.most is not None:
+        counted[:, (counted > 0).sum(axis=0) > law.most] = 0
+    twin = NodeCopying(Jaccard(include_self=law.include_self, top=law.top)).fit(Interactions(counted))
+    found = donors(
+        law, engine, edge_table(engine, log), interactions=True, nodes=table(engine, id=np.arange(12))
+    )
+    assert [found[user] for user in range(12)] == twin.draw_donors(rng=3, sample=2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda e: NeighbourTable(table(e, node=[1], donor=[7])), "must name nodes of the graph; 1 rows"),
+        (lambda e: NeighbourTable(table(e, node=["1"], donor=["2"])), "ids like those of the edges"),
+        (lambda e: WeightTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
+        (lambda e: LabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
+        (lambda e: LabelTable(table(e, id=["a"], label=[0])), "integers, or those of all be strings"),
+        (lambda e: SharedItems(most=0), "most of SharedItems"),
+        (lambda e: LabelTable(3), "must be a Parquet file or an Ibis table"),
+    ],
+)
+def test_tables_that_cannot_be_used(engine: Engine, make: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        donors(make(engine), engine, table(engine, source=[1], target=[2]))
+
+
+def test_a_model_must_be_fitted() -> None:
+    with pytest.raises(NotFittedError, match="fit"):
+        TableCopying(SharedItems()).sample(rng=0)
+
+
+def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
+    pairs = np.random.default_rng(0).integers(0, 40, (2, 80))
+    graph = Graph.from_edges(*pairs)
+    labels = LabelTable(table(engine, id=graph.node_ids, label=graph.node_ids % 2))
+    model = TableCopying(labels).fit(edge_table(engine, graph), engine=engine)
+    samples = [
+        frozenset(map(tuple, (row.values() for row in engine.rows(model.sample(rng=0, sample=s)))))
+        for s in (0, 1)
+    ]
+    assert len({*samples, frozenset(zip(*(c.tolist() for c in graph.edges()[:2]), strict=True))}) == 3
