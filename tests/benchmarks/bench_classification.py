@@ -80,6 +80,8 @@ def _draw(series: dict[str, list[tuple[int, Measured]]]) -> None:
             axes.loglog(x, y, "o-", color="#5e81ac")
             axes.loglog(x, y[-1] * x / x[-1], ":", color="#3b4252", label="linear")
             axes.set(xlabel=what, ylabel=name)
+            axes.set_xticks(x, [f"{number:,.0f}" for number in x])
+            axes.minorticks_off()
             axes.grid(alpha=0.3)
             axes.legend()
     figure.savefig(PICTURE, dpi=110)
