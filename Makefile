@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters clean
+DOCS_READY := .venv/docs-ready
+
+.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs clean
 
 demo: $(READY)
 	$(BIN)/nodecopy demo --out demo --results results
@@ -52,10 +54,18 @@ test-clusters: .venv/clusters
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark,cluster]'
 	touch $@
 
+docs: $(DOCS_READY)
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo 'open docs/_build/html/index.html'
+
+$(DOCS_READY): $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv demo docs/_build docs/api docs/gallery docs/tables

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nodecopy.io import read_graph as read_graph
     from nodecopy.io import read_interactions as read_interactions
     from nodecopy.io import to_networkx as to_networkx
+    from nodecopy.io import to_pandas as to_pandas
     from nodecopy.io import to_pyg as to_pyg
     from nodecopy.io import write_graph as write_graph
     from nodecopy.io import write_interactions as write_interactions
@@ -50,6 +51,7 @@ HOME_OF = {
     "read_interactions": "io",
     "statistics": "metrics",
     "to_networkx": "io",
+    "to_pandas": "io",
     "to_pyg": "io",
     "write_graph": "io",
     "write_interactions": "io",

@@ -48,8 +48,6 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
 def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.setattr("nodecopy.report.pictures.optional", missing)
-    monkeypatch.setattr("nodecopy.report.classification.optional", missing)
-    monkeypatch.setattr("nodecopy.report.defence.optional", missing)
     ran = run("demo")
     assert ran.code == 0
     assert "edge_homophily" in ran.out

@@ -89,6 +89,15 @@ class ClassifierContract:
         np.testing.assert_allclose(unsure.total, unsure.aleatoric + unsure.epistemic, atol=1e-6)
         assert unsure.total.max() <= np.log(3) + 1e-5
 
+    def test_a_data_frame_tells_the_same(self, fitted: Classifier, observed: Graph) -> None:
+        pytest.importorskip("pandas")
+        frame = fitted.to_pandas()
+        assert frame.index.tolist() == observed.node_ids.tolist()
+        assert frame["predicted"].tolist() == fitted.predict().tolist()
+        np.testing.assert_allclose(
+            frame[[f"p_{name}" for name in CLASSES]], fitted.predict_proba(), atol=1e-6
+        )
+
     def test_same_seed_same_result(
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
     ) -> None:

@@ -63,6 +63,15 @@ class RecommenderContract:
         np.testing.assert_allclose(fitted.score(some), scores[[7, 3, 7]], rtol=1e-5, atol=1e-6)
         assert fitted.score([]).shape == (0, N_ITEMS)
 
+    def test_a_data_frame_tells_the_same(self, fitted: Recommender, split: Any) -> None:
+        pytest.importorskip("pandas")
+        users = split.train.user_ids[[4, 2]]
+        frame, (items, scores) = fitted.to_pandas(users, 3), fitted.recommend(users, 3)
+        assert frame["user"].tolist() == np.repeat(users, 3).tolist()
+        assert frame["rank"].tolist() == [1, 2, 3, 1, 2, 3]
+        assert frame["item"].tolist() == items.ravel().tolist()
+        assert frame["score"].tolist() == scores.ravel().tolist()
+
     def test_recommendations_are_the_best_unseen(self, fitted: Recommender, split: Any) -> None:
         train = split.train
         items, scores = fitted.recommend(k=5)

@@ -25,8 +25,7 @@ def colours(axes: Any) -> list[str]:
 
 
 def test_a_column_for_each_stage() -> None:
-    figure = attacked_node(0, STAGES, CHANCES, LABELS, ["cat", "dog"])
-    above, below = figure.axes[:3], figure.axes[3:]
+    above, below = attacked_node(0, STAGES, CHANCES, LABELS, ["cat", "dog"])
     assert [axes.get_title() for axes in above] == list(STAGES)
     assert [colours(axes) for axes in above] == [[KEPT], [KEPT, NEW, NEW], [COPIED]]
     heights = [[bar.get_height() for bar in axes.patches] for axes in below]
@@ -39,14 +38,14 @@ def test_a_column_for_each_stage() -> None:
 
 def test_images_stand_for_nodes_and_long_lists_are_cut() -> None:
     many = {"before": [(1, "own")] * (MOST_SHOWN + 2)}
-    figure = attacked_node(0, many, {"before": [1.0, 0.0]}, LABELS, ["a", "b"], images=np.zeros((4, 2, 2)))
-    assert len(figure.axes[0].images) == MOST_SHOWN + 1
-    assert [text.get_text() for text in figure.axes[0].texts] == ["and 2 more"]
+    panels = attacked_node(0, many, {"before": [1.0, 0.0]}, LABELS, ["a", "b"], images=np.zeros((4, 2, 2)))
+    assert len(panels[0, 0].images) == MOST_SHOWN + 1
+    assert [text.get_text() for text in panels[0, 0].texts] == ["and 2 more"]
 
 
 def test_a_node_without_neighbours() -> None:
-    figure = attacked_node(0, {"now": []}, {"now": [0.5, 0.5]}, LABELS, ["a", "b"])
-    assert colours(figure.axes[0]) == []
+    panels = attacked_node(0, {"now": []}, {"now": [0.5, 0.5]}, LABELS, ["a", "b"])
+    assert colours(panels[0, 0]) == []
 
 
 def test_stages_must_agree() -> None:

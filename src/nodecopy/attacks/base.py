@@ -16,14 +16,23 @@ from nodecopy.attacks.perturbation import Perturbation
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.rng import Rng, child, seed_sequence
+from nodecopy.settings import Settings
 
 Nodes: TypeAlias = NDArray[np.int64]
 
 
-class Attack(ABC):
+class Attack(Settings, ABC):
     """Flips edges (or features) so that classifiers err.
 
     An attack works on undirected, binary graphs. The perturbation says what was granted and what was spent.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import DICE
+    >>> attack = DICE(0.5)
+    >>> attack, attack.attack(datasets.load("karate"), [0], rng=0).targets.tolist()
+    (DICE(share=0.5, delete='same-class', together=True), [0])
     """
 
     together: bool = True

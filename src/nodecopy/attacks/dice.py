@@ -27,6 +27,14 @@ class RandomFlips(TargetedAttack):
         Flips for each victim; by default its degree. At most all of its pairs are flipped.
     together
         Victims one after another in one graph, or each alone.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import RandomFlips
+    >>> club = datasets.load("karate")
+    >>> RandomFlips(3).attack(club, [0], rng=0).spent.tolist()
+    [3]
     """
 
     def __init__(self, budget: int | str = "degree", *, together: bool = True) -> None:
@@ -56,6 +64,15 @@ class DICE(TargetedAttack):
         ``"same-class"`` (the paper's text) or ``"any"`` neighbour, as the authors' code has it.
     together
         Victims one after another in one graph, or each alone.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import DICE
+    >>> club = datasets.load("karate")
+    >>> flips = DICE(0.5).attack(club, [0], rng=0)
+    >>> int((~flips.is_added).sum()), int(flips.is_added.sum())
+    (8, 8)
     """
 
     def __init__(self, share: float = 0.5, *, delete: str = "same-class", together: bool = True) -> None:
@@ -97,6 +114,14 @@ class GlobalDICE(Attack):
     ----------
     budget
         Flips in all; an odd one connects. Where a half is more than there is, all there is is flipped.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import GlobalDICE
+    >>> club = datasets.load("karate")
+    >>> len(GlobalDICE(10).attack(club, None, rng=0).flips)
+    10
     """
 
     def __init__(self, budget: int) -> None:

@@ -47,6 +47,14 @@ class FGA(GradientAttack):
         Victims one after another in one graph, or each alone.
     device
         Where gradients are computed.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import FGA
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> FGA(2).attack(digits, [7], rng=0).spent.tolist()
+    [2]
     """
 
     def __init__(

@@ -46,6 +46,15 @@ class Nettack(TargetedAttack):
         The weights W, ``[n_features, n_classes]``, in place of trained ones.
     together
         Victims one after another in one graph, or each alone.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import Nettack
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> flips = Nettack(2).attack(digits, [7], rng=0)
+    >>> flips.apply(digits).n_edges == digits.n_edges
+    False
     """
 
     def __init__(

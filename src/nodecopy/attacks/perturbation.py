@@ -46,6 +46,15 @@ class Perturbation:
     together
         Whether victims were attacked one after another in one graph, so that each saw the flips before
         its own, or each alone against the clean graph.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import DICE
+    >>> club = datasets.load("karate")
+    >>> flips = DICE(0.5).attack(club, [0], rng=0)
+    >>> flips.apply(club).n_edges, flips.spent.tolist()
+    (78, [16])
     """
 
     attack: str

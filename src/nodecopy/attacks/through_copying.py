@@ -44,6 +44,14 @@ class ThroughCopying(GradientAttack):
         Victims one after another in one graph, or each alone.
     device
         Where gradients are computed.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import ThroughCopying
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> ThroughCopying([[10, 20]], 2).attack(digits, [7], rng=0).spent.tolist()
+    [2]
     """
 
     def __init__(

@@ -18,6 +18,7 @@ from nodecopy.classify import saving
 from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, models_at_once
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
+from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
@@ -26,6 +27,9 @@ from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.nn.training import Objective, Observer, Targets, Watch, train
 from nodecopy.rng import Rng, child, seed_sequence
+from nodecopy.settings import Settings
+
+UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,16 @@ class Trial:
 
     The graph's labels may hold every true label; a classifier reads those of ``train`` and
     ``validation`` only, and takes the graph's distinct labels as the classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, Trial
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> trials = [Trial(club, [0, 33], None, seed) for seed in range(3)]
+    >>> len(GCN(epochs=50).fit_trials(trials))
+    3
     """
 
     graph: Graph
@@ -51,7 +65,7 @@ class Trial:
             raise InputError(f"validation must hold other nodes than train; got node {both[0]} in both.")
 
 
-class Classifier(ABC):
+class Classifier(Settings, ABC):
     """The contract: ``fit`` on a graph, then ``predict`` and ``predict_proba`` on its nodes.
 
     Attributes
@@ -60,6 +74,16 @@ class Classifier(ABC):
         What was predicted for the observed graph, with the trained networks.
     classes_, node_ids_
         Classes and nodes, as the observed graph names them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> found = GCN(epochs=50).fit(club, [0, 33], rng=0)
+    >>> found.predict_proba().shape, found.classes_.tolist()
+    ((34, 2), ['Mr. Hi', 'Officer'])
     """
 
     device: str
@@ -117,6 +141,19 @@ class Classifier(ABC):
     def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
         """How unsure each prediction is, and how much of that is disagreement between samples."""
         return self._predicted(graph).uncertainty()
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Columns with a row per node: ids, classes, probabilities and uncertainty (in nats)."""
+        unsure = self.uncertainty()
+        chances = zip(self.classes_, self.predict_proba().T, strict=True)
+        numbers = {f"p_{name}": column for name, column in chances}
+        numbers |= {f"{kind}_uncertainty": getattr(unsure, kind) for kind in UNCERTAINTIES}
+        rounded = {name: np.round(column.astype(np.float64), 7) for name, column in numbers.items()}
+        return {"id": self.node_ids_, "predicted": self.predict(), **rounded}
+
+    def to_pandas(self) -> Any:
+        """The same as a data frame, its index the ids."""
+        return optional("pandas", "to_pandas").DataFrame(self.table()).set_index("id")
 
     def save(self, path: PathLike) -> None:
         """Write what was fitted to an ``.npz`` file that :func:`nodecopy.classify.load` reads.

@@ -58,6 +58,18 @@ class BayesianGCN(Classifier):
 
     :meth:`save` does not save ``graph_model``, which prediction does not need: a loaded classifier that
     is to be fitted again samples by node copying unless its ``graph_model`` is set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import BayesianGCN
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> found = BayesianGCN(n_graphs=3, epochs=50).fit(club, [0, 33], rng=0)  # two labels
+    >>> found.predict()[[1, 32]].tolist()
+    ['Mr. Hi', 'Officer']
+    >>> bool(found.uncertainty().epistemic.max() > 0)
+    True
     """
 
     def __init__(

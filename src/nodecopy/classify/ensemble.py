@@ -40,6 +40,16 @@ class Prediction:
         What else is worth keeping, ready for JSON.
     networks
         What predicted it, where that is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, Trial
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> (prediction,) = GCN(epochs=50).fit_trials([Trial(club, [0, 33], None, 0)])
+    >>> prediction.probabilities.shape, prediction.uncertainty().total.shape
+    ((34, 2), (34,))
     """
 
     probabilities: NDArray[np.float32]

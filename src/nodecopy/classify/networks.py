@@ -61,18 +61,50 @@ class _Network(Classifier):
 
 
 class MLP(_Network):
-    """A two-layer perceptron on the features alone."""
+    """A two-layer perceptron on the features alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import MLP
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> MLP(epochs=50).fit(club, [0, 33], rng=0).predict()[[0, 33]].tolist()
+    ['Mr. Hi', 'Officer']
+    """
 
     network = "mlp"
 
 
 class GCN(_Network):
-    """The graph convolutional network of Kipf and Welling (2017)."""
+    """The graph convolutional network of Kipf and Welling (2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> found = GCN(epochs=50).fit(club, [0, 33], rng=0)  # two labels
+    >>> found.predict()[[1, 32]].tolist()
+    ['Mr. Hi', 'Officer']
+    """
 
     network = "gcn"
 
 
 class APPNP(_Network):
-    """Predictions of an MLP spread by personalised PageRank (Gasteiger et al., 2019)."""
+    """Predictions of an MLP spread by personalised PageRank (Gasteiger et al., 2019).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import APPNP
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> found = APPNP(epochs=50).fit(club, [0, 33], rng=0)  # two labels
+    >>> found.predict()[[1, 32]].tolist()
+    ['Mr. Hi', 'Officer']
+    """
 
     network = "appnp"

@@ -84,6 +84,19 @@ def load(path: PathLike, *, device: str = "cpu") -> Classifier:
         The ``.npz`` file.
     device
         Where it is to predict on other graphs; a file does not care where it was trained.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, load
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> found = GCN(epochs=50).fit(club, [0, 33], rng=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     found.save(f"{folder}/found.npz")
+    ...     bool((load(f"{folder}/found.npz").predict() == found.predict()).all())
+    True
     """
     format_of(path, (".npz",))
     with reading(path) as name, name.open("rb") as file:

@@ -111,7 +111,7 @@ def classify(
     if sources.is_dataset(source):
         found["accuracy"] = float((classifier.predict() == graph.named_labels())[split.test].mean())
     if out is not None:
-        write_table(out, _columns(classifier, split.test))
+        write_table(out, {name: column[split.test] for name, column in classifier.table().items()})
     if save is not None:
         classifier.save(save)
     if json_:
@@ -139,15 +139,6 @@ def _classifier(
     if (graphs, weight_samples, rounds) != (None, None, None):
         raise InputError(f"--graphs, --weight-samples and --rounds go with bgcn-copy; got {method.value}.")
     return {Method.MLP: MLP, Method.GCN: GCN, Method.APPNP: APPNP}[method](device=device)
-
-
-def _columns(classifier: Classifier, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """The table: ids, classes, probabilities and uncertainty of the predicted nodes."""
-    probabilities, unsure = classifier.predict_proba(), classifier.uncertainty()
-    numbers = {f"p_{name}": column for name, column in zip(classifier.classes_, probabilities.T, strict=True)}
-    numbers |= {f"{kind}_uncertainty": getattr(unsure, kind) for kind in ("total", "aleatoric", "epistemic")}
-    rounded = {name: np.round(column[nodes].astype(np.float64), 7) for name, column in numbers.items()}
-    return {"id": classifier.node_ids_[nodes], "predicted": classifier.predict()[nodes], **rounded}
 
 
 def _summary(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:

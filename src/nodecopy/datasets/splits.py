@@ -19,7 +19,15 @@ T = TypeVar("T")
 
 
 class Split(NamedTuple, Generic[T]):
-    """What to learn from, what to choose by, what to report on."""
+    """What to learn from, what to choose by, what to report on.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> split = datasets.Split([0, 1], [2], [3])
+    >>> split.test, list(split)
+    ([3], [[0, 1], [2], [3]])
+    """
 
     train: T
     validation: T
@@ -83,7 +91,13 @@ def label_split(
 
 
 def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
-    """Remove every edge that touches a test node, so that its features alone must do (data-scarce)."""
+    """Remove every edge that touches a test node, so that its features alone must do (data-scarce).
+
+    >>> from nodecopy import datasets
+    >>> club = datasets.load("karate")
+    >>> datasets.without_test_edges(club, [33]).n_edges  # member 34 has 17 friends
+    61
+    """
     hidden = np.zeros(graph.n_nodes, bool)
     hidden[checks.indices(test, "test", size=graph.n_nodes)] = True
     rows = graph.rows
@@ -97,6 +111,11 @@ def interaction_split(
 
     The cuts lie at the cumulated fractions of the number of interactions, rounded down: 52,857 of
     them give 36,999, 5,286 and 10,572.
+
+    >>> from nodecopy import datasets
+    >>> library = datasets.load("library")
+    >>> [part.n_interactions for part in datasets.interaction_split(library, rng=0)]
+    [2358, 337, 674]
     """
     shares = checks.vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:

@@ -24,6 +24,14 @@ class Adaptive(ThroughCopying):
     ----------
     donors, n_donors
         As in :class:`.CopyingDefence`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import Adaptive
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> Adaptive(budget=2, n_donors=3).attack(digits, [7], rng=0).spent.tolist()
+    [2]
     """
 
     def __init__(

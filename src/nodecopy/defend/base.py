@@ -26,7 +26,18 @@ from nodecopy.rows import IntArray
 
 
 class Defence(Classifier):
-    """A classifier that can also be asked about nodes that were perhaps attacked."""
+    """A classifier that can also be asked about nodes that were perhaps attacked.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import CopyingDefence, Defence
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> defence: Defence = CopyingDefence().fit(digits, split.train, rng=0)
+    >>> defence.predict_proba().shape, defence.correct([7]).shape
+    ((300, 10), (1, 10))
+    """
 
     def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
         """Probability of each class for the given nodes, ``[len(nodes), n_classes]``.
@@ -103,6 +114,17 @@ class Correction(Defence):
     device
         ``"cpu"`` or ``"cuda"``, for the default classifier and for embeddings; another classifier has
         its own.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import WithoutEdges
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> from nodecopy.classify import GCN
+    >>> trained = GCN(epochs=50).fit(digits, split.train, rng=0)
+    >>> WithoutEdges().around(trained, digits).correct([7]).shape
+    (1, 10)
     """
 
     case_: Case
@@ -305,7 +327,17 @@ class Correction(Defence):
 def corrected_trials(
     classifier: Classifier, trials: Sequence[Trial], nodes: Sequence[ArrayLike]
 ) -> list[Prediction]:
-    """Predictions of given nodes in many trials: corrected by a defence, else the classifier's own."""
+    """Predictions of given nodes in many trials: corrected by a defence, else the classifier's own.
+
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import CopyingDefence, corrected_trials
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> from nodecopy.classify import Trial
+    >>> (found,) = corrected_trials(CopyingDefence(), [Trial(digits, split.train, None, 0)], [[7, 3]])
+    >>> found.probabilities.shape
+    (2, 10)
+    """
     if isinstance(classifier, Defence):
         return classifier.correct_trials(trials, nodes)
     return _at(classifier.fit_trials(trials), nodes)

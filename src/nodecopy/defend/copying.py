@@ -161,8 +161,8 @@ class CopyingDefence(_DonorDefence):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.defend import CopyingDefence
-    >>> digits = datasets.load("digits")
-    >>> split = datasets.label_split(digits.labels, 5, rng=0)
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
     >>> defence = CopyingDefence().fit(digits, split.train, rng=0)
     >>> defence.correct([7, 3]).shape
     (2, 10)
@@ -228,6 +228,15 @@ class DonorAverage(_DonorDefence):
 
     What copying gains beyond this comes from copying; the rest comes from the choice of donors.
     Parameters are those of :class:`CopyingDefence`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import DonorAverage
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> DonorAverage().fit(digits, split.train, rng=0).correct([7, 3]).shape
+    (2, 10)
     """
 
     def _teller(self, case: Case) -> _OwnPredictions:

@@ -31,6 +31,15 @@ class GCNSVD(Defence, GCN):
         The paper's K; at most the number of nodes less one is used.
     preset, device, settings
         As in :class:`~nodecopy.classify.GCN`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import GCNSVD
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> GCNSVD(20).fit(digits, split.train, rng=0).correct([7, 3]).shape
+    (2, 10)
     """
 
     def __init__(self, rank: int = 50, *, preset: str = "kipf", device: str = "cpu", **settings: Any) -> None:
@@ -57,6 +66,15 @@ class GCNJaccard(Defence, GCN):
         without any feature tell nothing; their edge stays.
     preset, device, settings
         As in :class:`~nodecopy.classify.GCN`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import GCNJaccard
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> GCNJaccard(0.1).fit(digits, split.train, rng=0).correct([7, 3]).shape
+    (2, 10)
     """
 
     def __init__(

@@ -49,6 +49,15 @@ class SuspectCorrection(CopyingDefence):
         suspicious nodes. Needs :meth:`fit`.
     classifier, donors, n_donors, n_graphs, place, device
         As in :class:`.CopyingDefence`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import SuspectCorrection
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> SuspectCorrection(share=0.05).fit(digits, split.train, rng=0).correct([7, 3]).shape
+    (2, 10)
     """
 
     told = False

@@ -17,6 +17,15 @@ class WithoutEdges(Correction):
 
     A defence that does worse than this loses more by the neighbours it invents than it gains.
     Parameters are those of :class:`.Correction`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import WithoutEdges
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> WithoutEdges().fit(digits, split.train, rng=0).correct([7, 3]).shape
+    (2, 10)
     """
 
     def _corrector(self, case: Case) -> NDArray[np.float32]:

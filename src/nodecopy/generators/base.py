@@ -16,6 +16,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.rng import Rng, child, seed_sequence
 from nodecopy.rows import Rows
+from nodecopy.settings import Settings
 
 Nodes: TypeAlias = NDArray[np.int64]
 Pairs: TypeAlias = tuple[Nodes, Nodes]
@@ -23,7 +24,7 @@ Pairs: TypeAlias = tuple[Nodes, Nodes]
 MOST_PROPAGATIONS = 30
 
 
-class GraphModel:
+class GraphModel(Settings):
     """The contract of graph models: what they draw are pairs of nodes of the graph they were fitted to.
 
     Samples have that graph's nodes, features and labels, and no weights. A subclass sets ``graph_`` at the

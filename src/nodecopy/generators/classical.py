@@ -46,6 +46,14 @@ class ChungLu(PairModel):
     samples have on average: a node lacks d_i^2 / sum d, since there are no self-loops, and what is cut
     off at one. Nodes of equal degrees are a block of :func:`.draw_cells`, so this is exact; distinct
     degrees are so few that their pairs are never more than twice the edges.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import ChungLu
+    >>> model = ChungLu().fit(datasets.load("karate"))
+    >>> 60 < sum(sample.n_edges for sample in model.sample_many(20, rng=0)) / 20 < 80  # of 78 observed ones
+    True
     """
 
     def _learn(self, graph: Graph, draws: Generator) -> None:
@@ -85,6 +93,14 @@ class ConfigurationModel(PairModel):
     -----
     Self-loops of a directed graph stay where they are. Directed swaps never turn a cycle of three nodes
     around, so that graphs which differ in nothing else do not reach each other.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import ConfigurationModel
+    >>> club = datasets.load("karate")
+    >>> bool((ConfigurationModel().fit(club).sample(rng=0).degrees == club.degrees).all())
+    True
     """
 
     def __init__(self, swaps: int = 10) -> None:
@@ -120,6 +136,13 @@ class BarabasiAlbert(PairModel):
     -----
     An edge's end is a random end of an earlier edge (Batagelj and Brandes, 2005), found for all edges at
     once. Ends that make an edge twice are drawn anew; the few that still do after 20 times are dropped.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import BarabasiAlbert
+    >>> BarabasiAlbert().fit(datasets.load("karate")).sample(rng=0).n_nodes
+    34
     """
 
     edges_per_node_: float

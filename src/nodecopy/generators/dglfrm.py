@@ -148,6 +148,14 @@ class DGLFRM(DGLFRMB):
     Two more heads of the GCN give mean and log standard deviation of r, and z = b * r takes the place of
     the memberships b; once trained, the product of their means. Parameters are those of :class:`DGLFRMB`;
     its authors' runs on Cora have ``hidden=32, latent=50, alpha=10, epochs=500``.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import DGLFRM
+    >>> model = DGLFRM(hidden=8, latent=6, epochs=20).fit(datasets.load("karate"), rng=0)
+    >>> model.embeddings().shape
+    (34, 6)
     """
 
     _heads = 3

@@ -16,14 +16,31 @@ Pairs = NDArray[np.int64]
 
 
 class Links(NamedTuple):
-    """As many edges as other pairs, each ``[2, size]``: node numbers, the smaller one first."""
+    """As many edges as other pairs, each ``[2, size]``: node numbers, the smaller one first.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import link_split
+    >>> hidden = link_split(datasets.load("karate"), rng=0).test
+    >>> hidden.edges.shape, hidden.non_edges.shape
+    ((2, 7), (2, 7))
+    """
 
     edges: Pairs
     non_edges: Pairs
 
 
 class LinkSplit(NamedTuple):
-    """The graph that is left to learn from, and what to choose by and to report on."""
+    """The graph that is left to learn from, and what to choose by and to report on.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import link_split
+    >>> link_split(datasets.load("karate"), rng=0).train.n_edges
+    68
+    """
 
     train: Graph
     validation: Links

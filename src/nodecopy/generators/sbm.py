@@ -65,6 +65,14 @@ class DegreeCorrectedSBM(PairModel):
         As in :class:`SBM`.
     cells_
         The pairs of blocks with an edge between them, and the observed numbers of edges.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import DegreeCorrectedSBM
+    >>> sample = DegreeCorrectedSBM().fit(datasets.load("karate")).sample(rng=0)
+    >>> int(sample.degrees[[0, 33]].min()) > int(sample.degrees.mean())  # leaders stay leaders
+    True
     """
 
     blocks_: Nodes

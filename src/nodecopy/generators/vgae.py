@@ -158,6 +158,13 @@ class VGAE(GAE):
     the divergence hardly counts.
 
     Parameters are those of :class:`GAE`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import VGAE
+    >>> VGAE(latent=4, epochs=50).fit(datasets.load("karate"), rng=0).embeddings().shape
+    (34, 4)
     """
 
     _heads = 2

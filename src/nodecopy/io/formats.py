@@ -6,18 +6,30 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from nodecopy.errors import InputError, MissingExtraError
 
 PathLike: TypeAlias = str | os.PathLike[str]
+TableLike: TypeAlias = PathLike | Any
+"""A file, or a pandas data frame where a table is read."""
 
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
 
 
-def format_of(path: PathLike, known: Iterable[str]) -> str:
-    """The suffix that decides how ``path`` is read, without the ``.gz`` of compressed text."""
+def is_frame(source: Any) -> bool:
+    """Whether somebody gave a data frame in place of a file."""
+    return hasattr(source, "columns") and hasattr(source, "to_numpy")
+
+
+def format_of(path: TableLike, known: Iterable[str]) -> str:
+    """The suffix that decides how ``path`` is read, without the ``.gz`` of compressed text.
+
+    A data frame counts as Parquet, which has typed columns with names, too.
+    """
+    if is_frame(path) and ".parquet" in known:
+        return ".parquet"
     name = Path(path).name.lower()
     plain = name.removesuffix(".gz")
     suffix = Path(plain).suffix
@@ -34,18 +46,22 @@ def is_table(path: PathLike) -> bool:
 
 
 @contextmanager
-def reading(path: PathLike) -> Iterator[Path]:
+def reading(path: TableLike) -> Iterator[Any]:
     """Turn whatever goes wrong with a file into an :class:`InputError` that names it.
 
     The decoders behind a suffix answer broken bytes with errors of a dozen kinds, so all are caught.
     """
-    file = Path(path)
-    if not file.exists():
-        raise InputError(f"{path} does not exist.")
-    if file.is_dir():
-        raise InputError(f"{path} must be a file; it is a folder.")
+    file = path
+    if is_frame(path):
+        path = "the data frame"
+    else:
+        file = Path(path)
+        if not file.exists():
+            raise InputError(f"{path} does not exist.")
+        if file.is_dir():
+            raise InputError(f"{path} must be a file; it is a folder.")
     try:
-        if not file.stat().st_size:
+        if isinstance(file, Path) and not file.stat().st_size:
             raise InputError("the file is empty.")
         yield file
     except MissingExtraError:

@@ -14,7 +14,7 @@ from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, identifiers, without_duplicates
 from nodecopy.io import networks, npz, tables
-from nodecopy.io.formats import TABLES, PathLike, format_of, reading
+from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 
 EDGES = {
     "source": ("source", "src", "from", "u"),
@@ -26,22 +26,23 @@ FORMATS = (*TABLES, ".npz", ".graphml")
 
 
 def read_graph(
-    path: PathLike,
+    path: TableLike,
     *,
-    labels: PathLike | None = None,
-    features: PathLike | None = None,
+    labels: TableLike | None = None,
+    features: TableLike | None = None,
     node_ids: ArrayLike | None = None,
     directed: bool | None = None,
     source: str | None = None,
     target: str | None = None,
     weight: str | None = None,
 ) -> Graph:
-    """Read a graph from a file.
+    """Read a graph from a file, or from data frames in place of tables.
 
     Parameters
     ----------
     path
-        An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), an ``.npz`` or a ``.graphml`` file.
+        An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), an ``.npz`` or a ``.graphml`` file; or a
+        pandas data frame of edges.
     labels
         A table of node ids and labels. A node that is not in it has no label.
     features
@@ -69,6 +70,9 @@ def read_graph(
     ...     write_graph(Graph.from_edges(["ann", "bob"], ["bob", "cleo"]), f"{folder}/edges.csv")
     ...     read_graph(f"{folder}/edges.csv")
     Graph(3 nodes, 2 undirected edges, binary)
+    >>> import pandas
+    >>> read_graph(pandas.DataFrame({"from": ["ann", "bob"], "to": ["bob", "cleo"], "weight": [1, 2]}))
+    Graph(3 nodes, 2 undirected edges, weighted)
     """
     suffix = format_of(path, FORMATS)
     given = {"source": source, "target": target, "weight": weight}
@@ -119,6 +123,13 @@ def write_graph(graph: Graph, path: PathLike) -> None:
     Tables hold the edges (``source``, ``target`` and, where there are weights, ``weight``; undirected
     edges once), so neither isolated nodes nor labels nor features. ``.graphml`` holds all but features,
     ``.npz`` everything.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> graph = Graph.from_edges(["ann", "bob"], ["bob", "cleo"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_graph(graph, f"{folder}/graph.npz")
+    ...     read_graph(f"{folder}/graph.npz") == graph
+    True
     """
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
@@ -161,7 +172,7 @@ def _read_edges(path: Path, given: dict[str, str | None]) -> _Edges:
     return _Edges(table, (source, target), weights)
 
 
-def _read_labels(path: PathLike) -> tuple[tables.Column, list[Any]]:
+def _read_labels(path: TableLike) -> tuple[tables.Column, list[Any]]:
     """Ids and labels: integers where all are, else strings; ``None`` where the cell is empty."""
     format_of(path, TABLES)
     with reading(path) as file:
@@ -176,7 +187,7 @@ def _read_labels(path: PathLike) -> tuple[tables.Column, list[Any]]:
         return tables.identifiers(table, columns["node"], "node"), values
 
 
-def _read_features(path: PathLike) -> tuple[tables.Column | None, Any]:
+def _read_features(path: TableLike) -> tuple[tables.Column | None, Any]:
     """Ids and rows of numbers from a table, whose first row is a header if its last cell is not a
     number; or a matrix without ids.
     """

@@ -7,7 +7,7 @@ import numpy as np
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import npz, tables
-from nodecopy.io.formats import TABLES, PathLike, format_of, reading
+from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 
 LOG = {
     "user": ("user", "user_id", "userid", "customer", "customer_id"),
@@ -19,7 +19,7 @@ FORMATS = (*TABLES, ".npz")
 
 
 def read_interactions(
-    path: PathLike,
+    path: TableLike,
     *,
     user: str | None = None,
     item: str | None = None,
@@ -32,7 +32,7 @@ def read_interactions(
     ----------
     path
         A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), one row an interaction, or an ``.npz`` that
-        :func:`write_interactions` or SciPy wrote.
+        :func:`write_interactions` or SciPy wrote; or a pandas data frame.
     user, item, rating, time
         Names of columns. By default those with known names (user, item, rating, time and their
         relatives), else the first four in this order; rating and time may be missing.
@@ -43,6 +43,12 @@ def read_interactions(
     Ids are integers if every one is written like an integer, else strings. A rating of zero is no
     interaction. The first row is a header if it holds known names, if a name was given, or if
     some column holds numbers everywhere but there.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> read_interactions(pandas.DataFrame({"user": ["ann", "bob"], "item": ["tea", "jam"]}))
+    Interactions(2 users, 2 items, 2 interactions, binary)
     """
     given = {"user": user, "item": item, "rating": rating, "time": time}
     suffix = format_of(path, FORMATS)
@@ -65,6 +71,13 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
     """Write interactions: columns ``user``, ``item`` and, where there are weights, ``rating``.
 
     Only ``.npz`` keeps users and items without any interaction.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> log = Interactions.from_table(["ann", "bob"], ["tea", "jam"])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_interactions(log, f"{folder}/log.csv")
+    ...     read_interactions(f"{folder}/log.csv") == log
+    True
     """
     if format_of(path, FORMATS) == ".npz":
         npz.write_interactions(interactions, path)

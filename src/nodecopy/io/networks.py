@@ -17,11 +17,12 @@ from nodecopy.io.formats import PathLike
 from nodecopy.io.tables import same_type
 
 
-def from_networkx(network: Any) -> Graph:
+def from_networkx(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
     """Turn a NetworkX graph into a :class:`Graph`; nodes keep their order.
 
     Node ids are the node objects, integers or strings. Labels are the node attribute ``label``, weights
-    the edge attribute ``weight`` (one where there is none). Of parallel edges the largest weight counts.
+    the edge attribute ``weight`` (one where there is none); say so where they have other names. Of parallel
+    edges the largest weight counts.
 
     >>> import networkx as nx
     >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
@@ -33,18 +34,18 @@ def from_networkx(network: Any) -> Graph:
             raise InputError(f"nodes of a NetworkX graph must be integers or strings; got {node!r}.")
     place = {node: number for number, node in enumerate(nodes)}
     first, second, weights = [], [], []
-    for source, target, weight in network.edges(data="weight", default=1.0):
+    for source, target, value in network.edges(data=weight, default=1.0):
         first.append(place[source])
         second.append(place[target])
         try:
-            weights.append(float(weight))
+            weights.append(float(value))
         except (TypeError, ValueError):
             edge = f"({source!r}, {target!r})"
-            raise InputError(f"weight of edge {edge} must be a number; got {weight!r}.") from None
+            raise InputError(f"weight of edge {edge} must be a number; got {value!r}.") from None
     matrix = without_duplicates(
         np.array(first, np.int64), np.array(second, np.int64), np.array(weights), (len(nodes), len(nodes))
     )
-    labels = [network.nodes[node].get("label") for node in nodes]
+    labels = [network.nodes[node].get(label) for node in nodes]
     return Graph(matrix, None, label_array(labels), _ids(nodes), network.is_directed())
 
 
@@ -52,6 +53,10 @@ def to_networkx(graph: Graph) -> Any:
     """Turn a graph into a NetworkX ``Graph`` or ``DiGraph``; features stay behind.
 
     Known labels become the node attribute ``label``, weights the edge attribute ``weight``.
+
+    >>> network = to_networkx(Graph.from_edges(["ann", "bob"], ["bob", "cleo"], labels=[0, 1, 0]))
+    >>> network.nodes["bob"], list(network.edges)
+    ({'label': 1}, [('ann', 'bob'), ('bob', 'cleo')])
     """
     networkx = optional("networkx", "to_networkx")
     network = networkx.DiGraph() if graph.directed else networkx.Graph()

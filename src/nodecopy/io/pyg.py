@@ -19,6 +19,11 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
 
     Where ``directed`` is ``None``, ``data.is_undirected()`` decides. An edge that is listed twice takes
     the largest of its weights; a label of -1 stays unknown.
+
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
+    Graph(3 nodes, 2 undirected edges, binary)
     """
     if getattr(data, "edge_index", None) is None:
         raise InputError("data must have an edge_index.")
@@ -45,6 +50,9 @@ def to_pyg(graph: Graph) -> Any:
     """Turn a graph into a ``Data``; an undirected edge stands there in both directions.
 
     Sparse features become dense. Nodes are known by their numbers: ids and label names stay behind.
+
+    >>> to_pyg(Graph.from_edges([0, 1], [1, 2], labels=[0, 1, 0]))
+    Data(num_nodes=3, edge_index=[2, 4], y=[3])
     """
     torch = optional("torch", "to_pyg")
     data = optional("torch_geometric.data", "to_pyg").Data(num_nodes=graph.n_nodes)

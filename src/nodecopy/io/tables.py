@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.files import whole_file
-from nodecopy.io.formats import TABLES, PathLike, format_of
+from nodecopy.io.formats import TABLES, PathLike, format_of, is_frame
 
 Column: TypeAlias = Sequence[Any] | NDArray[Any]  # a list of text, or a typed array from Parquet
 Roles: TypeAlias = Mapping[str, Sequence[str]]  # what a column is for -> what it may be called
@@ -41,8 +41,10 @@ class Table:
         return f"{self.unit} {self.lines[row]}"
 
 
-def read_table(path: Path, has_header: HeaderRule) -> Table:
+def read_table(path: Any, has_header: HeaderRule) -> Table:
     """Read any table; ``has_header`` sees the first row and the columns below it, where they are text."""
+    if is_frame(path):
+        return _from_frame(path)
     suffix = format_of(path, TABLES)
     if suffix == ".parquet":
         return _read_parquet(path)
@@ -83,7 +85,7 @@ def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> N
                 _write_csv(file, suffix, list(present), list(rows))
 
 
-def columns_for(path: Path, roles: Roles, given: Mapping[str, str | None]) -> tuple[Table, dict[str, Column]]:
+def columns_for(path: Any, roles: Roles, given: Mapping[str, str | None]) -> tuple[Table, dict[str, Column]]:
     """Read a table and find the columns for some roles.
 
     A column is the one the caller named, else one with a known name, else the one in the role's place.
@@ -222,6 +224,15 @@ def _read_parquet(path: Path) -> Table:
         plain = column.cast(column.type.value_type) if pyarrow.types.is_dictionary(column.type) else column
         columns.append(plain.to_numpy())
     return Table(columns, table.column_names, range(1, table.num_rows + 1), "row")
+
+
+def _from_frame(frame: Any) -> Table:
+    columns = [frame.iloc[:, place].infer_objects() for place in range(frame.shape[1])]
+    plain = [column.to_numpy() for column in columns]
+    for place, column in enumerate(columns):
+        if plain[place].dtype.kind == "O":  # pandas has several kinds of gaps
+            plain[place] = column.astype(object).where(column.notna(), None).to_numpy()
+    return Table(plain, [str(name) for name in frame.columns], range(1, len(frame) + 1), "row")
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def statistics(
     Parameters
     ----------
     graph
-        The graph. |E| counts its stored entries, hence both directions of an undirected edge, and d_v
+        The graph. ``|E|`` counts its stored entries, hence both directions of an undirected edge, and d_v
         those in row v. Triangles, clustering, assortativity and components of a directed graph are
         those of its undirected version.
     path_length
@@ -108,9 +108,9 @@ def degree_statistics(graph: Graph) -> Statistics:
     """What the degrees alone tell.
 
     - ``mean_degree``, ``max_degree``: entries per row (out-degrees of a directed graph).
-    - ``claw_share``: sum_v C(d_v, 3) / C(|E|, 3). The paper prints it in units of 1e-4 %, which is 1e-6:
+    - ``claw_share``: ``sum_v C(d_v, 3) / C(|E|, 3)``. The paper prints it in units of 1e-4 %, which is 1e-6:
       Cora's largest component has 6.344e-6.
-    - ``edge_entropy``: -(1 / ln N) sum_v (d_v / |E|) ln(d_v / |E|); 1 where all degrees are equal.
+    - ``edge_entropy``: ``-(1 / ln N) sum_v (d_v / |E|) ln(d_v / |E|)``; 1 where all degrees are equal.
     - ``degree_gini``: Gini coefficient of the degrees; 0 where all are equal.
     - ``power_law_exponent``: 1 + n / sum ln(d / d_min) over the n positive degrees, d_min the smallest
       of them: the continuous maximum-likelihood fit of the ``powerlaw`` package that NetGAN reports.
@@ -191,6 +191,10 @@ def mean_path_length(graph: Graph, *, rng: Rng = 0) -> float:
 
     Up to 10,000 nodes this is exact. Beyond, paths start at 512 nodes that ``rng`` chooses; on a
     power-law graph of 100,000 nodes the results of different seeds deviate by 0.5 %.
+
+    >>> from nodecopy import Graph
+    >>> mean_path_length(Graph.from_edges([0, 1], [1, 2]))
+    1.3333333333333333
     """
     sources = np.arange(graph.n_nodes)
     if graph.n_nodes > EXACT_NODES:
@@ -199,7 +203,12 @@ def mean_path_length(graph: Graph, *, rng: Rng = 0) -> float:
 
 
 def edge_overlap(graph: Graph, observed: Graph) -> float:
-    """Share of the observed edges that ``graph`` has as well."""
+    """Share of the observed edges that ``graph`` has as well.
+
+    >>> from nodecopy import Graph
+    >>> edge_overlap(Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 0], [1, 2]))
+    0.5
+    """
     if graph.n_nodes != observed.n_nodes:
         raise InputError(
             f"observed must have the nodes of the graph, {graph.n_nodes} in all; got {observed.n_nodes}."

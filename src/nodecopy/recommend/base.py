@@ -13,6 +13,7 @@ from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.errors import InputError, NotFittedError
+from nodecopy.extras import optional
 from nodecopy.graph import identifiers, positions
 from nodecopy.interactions import Interactions
 from nodecopy.io.formats import PathLike
@@ -20,6 +21,7 @@ from nodecopy.metrics import ranking
 from nodecopy.recommend import saving
 from nodecopy.rng import Rng, seed_sequence
 from nodecopy.rows import IntArray
+from nodecopy.settings import Settings
 
 Scores = NDArray[np.float32]
 
@@ -27,7 +29,7 @@ SCORES_AT_ONCE = 2**25
 """Scores held at once in recommendations: 128 MiB, and as much again while the best are found."""
 
 
-class Recommender(ABC):
+class Recommender(Settings, ABC):
     """Learns from who took what; every recommender is a dataclass of its settings.
 
     Only the fact of an interaction counts, not its weight: choose the ratings that mean liking with
@@ -39,6 +41,17 @@ class Recommender(ABC):
     interactions_
         What the recommender was fitted to, without weights; columns of scores stand in the order of its
         ``item_ids``.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import CopyEASE
+    >>> library = datasets.load("library")
+    >>> model = CopyEASE().fit(library)
+    >>> model.score(["reader 001", "reader 002"]).shape
+    (2, 72)
+    >>> model.recommend_new([["Dracula", "Carmilla"]], 1)[0].shape
+    (1, 1)
     """
 
     interactions_: Interactions
@@ -99,6 +112,19 @@ class Recommender(ABC):
             exclude_seen,
         )
 
+    def to_pandas(self, users: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True) -> Any:
+        """The same as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``."""
+        items, scores = self.recommend(users, k, exclude_seen=exclude_seen)
+        asked = self._fitted().user_ids[self._numbers(users)]
+        columns = {
+            "user": np.repeat(asked, k),
+            "rank": np.tile(np.arange(1, k + 1), len(asked)),
+            "item": items.ravel(),
+            "score": scores.ravel(),
+        }
+        frame = optional("pandas", "to_pandas").DataFrame(columns)
+        return frame[np.isfinite(columns["score"])].reset_index(drop=True)
+
     def recommend_new(
         self, histories: Sequence[ArrayLike], k: int = 10, *, exclude_seen: bool = True
     ) -> tuple[NDArray[Any], Scores]:
@@ -129,7 +155,7 @@ class Recommender(ABC):
         """Write the fitted recommender to a ``.npz`` file, whole or not at all; :func:`.load` reads it."""
         saving.save(path, self, self._fitted(), self._state())
 
-    def _check(self) -> None:  # noqa: B027 - some have no settings
+    def _check(self) -> None:
         """Check the settings that need no data."""
 
     @abstractmethod

@@ -60,6 +60,16 @@ class EnsembleBPR(Recommender):
     -----
     Scores are not linear in the graph, so the expected graph is not the limit of many samples but an
     approximation of it that is free of sampling noise and as cheap as one graph.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import EnsembleBPR, LightGCN
+    >>> library = datasets.load("library")
+    >>> model = EnsembleBPR(LightGCN(size=8, epochs=2)).fit(library, rng=0)
+    >>> items, scores = model.recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
     """
 
     base: BPRRecommender
@@ -150,6 +160,16 @@ class SampledGraphBPR(EnsembleBPR):
         The threshold in force.
     n_epochs_
         Epochs after which the weights were as they are kept.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import LightGCN, SampledGraphBPR
+    >>> library = datasets.load("library")
+    >>> model = SampledGraphBPR(LightGCN(size=8, epochs=2), threshold=0.3).fit(library, rng=0)
+    >>> items, scores = model.recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
     """
 
     threshold: float | None = None

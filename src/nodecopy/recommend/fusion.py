@@ -30,6 +30,15 @@ class Fusion(Recommender):
         interactions already is used as it is; either way they stay unchanged.
     weight
         Share of the first, from 0 to 1.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import CopyEASE, Fusion, ItemKNN
+    >>> library = datasets.load("library")
+    >>> items, scores = Fusion(CopyEASE(), ItemKNN()).fit(library, rng=0).recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
     """
 
     first: Recommender

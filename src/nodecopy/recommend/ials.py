@@ -33,6 +33,15 @@ class IALS(Recommender):
         How much an interaction counts against the 1 of a pair without one.
     iterations
         Rounds over users and items.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import IALS
+    >>> library = datasets.load("library")
+    >>> items, scores = IALS(8).fit(library, rng=0).recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
     """
 
     factors: int = 32

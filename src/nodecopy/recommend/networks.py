@@ -19,7 +19,17 @@ from nodecopy.recommend.similarity import above_threshold
 
 @dataclass(eq=False)
 class BPRMF(BPRRecommender):
-    """Matrix factorisation: free embeddings and nothing else (Rendle et al., 2009)."""
+    """Matrix factorisation: free embeddings and nothing else (Rendle et al., 2009).
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import BPRMF
+    >>> library = datasets.load("library")
+    >>> items, scores = BPRMF(size=8, epochs=2).fit(library, rng=0).recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
+    """
 
     def _network(self, interactions: Interactions) -> EmbeddingNetwork:
         return EmbeddingNetwork(interactions.n_users, interactions.n_items, self.size)
@@ -27,7 +37,17 @@ class BPRMF(BPRRecommender):
 
 @dataclass(eq=False)
 class LightGCN(BPRRecommender):
-    """Free embeddings, averaged over 0, 1, ..., ``layers`` steps of D^-1/2 A D^-1/2 (He et al., 2020)."""
+    """Free embeddings, averaged over 0, 1, ..., ``layers`` steps of D^-1/2 A D^-1/2 (He et al., 2020).
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import LightGCN
+    >>> library = datasets.load("library")
+    >>> items, scores = LightGCN(size=8, epochs=2).fit(library, rng=0).recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
+    """
 
     layers: int = 2
     regularisation: float = 0.001
@@ -90,6 +110,15 @@ class MGCCF(BPRRecommender):
     The paper samples 15 and 10 neighbours, which changes nothing on graphs of this size but time, and adds
     up similar nodes where this takes the mean, which keeps tanh from saturating. The penalty is on
     the fused embeddings.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import MGCCF
+    >>> library = datasets.load("library")
+    >>> items, scores = MGCCF(size=8, epochs=2).fit(library, rng=0).recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
     """
 
     learning_rate: float = 0.001

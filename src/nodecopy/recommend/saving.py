@@ -68,6 +68,17 @@ def load(path: PathLike, *, device: str = "cpu") -> Recommender:
         The ``.npz`` file.
     device
         Where networks are to be trained again; a file does not care where they were.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import EASE, load
+    >>> model = EASE().fit(datasets.load("library"))
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.npz")
+    ...     bool((load(f"{folder}/model.npz").recommend(k=3)[0] == model.recommend(k=3)[0]).all())
+    True
     """
     format_of(path, (".npz",))
     with reading(path) as name, name.open("rb") as file:

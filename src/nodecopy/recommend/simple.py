@@ -50,6 +50,15 @@ class ItemKNN(Recommender):
         How many nearest items each item listens to; of equals the first ones.
     shrinkage
         Added to the cosine's denominator, so that two rare items that met once are not alike.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import ItemKNN
+    >>> library = datasets.load("library")
+    >>> items, scores = ItemKNN().fit(library, rng=0).recommend(["reader 001"], 3)
+    >>> items.shape
+    (1, 3)
     """
 
     neighbours: int = 100

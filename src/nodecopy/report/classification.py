@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy import checks
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
+from nodecopy.report.pictures import new_axes
 
 COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
 
 
-def accuracy_by_certainty(found: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Any:
+def accuracy_by_certainty(found: Mapping[str, tuple[ArrayLike, ArrayLike]], *, axes: Any = None) -> Any:
     """Draw the accuracy among the most certain nodes against their share of all nodes.
 
     A curve that falls to the right is that of a classifier that knows where it errs.
@@ -24,14 +24,21 @@ def accuracy_by_certainty(found: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> A
     ----------
     found
         For each classifier: whether each prediction is right, and how uncertain it is.
+    axes
+        Where to draw; on a new figure by default.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> axes = accuracy_by_certainty({"a coin": ([True, False], [0.1, 0.2])})
+    >>> axes.get_ylabel()
+    'accuracy among them (%)'
     """
-    figure_module = optional("matplotlib.figure", "drawing accuracy")
-    figure = figure_module.Figure(figsize=(6, 4.5), layout="constrained")
-    axes = figure.subplots()
+    if axes is None:
+        axes = new_axes((6, 4.5), "drawing accuracy")
     for number, (name, (correct, uncertainty)) in enumerate(found.items()):
         share, accuracy = certainty_curve(correct, uncertainty)
         axes.plot(100 * share, 100 * accuracy, label=name, color=COLOURS[number % len(COLOURS)])
@@ -40,7 +47,7 @@ def accuracy_by_certainty(found: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> A
     axes.set_xlim(0, 100)
     axes.grid(alpha=0.3)
     axes.legend()
-    return figure
+    return axes
 
 
 def certainty_curve(

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
-from nodecopy.report.pictures import KEPT, NEW
+from nodecopy.report.pictures import KEPT, NEW, new_axes
 
 COPIED = "#5e81ac"
 RIGHT, WRONG = "#a3be8c", "#c9ced8"
@@ -26,6 +25,7 @@ def attacked_node(
     class_names: Sequence[str],
     *,
     images: NDArray[Any] | None = None,
+    axes: Any = None,
 ) -> Any:
     """Draw a node's neighbourhood and its prediction, in one column for each stage.
 
@@ -44,29 +44,43 @@ def attacked_node(
         Of all classes.
     images
         A small picture of every node, to be drawn in its place; by default its class is written.
+    axes
+        Where to draw: two rows, a column for each stage; on a new figure by default.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    array of matplotlib.axes.Axes, two rows
+
+    Examples
+    --------
+    >>> around = {"before": [(1, "own")], "attacked": [(1, "own"), (2, "added")]}
+    >>> chances = {"before": [0.9, 0.1], "attacked": [0.4, 0.6]}
+    >>> attacked_node(0, around, chances, [0, 0, 1], ["cat", "dog"]).shape
+    (2, 2)
     """
     if list(neighbours) != list(probabilities):
         raise InputError("neighbours and probabilities must tell of the same stages, in the same order.")
-    figure_module = optional("matplotlib.figure", "drawing an attacked node")
-    figure = figure_module.Figure(figsize=(3.6 * len(neighbours), 6), layout="constrained")
-    panels = figure.subplots(2, len(neighbours), squeeze=False, height_ratios=[3, 2])
+    if axes is None:
+        grid: dict[str, Any] = {
+            "nrows": 2,
+            "ncols": len(neighbours),
+            "squeeze": False,
+            "height_ratios": [3, 2],
+        }
+        axes = new_axes((3.6 * len(neighbours), 6), "drawing an attacked node", **grid)
     codes = np.asarray(labels)
-    for (title, around), (above, below) in zip(neighbours.items(), panels.T, strict=True):
+    for (title, around), (above, below) in zip(neighbours.items(), np.asarray(axes).T, strict=True):
         above.set_title(title)
         _ring(above, node, around[:MOST_SHOWN], codes, class_names, images)
         if len(around) > MOST_SHOWN:
             above.text(0, -1.45, f"and {len(around) - MOST_SHOWN} more", ha="center", fontsize="small")
         _bars(below, np.asarray(probabilities[title]), int(codes[node]), class_names)
-    figure.supxlabel(
+    axes[0][0].figure.supxlabel(
         f"green: the true class, {class_names[int(codes[node])]}; "
         "lines: own (dark), added (orange), copied (blue)",
         fontsize="small",
     )
-    return figure
+    return axes
 
 
 def _ring(

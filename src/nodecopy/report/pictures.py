@@ -15,7 +15,7 @@ from nodecopy.io import to_networkx
 KEPT, NEW = "#3b4252", "#d08770"
 
 
-def side_by_side(graphs: Mapping[str, Graph], *, seed: int = 0) -> Any:
+def side_by_side(graphs: Mapping[str, Graph], *, seed: int = 0, axes: Any = None) -> Any:
     """Draw graphs on the same nodes beside each other, with the layout of the first.
 
     Nodes are coloured by label; edges that the first graph does not have stand out.
@@ -26,22 +26,40 @@ def side_by_side(graphs: Mapping[str, Graph], *, seed: int = 0) -> Any:
         Title and graph; the first is the observed one.
     seed
         Seed of the layout.
+    axes
+        Where to draw, one for each graph; on a new figure by default.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    array of matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from nodecopy import NodeCopying, SameLabel, datasets
+    >>> karate = datasets.load("karate")
+    >>> sample = NodeCopying(SameLabel()).fit(karate).sample(rng=0)
+    >>> len(side_by_side({"observed": karate, "sample": sample}))
+    2
     """
     first, *others = graphs.values()
     if any(other.n_nodes != first.n_nodes for other in others):
         raise InputError("graphs must have the same nodes to be drawn side by side.")
-    figure_module = optional("matplotlib.figure", "drawing graphs")
-    place = _layout(first, seed)
-    figure = figure_module.Figure(figsize=(4.5 * len(graphs), 4.8), layout="constrained")
-    for axes, (title, graph) in zip(np.ravel(figure.subplots(1, len(graphs))), graphs.items(), strict=True):
-        draw(axes, graph, place, observed=first)
-        axes.set_title(f"{title}\n{graph.n_edges} edges")
-    figure.supxlabel("orange: edges that the observed graph does not have", fontsize="small", color=NEW)
-    return figure
+    if axes is None:
+        axes = new_axes((4.5 * len(graphs), 4.8), "drawing graphs", ncols=len(graphs))
+    panels, place = np.ravel(axes), _layout(first, seed)
+    for panel, (title, graph) in zip(panels, graphs.items(), strict=True):
+        draw(panel, graph, place, observed=first)
+        panel.set_title(f"{title}\n{graph.n_edges} edges")
+    panels[0].figure.supxlabel(
+        "orange: edges that the observed graph does not have", fontsize="small", color=NEW
+    )
+    return panels
+
+
+def new_axes(size: tuple[float, float], purpose: str, **grid: Any) -> Any:
+    """Axes, or a grid of them, on a new figure that no window and no pyplot knows."""
+    figure = optional("matplotlib.figure", purpose).Figure(figsize=size, layout="constrained")
+    return figure.subplots(**grid)
 
 
 def draw(axes: Any, graph: Graph, place: Any, *, observed: Graph) -> None:

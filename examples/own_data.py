@@ -1,0 +1,63 @@
+"""
+Your own data
+=============
+
+Tables in, tables out, with your ids: data frames here, files just the same.
+"""
+
+# %%
+# Two tables: who knows whom, and what is known of them
+# -----------------------------------------------------
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from nodecopy import NodeCopying, SameLabel, compare, read_graph, to_pandas
+from nodecopy.classify import BayesianGCN
+from nodecopy.report.pictures import side_by_side
+
+friends = pd.DataFrame(
+    [
+        ("ann", "bob"), ("ann", "cleo"), ("bob", "cleo"), ("bob", "dan"), ("cleo", "dan"), ("dan", "eve"),
+        ("eve", "finn"), ("eve", "gus"), ("finn", "gus"), ("finn", "hal"), ("gus", "hal"), ("hal", "ivy"),
+        ("ivy", "eve"),
+    ],
+    columns=["from", "to"],
+)  # fmt: skip
+people = pd.DataFrame({"id": ["ann", "bob", "gus", "hal"], "label": ["chess", "chess", "go", "go"]})
+
+# %%
+# A label that is missing is unknown, and an id that stands in one table only is a node all the same.
+
+graph = read_graph(friends, labels=people)  # or read_graph("friends.csv", labels="people.csv")
+print(graph)
+
+# %%
+# Who belongs where?
+# ------------------
+# Only four have a label; the others are predicted, with their uncertainty. There are no features here, so
+# every person gets one of their own.
+
+known = [graph.node_ids.tolist().index(name) for name in people["id"]]
+known_by_themselves = graph.replace(features=np.eye(graph.n_nodes))
+classifier = BayesianGCN(n_graphs=5).fit(known_by_themselves, known, rng=0)
+print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].round(2))
+
+# %%
+# Samples, once everybody has a label
+# -----------------------------------
+
+labelled = graph.replace(labels=classifier.predict())
+model = NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(labelled)
+table = compare(labelled, model.sample_many(100, rng=0)).to_pandas()
+print(table.loc[["mean_degree", "triangles", "edge_homophily"]].round(2))
+
+figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
+side_by_side({"observed": labelled, "sample": model.sample(rng=0)}, axes=axes)
+
+# %%
+# And back into a table
+# ---------------------
+
+print(to_pandas(model.sample(rng=0)).head())
