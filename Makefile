@@ -45,7 +45,7 @@ bench: $(READY)
 
 # Spark and Dask for real, on this machine; Spark needs a Java of version 17 or later.
 spark-demo: .venv/clusters
-	$(BIN)/python -m examples.clusters
+	$(BIN)/python -m examples.clusters.demo
 
 test-clusters: .venv/clusters
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests/cluster

@@ -107,7 +107,7 @@ print(f"after {after.mean():.1f} ± {after.std(ddof=1):.1f}")
 # seeds does not tell it from none at 5 %.
 
 folder = Path.cwd() if Path("results").is_dir() else Path.cwd().parent
-stored = folder / "results" / "pyg-cora.csv"
+stored = folder / "examples" / "pyg_cora.csv"
 if name == "cora":
     with stored.open("w", newline="") as file:
         csv.writer(file).writerows(

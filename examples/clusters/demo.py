@@ -29,7 +29,7 @@ validation = 4
 test = 16
 [methods.spreading]
 title = "Label spreading"
-class = "examples.clusters:LabelSpreading"
+class = "examples.clusters.demo:LabelSpreading"
 """
 
 
@@ -59,7 +59,7 @@ class LabelSpreading:
 def main() -> None:
     """Both demonstrations."""
     os.environ["PYTHONPATH"] = os.pathsep.join(
-        [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     )
     with tempfile.TemporaryDirectory() as folder:
         samples(Path(folder))
