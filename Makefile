@@ -42,6 +42,10 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks.bench_recommend
 	$(BIN)/python -m tests.benchmarks.bench_expected
 	$(BIN)/python -m tests.benchmarks.bench_tables
+	$(BIN)/python -m tests.benchmarks.bench_attacks
+	$(BIN)/python -m tests.benchmarks.bench_defence
+	$(BIN)/python -m tests.benchmarks.bench_generators
+	$(BIN)/python -m tests.benchmarks.bench_blocks
 
 # Spark and Dask for real, on this machine; Spark needs a Java of version 17 or later.
 spark-demo: .venv/clusters

@@ -188,3 +188,18 @@ def test_other_things_are_refused() -> None:
     for other in (Data(num_nodes=3), HeteroData()):
         with pytest.raises(InputError, match="must be a Data with an edge_index; got"):
             NodeCopy(Jaccard(), rng=0)(other)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.uint8])
+@pytest.mark.parametrize("mask_dtype", [torch.bool, torch.uint8])
+def test_hidden_classes_stay_hidden_whatever_their_type(dtype: Any, mask_dtype: Any) -> None:
+    labels, known = torch.tensor([1, 0, 0, 0, 0, 0]), torch.tensor([1, 1, 0, 0, 0, 0])
+    data = ring(6, y=labels.to(dtype), train_mask=known.to(mask_dtype))
+    transform = NodeCopy(SameLabel(), rng=0)
+    assert all(edges(transform(data)) == edges(data) for _ in range(5))  # nobody shares a known class
+
+
+def test_a_mask_must_be_one() -> None:
+    data = ring(4, y=torch.tensor([1, 0, 1, 0]), train_mask=torch.tensor([0, 3]))
+    with pytest.raises(InputError, match=r"data.train_mask must hold a true or false for each of 4 nodes"):
+        NodeCopy(SameLabel(), rng=0)(data)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch.utils.data import get_worker_info
 
 from nodecopy.copying.laws import DonorLaw
 from nodecopy.copying.model import NodeCopying
@@ -16,6 +14,8 @@ from nodecopy.extras import optional
 from nodecopy.io import from_pyg
 from nodecopy.rng import Rng, child, seed_sequence
 
+torch: Any = optional("torch", "NodeCopy")
+get_worker_info = torch.utils.data.get_worker_info
 Data: Any = optional("torch_geometric.data", "NodeCopy").Data
 Transform: Any = optional("torch_geometric.transforms", "NodeCopy").BaseTransform
 
@@ -127,10 +127,16 @@ class NodeCopy(Transform):  # type: ignore[misc]
         labels = getattr(data, self.labels, None)
         if labels is None or labels.is_floating_point() or labels.numel() != data.num_nodes:
             return None
-        labels = labels.reshape(-1).clone()
+        labels = labels.reshape(-1).to(torch.int64, copy=True)
         mask = None if self.mask is None else getattr(data, self.mask, None)
         if mask is not None:
-            labels[~mask.reshape(len(labels), -1)[:, 0]] = -1
+            mask = torch.as_tensor(mask, device=labels.device)
+            if mask.numel() % len(labels) or mask.dtype not in (torch.bool, torch.uint8):
+                raise InputError(
+                    f"data.{self.mask} must hold a true or false for each of {len(labels)} nodes; "
+                    f"got {mask.dtype}, {list(mask.shape)}."
+                )
+            labels[~mask.bool().reshape(len(labels), -1)[:, 0]] = -1
         return labels
 
     def __getstate__(self) -> dict[str, Any]:

@@ -174,6 +174,7 @@ def test_directed_and_weighted_graphs() -> None:
         ({"rounds": 0}, "rounds of BayesianGCN must be an integer of at least 1; got 0"),
         ({"rounds": "many"}, "rounds of BayesianGCN must be an integer or 'validation'; got 'many'"),
         ({"rounds": 2, "schedule": "online"}, "rounds of BayesianGCN must be 1 in the online schedule"),
+        ({"graph_model": 3}, "graph_model of BayesianGCN must be a graph model such as NodeCopying.*got 3"),
         ({"base": "gnc"}, "base of BayesianGCN must be one of appnp, gcn; got 'gnc'. Did you mean gcn"),
         ({"base": "mlp"}, "base of BayesianGCN must be one of appnp, gcn; got 'mlp'"),
     ],

@@ -109,10 +109,10 @@ def test_suspects_are_corrected_by_a_classifier_that_never_saw_their_edges(
 ) -> None:
     graph = attacked[1]
     split = datasets.label_split(graph.labels, 10, validation=0, test=200, rng=0)
-    settings: Any = {"share": 0.07, "n_donors": 5}
+    settings: Any = {"share": 0.2, "n_donors": 5}
     defence = SuspectCorrection(GCN(epochs=60), retrain=True, **settings).fit(graph, split.train, rng=0)
     scores = defence.suspects()
-    suspects = np.argsort(-scores, kind="stable")[: round(0.07 * graph.n_nodes)]
+    suspects = np.argsort(-scores, kind="stable")[: round(0.2 * graph.n_nodes)]
     pruned = without_edges_of(graph, suspects)
     unpoisoned = CopyingDefence(GCN(epochs=60), n_donors=5).fit(pruned, split.train, rng=0)
     np.testing.assert_allclose(defence.correct(suspects), unpoisoned.correct(suspects), atol=1e-5)

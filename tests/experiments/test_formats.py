@@ -42,6 +42,7 @@ def test_markdown(results: Results) -> None:
         "| --- | --- | --- |\n"
         "| Strong over Weak | +3.5 (p = 0.031, paper +30.0) | - |\n"
         "\n"
+        "- trials: 6\n"
         "- seed: 0\n"
         "- commit: v1-2-gabc\n"
         "- versions: python 3.11, numpy 2.0\n"
@@ -111,7 +112,7 @@ def test_nothing_run_is_said(tmp_path: Path) -> None:
 
 def test_one_trial(fill: Fill) -> None:
     results = summarise(TABLE, fill(TABLE, {("weak", 1): [60.0]}))
-    assert "| Weak | **60.0** | 60.0 ± 5.0 | one trial only |" in formats.markdown(results)
+    assert "| Weak | **60.0** (n = 1) | 60.0 ± 5.0 | one trial only |" in formats.markdown(results)
 
 
 TIMED = (

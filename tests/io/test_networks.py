@@ -95,3 +95,9 @@ def test_a_missing_library_names_its_extra(tmp_path: Path, monkeypatch: pytest.M
         read_graph(tmp_path / "graph.graphml")
     with pytest.raises(MissingExtraError, match=r"nodecopy\[tables\]"):
         read_graph(tmp_path / "graph.parquet")
+
+
+def test_a_label_that_is_not_a_number_is_unknown() -> None:
+    network = nx.path_graph(3)
+    nx.set_node_attributes(network, {0: np.nan, 1: 1.0}, "label")
+    assert from_networkx(network).named_labels().tolist() == ["", "1.0", ""]  # type: ignore[union-attr]

@@ -208,3 +208,9 @@ def test_gnn_benchmark_files(tmp_path: Path) -> None:
     dense = {key: value for key, value in parts.items() if key.startswith("adj_")}
     np.savez(tmp_path / "dense.npz", attr_matrix=attributes.toarray(), **dense)
     assert read_graph(tmp_path / "dense.npz") == Graph(adjacency, attributes.toarray())
+
+
+def test_features_whose_columns_are_numbered(write: Callable[[str, str], Path]) -> None:
+    edges = write("edges.csv", "a,b\n")
+    graph = read_graph(edges, features=write("features.csv", "node,0,1\na,1,2\nb,3,4\n"))
+    assert graph.features.tolist() == [[1, 2], [3, 4]]  # type: ignore[union-attr]

@@ -97,6 +97,11 @@ class BayesianGCN(Classifier):
     def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
         checks.integer(self.n_graphs, "n_graphs of BayesianGCN", low=1)
         checks.integer(self.n_weight_samples, "n_weight_samples of BayesianGCN", low=1)
+        if self.graph_model is not None and not hasattr(self.graph_model, "sample_many"):
+            given = f"got {self.graph_model!r}."
+            raise InputError(
+                f"graph_model of BayesianGCN must be a graph model such as NodeCopying(); {given}"
+            )
         checks.choice(self.schedule, "schedule of BayesianGCN", ["retrain", "online"])
         base = known(self.base, ["gcn", "appnp"], "base of BayesianGCN")
         recipe = recipe_for(base, self.preset, self.settings)

@@ -42,6 +42,7 @@ def demo(
 
     All of it is shown on one page, report.html.
     """
+    tables = [] if results is None else [report.of_results(results)]  # what may be wrong, before computing
     found = _sampling(out_folder, seed)
     out.print()
     books = _recommendation(seed)
@@ -55,7 +56,6 @@ def demo(
         found += _classification(digits, out_folder, seed)
         out.print()
         found.append(_attack(digits, out_folder, seed))
-    tables = [] if results is None else [report.of_results(results)]
     origin = f"Written by nodecopy demo with seed {seed}, on data that come with the package."
     page.write(out_folder / "report.html", "Node copying at work", [*found, books, *tables], origin=origin)
     out.print(f"\nPage: {out_folder / 'report.html'} (open it in a browser)")

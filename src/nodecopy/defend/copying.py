@@ -127,7 +127,7 @@ class CopyingDefence(_DonorDefence):
         ``"vgae"`` (the paper) or ``"gae"``: by the autoencoder's embedding of the attacked graph.
         ``"features"``: by features alone. ``"neighbourhoods"``: by the features within two hops.
         ``"expected"``: nodes with such features that live where such a node should live, as is learned
-        from all other nodes; its own edges have no say. An array with one row per node, or a function
+        from all other nodes; its own edges have no direct say. An array with one row per node, or a function
         that makes one of a graph: by that. Distances are Euclidean.
     n_donors
         How many donors a node has (the paper's P).

@@ -131,7 +131,7 @@ def connections(graph: Graph, rank: int = RANK) -> Matrix:
 def expected_neighbourhoods(graph: Graph, embedding: Matrix, around: Matrix) -> Matrix:
     """What should stand around a node with such features, by ridge regression over all the other nodes.
 
-    Each node is left out of its own regression, so its own edges, attacked or not, have no say.
+    Each node is left out of its own regression, so its edges, attacked or not, speak through others only.
     """
     teaches = (graph.degrees > 0)[:, None]
     penalty = RIDGE * np.eye(embedding.shape[1])

@@ -97,7 +97,8 @@ class SuspectCorrection(CopyingDefence):
         scores, copied, similar = self._suspicion(donors)
         order = np.argsort(-scores, kind="stable")
         if self.retrain:
-            copied, similar = self._again(case, order[: round(SHARE * len(order))])
+            share = SHARE if self.share is None else self.share
+            copied, similar = self._again(case, order[: round(share * len(order))])
         corrected = _rank(order) < self._n_corrected(case, order, copied, similar)
         return _Answers(np.where(corrected[:, None], copied, similar), scores, donors)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from nodecopy.experiments.experiment import Column
+from nodecopy.experiments.experiment import Column, Protocol
 from nodecopy.experiments.measures import MEASURES
 from nodecopy.experiments.tables import Gain, Results, Summary, rounding
 
@@ -126,7 +126,7 @@ def grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[
             texts = (
                 text
                 for column, cell in cells.items()
-                for text in _texts(cell, style, protocol.digits)[: 3 if column in compared else 1]
+                for text in _texts(cell, style, protocol)[: 3 if column in compared else 1]
             )
             rows.append([style.plain(method.title), *texts])
     return heads, rows
@@ -210,21 +210,23 @@ def notes(results: Results) -> list[str]:
 
 def footer(results: Results) -> list[str]:
     """Where the numbers come from, a line each."""
-    lines = [f"seed: {results.seed}"]
+    lines = [f"trials: {results.experiment.protocol.trials}", f"seed: {results.seed}"]
     for key, values in results.provenance.items():
         joined = " to " if key == "date" else "; "
         lines.append(f"{key}: {joined.join(values) or 'nothing was run'}")
     return lines
 
 
-def _texts(cell: Summary | None, style: Style, digits: int | None) -> tuple[str, str, str]:
-    """Ours, the paper's, the verdict."""
+def _texts(cell: Summary | None, style: Style, protocol: Protocol) -> tuple[str, str, str]:
+    """Ours, the paper's, the verdict; ours says its number of trials where some are missing."""
+    digits = protocol.digits
     if cell is None:
         return "-", "-", "-"
     ours, paper = "-", "-"
     if cell.mean is not None:
         ours = _spread(cell.mean, cell.std, style, digits)
         ours = style.best(ours, cell.significant) if cell.best else ours
+        ours += f" (n = {cell.n})" if cell.n < protocol.trials else ""
     if cell.published is not None:
         paper = _spread(cell.published, cell.published_std, style, digits)
     return ours, paper, _verdict(cell, digits)

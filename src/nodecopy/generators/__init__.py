@@ -1,9 +1,11 @@
 """Graph models and embeddings to compare node copying with.
 
-Graph models answer like node copying does. Read :mod:`.base` first, what those that draw pairs of nodes
-share; then :mod:`.classical`, :mod:`.sbm` (whose engine is :mod:`.cells`) and :mod:`.mmsbm`. Of the graph
-autoencoders read :mod:`.vgae`; :mod:`.pairs` is their loss over all pairs of nodes without an N x N
-matrix, :mod:`.links` how well they predict edges they have not seen. Names are imported when they are
+They answer like node copying does. Read :mod:`.base` first, the contract; then one file a model:
+:mod:`.classical`, :mod:`.sbm` (drawn by :mod:`.cells`) and :mod:`.mmsbm`; the autoencoders :mod:`.vgae`,
+:mod:`.graphite` and :mod:`.dglfrm`, whose loss over all pairs of nodes is in :mod:`.pairs` and whose
+samplers are in :mod:`.edge_model`; :mod:`.cell` and :mod:`.netgan`, which learn walks and are assembled by
+:mod:`.assembling`. :mod:`.links` tells how well edges are predicted that a model has not seen.
+Names are imported when they are
 used, so that nothing but the trained ones needs torch.
 """
 

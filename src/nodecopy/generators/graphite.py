@@ -23,7 +23,7 @@ class Graphite(VGAE):
         Z* = (1 - feedback) Z + feedback T (ReLU(T Z W1) + ReLU(T X W0)) W2,
 
     and the logits are Z* Z*^T. T has rank latent + 1 and is kept as its factor, so all but the last product
-    takes time and memory that grow with nodes.
+    takes time and memory that grow with nodes. All that is not named here is as in :class:`.GAE`.
 
     Parameters
     ----------
@@ -31,8 +31,6 @@ class Graphite(VGAE):
         Width of the hidden layer of the decoder.
     feedback
         Share of the decoder's update, the autoregressive scalar of the authors; 0 is the VGAE.
-
-    Other parameters are those of :class:`.GAE`.
 
     Examples
     --------

@@ -188,14 +188,16 @@ def _read_labels(path: TableLike) -> tuple[tables.Column, list[Any]]:
 
 
 def _read_features(path: TableLike) -> tuple[tables.Column | None, Any]:
-    """Ids and rows of numbers from a table, whose first row is a header if its last cell is not a
-    number; or a matrix without ids.
+    """Ids and rows of numbers from a table, whose first row is a header if its first cell names ids or its
+    last cell is not a number; or a matrix without ids.
     """
     suffix = format_of(path, (*TABLES, ".npz", ".npy"))
     with reading(path) as file:
         if suffix not in TABLES:
             return None, npz.read_matrix(file)
-        table = tables.read_table(file, lambda first, _: not tables.is_number(first[-1]))
+        table = tables.read_table(
+            file, lambda first, _: first[0].lower() in NODES["node"] or not tables.is_number(first[-1])
+        )
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
         lower = [name.lower() for name in names]
         place = next((lower.index(name) for name in NODES["node"] if name in lower), 0)

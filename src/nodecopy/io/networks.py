@@ -94,7 +94,8 @@ def write_graphml(graph: Graph, path: PathLike) -> None:
 
 
 def label_array(labels: Sequence[Any]) -> ArrayLike | None:
-    """Labels with gaps (``None``) as an array: integers where all are, else strings; ``None`` for none."""
+    """Labels with gaps (``None``, NaN) as an array: integers if all are, else strings; ``None`` for none."""
+    labels = [None if label != label else label for label in labels]
     known = [label for label in labels if label is not None]
     if not known:
         return None
