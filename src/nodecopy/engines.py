@@ -11,9 +11,10 @@ import os
 import re
 import shutil
 import tempfile
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +22,7 @@ from typing import Any, Self
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
+from nodecopy.files import whole_file
 
 FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
 
@@ -44,10 +46,15 @@ class Engine(ABC):
 
     @abstractmethod
     def _write(self, table: Any, path: Path) -> None:
-        """Write Parquet to a path that does not exist yet."""
+        """Write Parquet to a temporary path, which nobody else uses."""
+
+    def _whole(self, target: Path) -> AbstractContextManager[Path]:
+        """A temporary path that becomes the target only when the block ends well."""
+        return whole_file(target)
 
     def _open_scratch(self, folder: str | os.PathLike[str] | None) -> Path:
         self._kept: list[Path] = []
+        self._origins: dict[str, set[Path]] = {}  # which files a table that was read comes from
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix="nodecopy-", dir=folder))
@@ -67,20 +74,29 @@ class Engine(ABC):
         if path.is_file() and path.suffix.lower() != ".parquet":
             raise InputError(f"{path} must be Parquet for an engine of tables; got {path.suffix!r}.")
         try:
-            return self._read(path)
+            table = self._read(path)
         except Exception as error:  # each engine has its own kinds
             reason = _line(error)
             raise InputError(f"{path}: cannot be read, it is damaged or no Parquet ({reason}).") from error
+        self._origins[table.get_name()] = {path.resolve()}
+        return table
 
     def write(self, table: Any, path: str | os.PathLike[str]) -> None:
-        """Write an Ibis table as Parquet; where that fails, nothing is left behind."""
+        """Write an Ibis table as Parquet; where that fails, everything stays as it was.
+
+        A file is replaced, unless the table comes from it; a folder is not.
+        """
         target = Path(path)
-        try:
-            with _told(f"{target} cannot be written"):
-                self._write(table, target)
-        except BaseException:
-            _remove(target)
-            raise
+        if target.is_dir():
+            raise InputError(f"{target} must be a new name or a file; there is a folder of that name.")
+        if self._origins_of(table) & {target.resolve(), target.resolve().parent}:
+            raise InputError(f"{target} must not be what the table comes from, or inside of it.")
+        with self._whole(target) as temporary, _told(f"{target} cannot be written"):
+            self._write(table, temporary)
+
+    def _origins_of(self, table: Any) -> set[Path]:
+        read = optional("ibis.expr.operations", "an engine of tables").DatabaseTable
+        return set().union(*(self._origins.get(part.name, set()) for part in table.op().find(read)))
 
     def rows(self, table: Any) -> list[dict[str, Any]]:
         """The rows of a small table, as Python's values."""
@@ -97,7 +113,9 @@ class Engine(ABC):
         path = self._scratch / f"{len(self._kept)}.parquet"
         self._kept.append(path)
         self.write(table, path)
-        return self.scan(path)
+        kept = self.scan(path)
+        self._origins[kept.get_name()] = self._origins_of(table)
+        return kept
 
     def staged(self, table: Any) -> Any:
         """A table whose columns are long computations, so that nothing is computed more than once.
@@ -167,6 +185,7 @@ class DuckDB(Engine):
         return super()._read(path / "*.parquet" if path.is_dir() else path)
 
     def _write(self, table: Any, path: Path) -> None:
+        path.unlink(missing_ok=True)  # beside a file that is there, DuckDB would make one more of its own
         # The path goes in as a value; in Ibis' own to_parquet it would become part of the statement.
         self.backend.con.sql(self.backend.compile(table)).write_parquet(str(path))
 
@@ -198,6 +217,17 @@ class Spark(Engine):
         self.session.sparkContext.setLogLevel("ERROR")
         self._open_scratch(scratch)
         self.backend = ibis.pyspark.connect(self.session)
+
+    @contextmanager
+    def _whole(self, target: Path) -> Iterator[Path]:
+        if target.exists():
+            raise InputError(f"{target} must be a new name for Spark; there is a file of that name.")
+        temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
+        try:
+            yield temporary
+            temporary.rename(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
     def _write(self, table: Any, path: Path) -> None:
         self.session.sql(self.backend.compile(table)).write.parquet(str(path))

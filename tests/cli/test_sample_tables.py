@@ -143,3 +143,11 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, megabytes: float) -> None:
     assert "the disk is full or a limit is reached" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"edges.parquet", "labels.parquet"}
+
+
+def test_what_is_read_is_not_overwritten(run: Run, files: tuple[str, str]) -> None:
+    assert run("sample", files[0], "--engine", "duckdb", "--out", "out").code == 0
+    ran = run("sample", "out/sample-0.parquet", "--engine", "duckdb", "--out", "out", "--overwrite")
+    assert ran.code == 2
+    assert "must not be a folder that is read" in ran.err
+    assert Path("out/sample-0.parquet").is_file()

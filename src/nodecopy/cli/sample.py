@@ -150,6 +150,7 @@ def sample(
         found = tables.write_samples(
             TableCopying(table_law, keep, symmetrise.value),
             source,
+            [path for path in (labels, neighbours, similarity) if path is not None],
             tables.opener(engine.value, memory, master, scratch or out.resolve().parent),
             origin,
             out,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ def chosen_law(
 def write_samples(
     model: TableCopying,
     source: str,
+    inputs: Iterable[Path],
     open_engine: Callable[[], Engine],
     origin: dict[str, Any],
     out: Path,
@@ -63,6 +64,9 @@ def write_samples(
 ) -> list[dict[str, Any]]:
     """Write a folder of samples, whole or not at all; returns what each file holds."""
     n, found = origin["n"], []
+    for path in (Path(source), *inputs):
+        if out.resolve() in (path.resolve(), *path.resolve().parents):
+            raise InputError(f"--out {out} must not be a folder that is read; it holds {path}.")
     with whole_folder(out, mark="samples.json", overwrite=overwrite) as folder, open_engine() as engine:
         model.fit(source, engine=engine, directed=directed, interactions=interactions)
         for number in progress(range(n), n, "sampling"):

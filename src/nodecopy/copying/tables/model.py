@@ -132,7 +132,10 @@ class TableCopying:
         return self._copied(self._engine.keep(self._donors(key)), key)
 
     def write(self, path: str | os.PathLike[str], *, rng: Rng, sample: int = 0) -> None:
-        """Write :meth:`sample` as Parquet: a file by DuckDB, a folder of files by Spark."""
+        """Write :meth:`sample` as Parquet: a file by DuckDB, a folder of files by Spark.
+
+        As :meth:`.Engine.write` does: whole or not at all, and never over a table that was read.
+        """
         self._check_fitted()
         with self._engine.forgetting():
             self._engine.write(self.sample(rng=rng, sample=sample), path)

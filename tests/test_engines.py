@@ -1,0 +1,66 @@
+"""What an engine reads and writes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodecopy.engines import DuckDB, Engine
+from nodecopy.errors import InputError
+
+pytest.importorskip("ibis")
+pytest.importorskip("duckdb")
+pyarrow = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with DuckDB(memory="500MB", threads=1) as opened:
+        yield opened
+
+
+def save(path: Path, *values: Any) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pyarrow.table({"value": list(values)}), path)
+    return path
+
+
+def values(path: Path) -> list[Any]:
+    return list(pq.read_table(path)["value"].to_pylist())
+
+
+def test_a_write_replaces_a_file(engine: Engine, tmp_path: Path) -> None:
+    target = save(tmp_path / "out.parquet", 9)
+    engine.write(engine.scan(save(tmp_path / "in.parquet", 1)), target)
+    assert values(target) == [1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+
+
+def test_a_write_that_fails_leaves_what_was_there(engine: Engine, tmp_path: Path) -> None:
+    target = save(tmp_path / "out.parquet", 9)
+    words = engine.scan(save(tmp_path / "in.parquet", "1", "x"))
+    with pytest.raises(OSError, match=r"out\.parquet cannot be written"):
+        engine.write(words.cast({"value": "int64"}), target)
+    assert values(target) == [9]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+
+
+def test_a_folder_is_never_replaced(engine: Engine, tmp_path: Path) -> None:
+    mine = save(tmp_path / "mine" / "thesis.parquet", 9)
+    with pytest.raises(InputError, match="there is a folder of that name"):
+        engine.write(engine.scan(save(tmp_path / "in.parquet", 1)), mine.parent)
+    assert values(mine) == [9]
+
+
+def test_a_table_is_not_written_over_what_it_comes_from(engine: Engine, tmp_path: Path) -> None:
+    source = save(tmp_path / "folder" / "in.parquet", 1)
+    for read, target in [(source, source), (source.parent, source.parent / "more.parquet")]:
+        table = engine.scan(read)
+        for derived in (table, engine.keep(engine.keep(table.distinct()).alias("other"))):
+            with pytest.raises(InputError, match="must not be what the table comes from"):
+                engine.write(derived, target)
+    assert [path.name for path in source.parent.iterdir()] == ["in.parquet"]
