@@ -35,17 +35,11 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+BENCHES := sampling statistics classification recommend expected tables attacks defence generators blocks
+
 bench: $(READY)
-	$(BIN)/python -m tests.benchmarks.bench_sampling
-	$(BIN)/python -m tests.benchmarks.bench_statistics
-	$(BIN)/python -m tests.benchmarks.bench_classification
-	$(BIN)/python -m tests.benchmarks.bench_recommend
-	$(BIN)/python -m tests.benchmarks.bench_expected
-	$(BIN)/python -m tests.benchmarks.bench_tables
-	$(BIN)/python -m tests.benchmarks.bench_attacks
-	$(BIN)/python -m tests.benchmarks.bench_defence
-	$(BIN)/python -m tests.benchmarks.bench_generators
-	$(BIN)/python -m tests.benchmarks.bench_blocks
+	for one in $(BENCHES); do \
+		$(BIN)/python -m tests.benchmarks.bench_$$one | tee results/benchmarks/$$one.txt || exit 1; done
 
 # Spark and Dask for real, on this machine; Spark needs a Java of version 17 or later.
 spark-demo: .venv/clusters

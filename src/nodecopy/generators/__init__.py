@@ -5,8 +5,7 @@ They answer like node copying does. Read :mod:`.base` first, the contract; then 
 :mod:`.graphite` and :mod:`.dglfrm`, whose loss over all pairs of nodes is in :mod:`.pairs` and whose
 samplers are in :mod:`.edge_model`; :mod:`.cell` and :mod:`.netgan`, which learn walks and are assembled by
 :mod:`.assembling`. :mod:`.links` tells how well edges are predicted that a model has not seen.
-Names are imported when they are
-used, so that nothing but the trained ones needs torch.
+Names are imported when they are used, so that nothing but the trained ones needs torch.
 """
 
 from __future__ import annotations
