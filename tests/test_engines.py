@@ -64,3 +64,13 @@ def test_a_table_is_not_written_over_what_it_comes_from(engine: Engine, tmp_path
             with pytest.raises(InputError, match="must not be what the table comes from"):
                 engine.write(derived, target)
     assert [path.name for path in source.parent.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.parametrize("name", ["e[1]", "e*", "e?", "it's", "e=1"])
+def test_names_are_no_patterns(engine: Engine, tmp_path: Path, name: str) -> None:
+    save(tmp_path / "e1.parquet", 9)
+    save(tmp_path / "e1" / "a.parquet", 9)
+    file = save(tmp_path / f"{name}.parquet", 1)
+    folder = save(tmp_path / name / "b.parquet", 1).parent
+    for path in (file, folder, folder / "b.parquet"):
+        assert engine.rows(engine.scan(path)) == [{"value": 1}]

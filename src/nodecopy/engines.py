@@ -7,6 +7,7 @@ hold a table, and a task that fails on a cluster is done again from files.
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -25,6 +26,8 @@ from nodecopy.extras import optional
 from nodecopy.files import whole_file
 
 FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
+
+PATTERN = re.compile(r"[][*?{}\\]")
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
@@ -75,6 +78,8 @@ class Engine(ABC):
             raise InputError(f"{path} must be Parquet for an engine of tables; got {path.suffix!r}.")
         try:
             table = self._read(path)
+        except InputError:
+            raise
         except Exception as error:  # each engine has its own kinds
             reason = _line(error)
             raise InputError(f"{path}: cannot be read, it is damaged or no Parquet ({reason}).") from error
@@ -182,7 +187,9 @@ class DuckDB(Engine):
         return table  # DuckDB computes stage by stage as written
 
     def _read(self, path: Path) -> Any:
-        return super()._read(path / "*.parquet" if path.is_dir() else path)
+        # Names are patterns to DuckDB, and parts of a path such as k=3 columns: neither is meant here.
+        pattern = glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "")
+        return self.backend.read_parquet(pattern, hive_partitioning=False)
 
     def _write(self, table: Any, path: Path) -> None:
         path.unlink(missing_ok=True)  # beside a file that is there, DuckDB would make one more of its own
@@ -228,6 +235,11 @@ class Spark(Engine):
             temporary.rename(target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+    def _read(self, path: Path) -> Any:
+        if found := PATTERN.search(str(path)):
+            raise InputError(f"{path} must not have {found[0]!r} in its name: Spark reads it as a pattern.")
+        return super()._read(path)
 
     def _write(self, table: Any, path: Path) -> None:
         self.session.sql(self.backend.compile(table)).write.parquet(str(path))
