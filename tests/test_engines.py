@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from nodecopy.copying.tables import SharedItems, TableCopying
 from nodecopy.engines import DuckDB, Engine
 from nodecopy.errors import InputError
 
-pytest.importorskip("ibis")
+ibis = pytest.importorskip("ibis")
 pytest.importorskip("duckdb")
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -74,3 +75,41 @@ def test_names_are_no_patterns(engine: Engine, tmp_path: Path, name: str) -> Non
     folder = save(tmp_path / name / "b.parquet", 1).parent
     for path in (file, folder, folder / "b.parquet"):
         assert engine.rows(engine.scan(path)) == [{"value": 1}]
+
+
+# Ibis with DuckDB
+@pytest.mark.filterwarnings(r"ignore:fetch_record_batch\(\) is deprecated:DeprecationWarning")
+def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: Path) -> None:
+    given = ibis.memtable(pyarrow.table({"value": [1, 2, 2]}))
+    both = given.join(engine.scan(save(tmp_path / "in.parquet", 2, 3)), "value")
+    assert engine.rows(engine.keep(engine.scan(given).distinct().order_by("value"))) == [
+        {"value": 1},
+        {"value": 2},
+    ]
+    assert engine.rows(engine.scan(both)) == [{"value": 2}] * 2
+    edges = ibis.memtable(pyarrow.table({"source": [1, 2], "target": [2, 3]}))
+    model = TableCopying(SharedItems(), keep=1.0).fit(edges, engine=engine)
+    model.write(tmp_path / "sample.parquet", rng=0)
+    assert pq.read_table(tmp_path / "sample.parquet").num_rows == 2
+
+
+def test_other_data_are_told_from_tables(engine: Engine) -> None:
+    with pytest.raises(InputError, match=r"ibis\.memtable makes one of a data frame\); got Table"):
+        engine.scan(pyarrow.table({"value": [1]}))
+
+
+def test_a_closed_engine_says_so(tmp_path: Path) -> None:
+    path = save(tmp_path / "in.parquet", 1)
+    with DuckDB(threads=1) as opened:
+        table = opened.scan(path)
+    opened.close()
+    uses: list[Any] = [
+        lambda: opened.rows(table),
+        lambda: opened.scan(path),
+        lambda: opened.keep(table),
+        lambda: opened.write(table, tmp_path / "out.parquet"),
+    ]
+    for use in uses:
+        with pytest.raises(InputError, match="engine is closed"):
+            use()
+    assert values(path) == [1]
