@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nodecopy.copying.tables import SharedItems, TableCopying
-from nodecopy.engines import DuckDB, Engine
+from nodecopy.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 
 ibis = pytest.importorskip("ibis")
@@ -113,3 +113,19 @@ def test_a_closed_engine_says_so(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="engine is closed"):
             use()
     assert values(path) == [1]
+
+
+def test_folders_of_spark_are_whole_too(tmp_path: Path) -> None:
+    """What needs no Java: names, and the folder that is renamed when it is complete."""
+    spark = object.__new__(Spark)
+    target, mine = tmp_path / "out.parquet", save(tmp_path / "mine.parquet", 9)
+    with pytest.raises(AttributeError), spark._whole(target) as temporary:
+        save(temporary / "part.parquet", 1).no_such_method()  # type: ignore[attr-defined]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.parquet"]
+    with pytest.raises(InputError, match="must be a new name"), spark._whole(mine):
+        pass
+    with spark._whole(target) as temporary:
+        save(temporary / "part.parquet", 1)
+    assert (values(target / "part.parquet"), values(mine)) == ([1], [9])
+    with pytest.raises(InputError, match=r"must not have '\['"):
+        spark.scan(save(tmp_path / "e[1].parquet", 1))

@@ -58,9 +58,10 @@ def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
         [b"x", b"x", b"y", b"", b"y", None],
         [Decimal("1.5"), Decimal("1.5"), None, Decimal(-1), Decimal(-1), Decimal(-1)],
         [3, -1, 3, 3, None, -1],
+        np.array([3, 1, 3, 3, 1, 2**62], np.uint64),
     ],
 )
-def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, labels: list[Any]) -> None:
+def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, labels: Any) -> None:
     edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
     pq.write_table(pyarrow.table({"source": [0, 1, 2, 3, 4], "target": [1, 2, 3, 4, 5]}), edges)
     pq.write_table(pyarrow.table({"id": list(range(6)), "label": labels}), given)
@@ -120,3 +121,16 @@ def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
         for s in (0, 1)
     ]
     assert len({*samples, frozenset(zip(*(c.tolist() for c in graph.edges()[:2]), strict=True))}) == 3
+
+
+def test_a_sample_is_not_written_over_edges_or_labels(engine: Engine, tmp_path: Path) -> None:
+    edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
+    pq.write_table(pyarrow.table({"source": [0, 1, 2], "target": [1, 2, 3]}), edges)
+    pq.write_table(pyarrow.table({"id": [0, 1, 2, 3], "label": [0, 0, 1, 1]}), given)
+    before = edges.read_bytes(), given.read_bytes()
+    for directed in (False, True):
+        model = TableCopying(LabelTable(given)).fit(edges, engine=engine, directed=directed)
+        for target in (edges, given):
+            with pytest.raises(InputError, match="must not be what the table comes from"):
+                model.write(target, rng=0)
+    assert (edges.read_bytes(), given.read_bytes()) == before

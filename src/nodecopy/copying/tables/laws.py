@@ -245,7 +245,7 @@ def _known(labels: Any, engine: Engine) -> Any:
         names = labels.filter(known & (label.isinf() | (label != label.floor())))
         if engine.row(names.aggregate(n=names.count()))["n"]:
             return known
-    elif not kind.is_integer():
+    elif not kind.is_signed_integer():
         return known
     wrong = labels.filter(known & (label < UNLABELLED))
     lowest = engine.row(wrong.aggregate(low=wrong.label.min()))["low"]
