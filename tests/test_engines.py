@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from nodecopy.engines import DuckDB, Engine
+from nodecopy.copying.tables import SharedItems, TableCopying
+from nodecopy.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 
-pytest.importorskip("ibis")
+ibis = pytest.importorskip("ibis")
 pytest.importorskip("duckdb")
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -64,3 +65,67 @@ def test_a_table_is_not_written_over_what_it_comes_from(engine: Engine, tmp_path
             with pytest.raises(InputError, match="must not be what the table comes from"):
                 engine.write(derived, target)
     assert [path.name for path in source.parent.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.parametrize("name", ["e[1]", "e*", "e?", "it's", "e=1"])
+def test_names_are_no_patterns(engine: Engine, tmp_path: Path, name: str) -> None:
+    save(tmp_path / "e1.parquet", 9)
+    save(tmp_path / "e1" / "a.parquet", 9)
+    file = save(tmp_path / f"{name}.parquet", 1)
+    folder = save(tmp_path / name / "b.parquet", 1).parent
+    for path in (file, folder, folder / "b.parquet"):
+        assert engine.rows(engine.scan(path)) == [{"value": 1}]
+
+
+# Ibis with DuckDB
+@pytest.mark.filterwarnings(r"ignore:fetch_record_batch\(\) is deprecated:DeprecationWarning")
+def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: Path) -> None:
+    given = ibis.memtable(pyarrow.table({"value": [1, 2, 2]}))
+    both = given.join(engine.scan(save(tmp_path / "in.parquet", 2, 3)), "value")
+    assert engine.rows(engine.keep(engine.scan(given).distinct().order_by("value"))) == [
+        {"value": 1},
+        {"value": 2},
+    ]
+    assert engine.rows(engine.scan(both)) == [{"value": 2}] * 2
+    edges = ibis.memtable(pyarrow.table({"source": [1, 2], "target": [2, 3]}))
+    model = TableCopying(SharedItems(), keep=1.0).fit(edges, engine=engine)
+    model.write(tmp_path / "sample.parquet", rng=0)
+    assert pq.read_table(tmp_path / "sample.parquet").num_rows == 2
+
+
+def test_other_data_are_told_from_tables(engine: Engine) -> None:
+    with pytest.raises(InputError, match=r"ibis\.memtable makes one of a data frame\); got Table"):
+        engine.scan(pyarrow.table({"value": [1]}))
+
+
+def test_a_closed_engine_says_so(tmp_path: Path) -> None:
+    path = save(tmp_path / "in.parquet", 1)
+    with DuckDB(threads=1) as opened:
+        table = opened.scan(path)
+    opened.close()
+    uses: list[Any] = [
+        lambda: opened.rows(table),
+        lambda: opened.scan(path),
+        lambda: opened.keep(table),
+        lambda: opened.write(table, tmp_path / "out.parquet"),
+    ]
+    for use in uses:
+        with pytest.raises(InputError, match="engine is closed"):
+            use()
+    assert values(path) == [1]
+
+
+def test_folders_of_spark_are_whole_too(tmp_path: Path) -> None:
+    """What needs no Java: names, and the folder that is renamed when it is complete."""
+    spark = object.__new__(Spark)
+    target, mine = tmp_path / "out.parquet", save(tmp_path / "mine.parquet", 9)
+    with pytest.raises(AttributeError), spark._whole(target) as temporary:
+        save(temporary / "part.parquet", 1).no_such_method()  # type: ignore[attr-defined]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.parquet"]
+    with pytest.raises(InputError, match="must be a new name"), spark._whole(mine):
+        pass
+    with spark._whole(target) as temporary:
+        save(temporary / "part.parquet", 1)
+    assert (values(target / "part.parquet"), values(mine)) == ([1], [9])
+    with pytest.raises(InputError, match=r"must not have '\['"):
+        spark.scan(save(tmp_path / "e[1].parquet", 1))

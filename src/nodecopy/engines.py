@@ -7,6 +7,7 @@ hold a table, and a task that fails on a cluster is done again from files.
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -25,6 +26,9 @@ from nodecopy.extras import optional
 from nodecopy.files import whole_file
 
 FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
+SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
+
+PATTERN = re.compile(r"[][*?{}\\]")
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
@@ -40,6 +44,7 @@ class Engine(ABC):
 
     backend: Any
     _scratch: Path
+    _closed = False
 
     def _read(self, path: Path) -> Any:
         return self.backend.read_parquet(str(path))
@@ -61,31 +66,68 @@ class Engine(ABC):
         return self._scratch
 
     def scan(self, source: Any) -> Any:
-        """An Ibis table: the one given, or a Parquet file (or folder of such files)."""
+        """An Ibis table: the one given, or a Parquet file (or folder of such files).
+
+        What was made of data in memory (``ibis.memtable``) is written to a scratch file first.
+        """
+        self._check_open()
         if not isinstance(source, (str, os.PathLike)):
-            if not hasattr(source, "schema"):
-                raise InputError(
-                    f"a table must be a Parquet file or an Ibis table; got {type(source).__name__}."
-                )
-            return source
+            return self._given(source)
         path = Path(source)
         if not path.exists():
-            raise InputError(f"{path} does not exist.")
+            raise InputError(f"{path} does not exist; engines read Parquet files, or folders of them.")
         if path.is_file() and path.suffix.lower() != ".parquet":
             raise InputError(f"{path} must be Parquet for an engine of tables; got {path.suffix!r}.")
         try:
             table = self._read(path)
+        except InputError:
+            raise
         except Exception as error:  # each engine has its own kinds
             reason = _line(error)
+            if limit := _limit(error):
+                raise OSError(f"{path} cannot be read: {limit}.") from error
             raise InputError(f"{path}: cannot be read, it is damaged or no Parquet ({reason}).") from error
         self._origins[table.get_name()] = {path.resolve()}
         return table
+
+    def _given(self, table: Any) -> Any:
+        ibis = optional("ibis", "an engine of tables")
+        if not isinstance(table, ibis.Table):
+            raise InputError(
+                "a table must be a Parquet file or an Ibis table (ibis.memtable makes one of a data frame); "
+                f"got {type(table).__name__}."
+            )
+        if not table.op().find(optional("ibis.expr.operations", "an engine of tables").InMemoryTable):
+            return table
+        path = self._new_scratch()
+        with _told("a table cannot be computed"):
+            batches = self.backend.to_pyarrow_batches(table)
+            parquet = optional("pyarrow.parquet", "an engine of tables")
+            with parquet.ParquetWriter(path, batches.schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        return self._reread(path, table)
+
+    def _new_scratch(self) -> Path:
+        self._kept.append(self._scratch / f"{len(self._kept)}.parquet")
+        return self._kept[-1]
+
+    def _reread(self, path: Path, table: Any) -> Any:
+        """A scratch file, which comes from where the table in it came from."""
+        kept = self.scan(path)
+        self._origins[kept.get_name()] = self._origins_of(table)
+        return kept
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InputError("this engine is closed; use it, and what was made with it, before it is.")
 
     def write(self, table: Any, path: str | os.PathLike[str]) -> None:
         """Write an Ibis table as Parquet; where that fails, everything stays as it was.
 
         A file is replaced, unless the table comes from it; a folder is not.
         """
+        self._check_open()
         target = Path(path)
         if target.is_dir():
             raise InputError(f"{target} must be a new name or a file; there is a folder of that name.")
@@ -100,6 +142,7 @@ class Engine(ABC):
 
     def rows(self, table: Any) -> list[dict[str, Any]]:
         """The rows of a small table, as Python's values."""
+        self._check_open()
         with _told("a table cannot be computed"):
             return list(table.to_pyarrow().to_pylist())
 
@@ -110,12 +153,9 @@ class Engine(ABC):
 
     def keep(self, table: Any) -> Any:
         """Compute a table once; later queries read it from a scratch file."""
-        path = self._scratch / f"{len(self._kept)}.parquet"
-        self._kept.append(path)
+        path = self._new_scratch()
         self.write(table, path)
-        kept = self.scan(path)
-        self._origins[kept.get_name()] = self._origins_of(table)
-        return kept
+        return self._reread(path, table)
 
     def staged(self, table: Any) -> Any:
         """A table whose columns are long computations, so that nothing is computed more than once.
@@ -137,6 +177,7 @@ class Engine(ABC):
 
     def close(self) -> None:
         """Disconnect and remove scratch files."""
+        self._closed = True
         self.backend.disconnect()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -182,7 +223,9 @@ class DuckDB(Engine):
         return table  # DuckDB computes stage by stage as written
 
     def _read(self, path: Path) -> Any:
-        return super()._read(path / "*.parquet" if path.is_dir() else path)
+        # Names are patterns to DuckDB, and parts of a path such as k=3 columns: neither is meant here.
+        pattern = glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "")
+        return self.backend.read_parquet(pattern, hive_partitioning=False)
 
     def _write(self, table: Any, path: Path) -> None:
         path.unlink(missing_ok=True)  # beside a file that is there, DuckDB would make one more of its own
@@ -229,6 +272,11 @@ class Spark(Engine):
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
+    def _read(self, path: Path) -> Any:
+        if found := PATTERN.search(str(path)):
+            raise InputError(f"{path} must not have {found[0]!r} in its name: Spark reads it as a pattern.")
+        return super()._read(path)
+
     def _write(self, table: Any, path: Path) -> None:
         self.session.sql(self.backend.compile(table)).write.parquet(str(path))
 
@@ -239,9 +287,16 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = FULL.search(str(error))
-        reason = f"the disk is full or a limit is reached ({found[0]})" if found else _line(error)
-        raise OSError(f"{what}: {reason}.") from error
+        raise OSError(f"{what}: {_limit(error) or _line(error)}.") from error
+
+
+def _limit(error: Exception) -> str | None:
+    """Which limit an engine met, if that is why it failed."""
+    if found := FULL.search(str(error)):
+        return f"the disk is full or a limit is reached ({found[0]})"
+    if SHORT.search(str(error)):
+        return f"memory is too small, raise it (--memory of DuckDB, settings of Spark): {_line(error)}"
+    return None
 
 
 def _remove(path: Path) -> None:

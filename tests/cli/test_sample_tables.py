@@ -102,6 +102,7 @@ def test_tables_that_cannot_be_used(run: Run, columns: dict[str, Any], message: 
         ((), "need --out FOLDER"),
         (("--out", "out", "--law", "weighted"), "--similarity FILE"),
         (("--out", "out", "--labels", "edges.parquet.gz"), "does not exist"),
+        (("--out", "out", "--n", "-1"), "--n must be"),
         (("--out", "out", "--k", "3"), "go with --engine memory"),
     ],
 )
@@ -151,3 +152,18 @@ def test_what_is_read_is_not_overwritten(run: Run, files: tuple[str, str]) -> No
     assert ran.code == 2
     assert "must not be a folder that is read" in ran.err
     assert Path("out/sample-0.parquet").is_file()
+
+
+def test_a_dataset_is_no_file(run: Run) -> None:
+    ran = run("sample", "karate", "--engine", "duckdb", "--out", "out")
+    assert ran.code == 2
+    assert "takes Parquet files, not names of datasets; got karate" in ran.err
+
+
+@pytest.mark.parametrize("memory", ["1KB", "1MB"])
+def test_too_little_memory_is_said_to_be_that(run: Run, files: tuple[str, str], memory: str) -> None:
+    ran = run("sample", files[0], "--engine", "duckdb", "--memory", memory, "--out", "out")
+    assert ran.code == 1
+    assert "memory is too small, raise it (--memory" in ran.err
+    assert "damaged" not in ran.err
+    assert {path.name for path in Path().iterdir()} == set(files)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from nodecopy import checks, datasets
 from nodecopy.cli.terminal import progress
 from nodecopy.copying.tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
 from nodecopy.copying.tables.laws import TableLaw
@@ -63,7 +64,11 @@ def write_samples(
     interactions: bool,
 ) -> list[dict[str, Any]]:
     """Write a folder of samples, whole or not at all; returns what each file holds."""
-    n, found = origin["n"], []
+    n, found = checks.integer(origin["n"], "--n", low=0), []
+    if not Path(source).exists() and source in datasets.names():
+        raise InputError(
+            f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}."
+        )
     for path in (Path(source), *inputs):
         if out.resolve() in (path.resolve(), *path.resolve().parents):
             raise InputError(f"--out {out} must not be a folder that is read; it holds {path}.")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet as pq
 import pytest
 
-from nodecopy import Graph, Interactions, Jaccard, NodeCopying
+from nodecopy import Graph, Interactions, Jaccard, NodeCopying, SameLabel, read_graph
 from nodecopy.copying.tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
 from nodecopy.engines import DuckDB, Engine
 from nodecopy.errors import InputError, NotFittedError
@@ -43,6 +48,31 @@ def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
+    "labels",
+    [
+        [date(1969, 1, 1), date(1969, 1, 1), None, date(2020, 1, 1), date(2020, 1, 1), date(2020, 1, 1)],
+        [0.0, 0.0, np.nan, -1.0, 1.0, None],
+        [0.5, 0.5, np.nan, -0.5, -0.5, -0.5],
+        [-np.inf, -np.inf, -1.0, -1.0, np.nan, None],
+        [True, False, True, None, False, True],
+        [b"x", b"x", b"y", b"", b"y", None],
+        [Decimal("1.5"), Decimal("1.5"), None, Decimal(-1), Decimal(-1), Decimal(-1)],
+        [3, -1, 3, 3, None, -1],
+        np.array([3, 1, 3, 3, 1, 2**62], np.uint64),
+    ],
+)
+def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, labels: Any) -> None:
+    edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
+    pq.write_table(pyarrow.table({"source": [0, 1, 2, 3, 4], "target": [1, 2, 3, 4, 5]}), edges)
+    pq.write_table(pyarrow.table({"id": list(range(6)), "label": labels}), given)
+    model = NodeCopying(SameLabel()).fit(read_graph(edges, labels=given))
+    for sample in range(3):
+        drawn = TableCopying(LabelTable(given)).fit(edges, engine=engine).draw_donors(rng=0, sample=sample)
+        found = {row["node"]: row["donor"] for row in engine.rows(drawn)}
+        assert [found[node] for node in range(6)] == model.draw_donors(rng=0, sample=sample).tolist()
+
+
+@pytest.mark.parametrize(
     "law", [SharedItems(most=3), SharedItems(top=2), SharedItems(include_self=False, most=4)]
 )
 def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: SharedItems) -> None:
@@ -65,6 +95,8 @@ def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: Share
         (lambda e: WeightTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
         (lambda e: LabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
         (lambda e: LabelTable(table(e, id=["a"], label=[0])), "integers, or those of all be strings"),
+        (lambda e: LabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
+        (lambda e: LabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
         (lambda e: SharedItems(most=0), "most of SharedItems"),
         (lambda e: LabelTable(3), "must be a Parquet file or an Ibis table"),
     ],
@@ -89,3 +121,16 @@ def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
         for s in (0, 1)
     ]
     assert len({*samples, frozenset(zip(*(c.tolist() for c in graph.edges()[:2]), strict=True))}) == 3
+
+
+def test_a_sample_is_not_written_over_edges_or_labels(engine: Engine, tmp_path: Path) -> None:
+    edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
+    pq.write_table(pyarrow.table({"source": [0, 1, 2], "target": [1, 2, 3]}), edges)
+    pq.write_table(pyarrow.table({"id": [0, 1, 2, 3], "label": [0, 0, 1, 1]}), given)
+    before = edges.read_bytes(), given.read_bytes()
+    for directed in (False, True):
+        model = TableCopying(LabelTable(given)).fit(edges, engine=engine, directed=directed)
+        for target in (edges, given):
+            with pytest.raises(InputError, match="must not be what the table comes from"):
+                model.write(target, rng=0)
+    assert (edges.read_bytes(), given.read_bytes()) == before

@@ -17,6 +17,7 @@ from nodecopy.copying.tables.draws import exactly, uniforms
 from nodecopy.engines import Engine
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
+from nodecopy.graph import UNLABELLED
 from nodecopy.io.graphs import EDGES, NODES
 from nodecopy.rng import Key
 
@@ -49,8 +50,9 @@ class LabelTable:
     Parameters
     ----------
     labels
-        A table of id and label. Nodes without a label (none, null, -1 or empty) keep their neighbours;
-        ids without edges are isolated nodes.
+        A table of id and label. Nodes without a label (none, null, NaN, -1 or empty) keep their
+        neighbours; ids without edges are isolated nodes. As in files that are read into memory, whole
+        numbers below -1 are an error, and all else, such as fractions and dates, is a name.
     """
 
     labels: Any
@@ -63,9 +65,7 @@ class LabelTable:
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         labels = self._table(engine).cast({"id": nodes.id.type()})
-        label = labels.label
-        known = label.notnull() & ((label != "") if label.type().is_string() else (label >= 0))
-        members = labels.filter(known).join(nodes, "id")
+        members = labels.filter(_known(labels, engine)).join(nodes, "id")
         return _Lists.of(members.select("id", "number", list="label", rank="number"), engine)
 
     def _table(self, engine: Engine) -> Any:
@@ -232,6 +232,26 @@ class _Shares:
     def choose(self, key: Key, keep: float) -> Any:
         both = _drawn(self.nodes, key, keep, self.engine).join(self.shares, "number")
         return both.filter((both.low <= both.u) & ((both.u < both.high) | both.last)).select("id", "donor")
+
+
+def _known(labels: Any, engine: Engine) -> Any:
+    """Which rows have a label."""
+    label, kind = labels.label, labels.label.type()
+    known = label.notnull()
+    if kind.is_string():
+        return known & (label != "")
+    if kind.is_floating():
+        known &= ~label.isnan()
+        names = labels.filter(known & (label.isinf() | (label != label.floor())))
+        if engine.row(names.aggregate(n=names.count()))["n"]:
+            return known
+    elif not kind.is_signed_integer():
+        return known
+    wrong = labels.filter(known & (label < UNLABELLED))
+    lowest = engine.row(wrong.aggregate(low=wrong.label.min()))["low"]
+    if lowest is not None:
+        raise InputError(f"labels of LabelTable must be -1 (unknown) or larger; got {lowest}.")
+    return known & (label != UNLABELLED)
 
 
 def _drawn(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:

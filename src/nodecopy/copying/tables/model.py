@@ -68,8 +68,9 @@ class TableCopying:
         Parameters
         ----------
         edges
-            Parquet or an Ibis table of source, target and perhaps weight. An undirected edge may be
-            listed in one direction or both; a pair that is listed twice takes the larger weight.
+            Parquet or an Ibis table (of the engine, or ``ibis.memtable``) of source, target and perhaps
+            weight. An undirected edge may be listed in one direction or both; a pair that is listed
+            twice takes the larger weight.
         engine
             Where everything is computed; it must stay open while the model is used.
         directed
