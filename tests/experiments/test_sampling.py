@@ -83,7 +83,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    sampling.KEPT.clear()
+    sampling.TRAINED.clear()
     Places.trained = 0
 
 
@@ -129,10 +129,26 @@ def test_every_trial_is_kept_and_none_is_computed_twice(store: Store) -> None:
     assert Places.trained == 3
     assert records(store) == first
     store.forget(cell_of("far"), [1])
-    sampling.KEPT.clear()
+    sampling.TRAINED.clear()
     run(table(), store)
     assert Places.trained == 4
     assert [one.scores for one in records(store)["far"]] == [one.scores for one in first["far"]]
+
+
+def test_a_model_is_trained_once_for_all_its_samplers(store: Store) -> None:
+    head = TOML[: TOML.index("[methods.near]")]
+    rows = [
+        f'[methods.{sampler}]\ntitle = "{sampler}"\nclass = "nodecopy.generators:GAE"\n'
+        f'settings = {{ sampler = "{sampler}", epochs = 3 }}\n'
+        for sampler in ("raw", "corrected")
+    ]
+    together = table(head + "".join(rows))
+    run(together, store)
+    assert len(sampling.TRAINED) == together.protocol.trials
+    corrected = together.cells(0)[-1]
+    sampling.TRAINED.clear()
+    (alone,) = sampled(corrected, [0], store, "cpu")
+    assert store.records(corrected, [0])[0].scores == alone.scores
 
 
 def test_samples_and_statistics_are_part_of_the_fingerprint() -> None:

@@ -15,6 +15,7 @@ from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 
 from nodecopy import Graph
+from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE, pairs
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.edge_model import THIN_BELOW, EdgeLaw, EdgeModel
@@ -62,12 +63,28 @@ class Given(EdgeModel):
     """A model that was told its vectors."""
 
     def __init__(self, sampler: str, balanced: bool = True) -> None:
-        self.sampler, self.balanced = sampler, balanced
+        self.sampler, self.balanced, self.device = sampler, balanced, "cpu"
 
     def fit(self, decoded: Any) -> Given:
         vectors = torch.from_numpy(decoded)
         self._learned(scored_graph(decoded), vectors, vectors)
         return self
+
+
+@pytest.mark.parametrize("first", ["raw", "corrected"])
+@pytest.mark.parametrize("then", ["raw", "calibrated", "corrected"])
+def test_another_sampler_is_as_if_fitted_with_it(first: str, then: str) -> None:
+    trained = Given(first).fit(vectors())
+    other, expected = trained.with_sampler(then), Given(then).fit(vectors())
+    assert trained.sampler == first
+    np.testing.assert_array_equal(other.edge_probabilities(*UPPER), expected.edge_probabilities(*UPPER))
+
+
+def test_an_unknown_sampler_is_named() -> None:
+    with pytest.raises(InputError, match=r"sampler of Given must be .*got 'plain'"):
+        Given("raw").fit(vectors()).with_sampler("plain")
+    with pytest.raises(NotFittedError):
+        Given("raw").with_sampler("corrected")
 
 
 @pytest.mark.parametrize("balanced", [False, True])

@@ -2,7 +2,7 @@
 
 Child 1 of a trial's seed goes to the fit, child 2 to the samples. Where a setting reads
 ``{ embedded = "module:Class", ... }``, it is the embeddings of such a model, fitted with child 1 as well:
-the very model that the table shows of it alone.
+the very model that the table shows of it alone. A model with a ``sampler`` is trained once for all of them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from nodecopy.metrics.structure import Statistics, selected
 from nodecopy.rng import Rng, child
 
 FIT, SAMPLE = 1, 2
-KEPT: dict[str, NDArray[Any]] = {}
+TRAINED: dict[str, Any] = {}
 N_KEPT = 4
-"""Embeddings stay in memory for the methods that are built on them: those of a trial come together."""
+"""Trained models stay in memory for the methods that are built on them: those of a trial come together."""
 
 
 class Observed:
@@ -49,12 +49,12 @@ def sampled(cell: Cell, trials: list[int], store: Store, device: str) -> Iterato
     """The statistics of the samples of a trial: their means, and among the details each.
 
     Seconds are those of fitting and sampling, without counting what the samples have, and without
-    embeddings that an earlier method had trained.
+    what an earlier method had trained.
     """
     for trial in trials:
         seed, graph = trial_seed(cell, trial), graph_of(cell)
         start = time.perf_counter()
-        model = _model(cell, trial, device).fit(graph, rng=child(seed, FIT))
+        model = _fitted(cell, trial, device)
         seconds_to_fit = seconds = time.perf_counter() - start
         found: list[Statistics] = []
         samples = iter(model.sample_many(cell.samples, rng=child(seed, SAMPLE)))
@@ -72,16 +72,23 @@ def sampled(cell: Cell, trials: list[int], store: Store, device: str) -> Iterato
         yield Solved(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
 
 
-def _model(cell: Cell, trial: int, device: str) -> Any:
-    def embedded(path: str, settings: Mapping[str, Any]) -> NDArray[Any]:
+def _fitted(cell: Cell, trial: int, device: str) -> Any:
+    graph, seed = graph_of(cell), child(trial_seed(cell, trial), FIT)
+
+    def trained(path: str, settings: Mapping[str, Any]) -> Any:
+        settings = {**settings, "sampler": "raw"} if "sampler" in settings else settings
         draw = [cell.dataset, cell.largest_component, cell.seed, trial]
         key = json.dumps([draw, device, path, settings], sort_keys=True)
-        if key not in KEPT:
-            model = assembled(cell.method, path, settings, device)
-            model.fit(graph_of(cell), rng=child(trial_seed(cell, trial), FIT))
-            while len(KEPT) >= N_KEPT:
-                del KEPT[next(iter(KEPT))]
-            KEPT[key] = model.embeddings()
-        return KEPT[key]
+        if key not in TRAINED:
+            while len(TRAINED) >= N_KEPT:
+                del TRAINED[next(iter(TRAINED))]
+            TRAINED[key] = assembled(cell.method, path, settings, device).fit(graph, rng=seed)
+        return TRAINED[key]
 
-    return assembled(cell.method, cell.path, cell.settings, device, embedded=embedded)
+    def embedded(path: str, settings: Mapping[str, Any]) -> NDArray[Any]:
+        found: NDArray[Any] = trained(path, settings).embeddings()
+        return found
+
+    if "sampler" in cell.settings:
+        return trained(cell.path, cell.settings).with_sampler(cell.settings["sampler"])
+    return assembled(cell.method, cell.path, cell.settings, device, embedded=embedded).fit(graph, rng=seed)

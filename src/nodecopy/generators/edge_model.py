@@ -7,7 +7,9 @@ become probabilities to draw graphs from is the same for all of them and stands 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -116,11 +118,21 @@ class EdgeModel(GraphModel):
     law_: EdgeLaw
     sampler: str
     balanced: bool
+    device: str
 
     def embeddings(self) -> NDArray[np.float32]:
         """One row per node, before the decoder (a mean, where nodes have distributions); read-only."""
         self._fitted()
         return self.embeddings_
+
+    def with_sampler(self, sampler: str) -> Self:
+        """The same trained model with another sampler; nothing is trained again."""
+        self._fitted()
+        other = copy(self)
+        other.sampler = sampler
+        other._check_sampler()
+        other.law_ = other._calibrated(torch.tensor(self.law_.decoded, device=self.device))
+        return other
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
@@ -146,14 +158,18 @@ class EdgeModel(GraphModel):
         vectors = decoded.detach()
         if not bool(vectors.isfinite().all()):
             raise InputError("features must not be so large that training overflows; scale them down.")
-        graph = graph.undirected()
+        self.graph_ = graph.undirected()
         self.embeddings_ = frozen(embeddings.detach().cpu().numpy().copy())
-        law = EdgeLaw(frozen(vectors.cpu().numpy().copy()))
-        if self.sampler != "raw":
-            edges = np.stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
-            edges = edges[:, edges[0] < edges[1]]
-            calibration = logistic_regression(vectors, edges, balanced=self.balanced)
-            law = replace(law, calibration=calibration)
-            if self.sampler == "corrected":
-                law = replace(law, scale=graph.n_edges / expected_edges(vectors, calibration))
-        self.graph_, self.law_ = graph, law
+        self.law_ = self._calibrated(vectors)
+
+    def _calibrated(self, vectors: Tensor) -> EdgeLaw:
+        law, rows = EdgeLaw(frozen(vectors.cpu().numpy().copy())), self.graph_.rows
+        if self.sampler == "raw":
+            return law
+        edges = np.stack([rows.row_numbers, rows.indices]).astype(np.int64)
+        edges = edges[:, edges[0] < edges[1]]
+        calibration = logistic_regression(vectors, edges, balanced=self.balanced)
+        law = replace(law, calibration=calibration)
+        if self.sampler == "calibrated":
+            return law
+        return replace(law, scale=self.graph_.n_edges / expected_edges(vectors, calibration))
