@@ -240,10 +240,8 @@ def test_results_from_before_a_score_are_read(store: Store) -> None:
     numbers = {
         score: cells["karate", Column(2, "dice", score), "weak"] for score in ("accuracy", "precision")
     }
-    assert {score: (one.n, one.mean) for score, one in numbers.items()} == {
-        "accuracy": (2, pytest.approx(60)),
-        "precision": (1, pytest.approx(25)),
-    }
+    assert [one.n for one in numbers.values()] == [2, 1]
+    assert [one.mean for one in numbers.values()] == pytest.approx([60, 25])
 
 
 @pytest.mark.parametrize(
