@@ -301,6 +301,18 @@ def test_published_numbers_of_table_5() -> None:
     assert len(table.published) == 24
 
 
+def test_every_copying_row_has_a_control_with_the_same_donors() -> None:
+    """What is gained over averaging the same donors' own predictions is gained by copying."""
+    for name in ("table5", "table5-polblogs"):
+        methods = {method.name: method for method in config.load(name).methods}
+        copying = [method for method in methods.values() if method.path.endswith(":CopyingDefence")]
+        assert copying
+        for method in copying:
+            controls = [methods[other] for other in method.gain_over]
+            averages = [one for one in controls if one.path.endswith(":DonorAverage")]
+            assert [one.settings for one in averages] == [method.settings], method.name
+
+
 def test_an_experiment_may_build_upon_another() -> None:
     table, base = config.load("table5-untold"), config.load("table5")
     assert table.protocol.attackers == base.protocol.attackers
