@@ -1,4 +1,7 @@
-"""Nettack beside a public implementation, which is no dependency: the test is skipped where it is missing."""
+"""Nettack beside a public implementation, which is no dependency: the test is skipped where it is missing.
+
+It runs where DeepRobust can be imported: ``pip install --no-deps deeprobust torch_scatter`` beside nodecopy.
+"""
 
 from __future__ import annotations
 
