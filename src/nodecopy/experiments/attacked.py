@@ -67,10 +67,9 @@ def detection(
 ) -> dict[str, float]:
     """How well victims are told from other test nodes.
 
-    ``auc`` judges the whole ranking; ``precision`` is the share of victims among the nodes that were
-    corrected, ``recall`` the share of the victims that were; ``top precision`` is the share of victims
-    among the most suspicious nodes, as many as there are victims. Where no node was corrected there is no
-    precision.
+    ``auc`` judges the whole ranking; ``top precision`` is the share of victims among the most suspicious
+    nodes, as many as there are victims; ``precision`` is their share among the nodes that were corrected,
+    ``recall`` the share of the victims that were. Where no node was corrected there is no precision.
     """
     top = np.argsort(-suspicion, kind="stable")[: hit.sum()]
     found = {"auc": area_under_roc(suspicion, hit), "recall": float(corrected[hit].mean())}

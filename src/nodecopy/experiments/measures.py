@@ -19,9 +19,9 @@ SCORES = {
     "accuracy": Measure(""),
     "others": Measure("others"),
     "auc": Measure("detection"),
+    "top precision": Measure("precision at the top"),
     "precision": Measure("precision"),
     "recall": Measure("recall"),
-    "top precision": Measure("precision at the top"),
 }
 """Of a classifier; the last four of one that looks for the attacked nodes itself, see :mod:`.attacked`."""
 LISTS = {
