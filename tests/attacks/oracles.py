@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nodecopy import Graph
 
@@ -67,3 +70,31 @@ def dense_gcn(adjacency: Any, features: Any, first: Any, second: Any) -> Any:
     """Logits of a GCN on tensors."""
     spread = dense_normalised(adjacency)
     return spread @ torch.relu(spread @ features @ first) @ second
+
+
+def deeprobust_nettack(
+    theirs: Any, graph: Graph, surrogate: NDArray[np.float64]
+) -> Callable[[int], set[tuple[int, ...]]]:
+    """The flips that the class Nettack of DeepRobust, given as ``theirs``, chooses for one victim alone.
+
+    Direct edge flips, budget = degree. Its surrogate has two layers, whose product alone it looks at: here
+    the given weights and the identity.
+    """
+    n_features, n_classes = surrogate.shape
+    model = SimpleNamespace(
+        nclass=n_classes,
+        nfeat=n_features,
+        hidden_sizes=[n_classes],
+        gc1=SimpleNamespace(weight=torch.from_numpy(surrogate)),
+        gc2=SimpleNamespace(weight=torch.eye(n_classes, dtype=torch.float64)),
+    )
+    adjacency = sparse.csr_matrix(graph.adjacency.astype(np.float64))
+    plain: Any = graph.features
+    features = sparse.csr_matrix(plain)
+
+    def flips(victim: int) -> set[tuple[int, ...]]:
+        attack = theirs(model, nnodes=graph.n_nodes, attack_structure=True, attack_features=False)
+        attack.attack(features, adjacency, graph.labels, victim, int(graph.degrees[victim]), verbose=False)
+        return {tuple(map(int, edge)) for edge in attack.structure_perturbations}
+
+    return flips

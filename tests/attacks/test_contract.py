@@ -118,7 +118,7 @@ def test_the_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
         attack.attack(graph, [4], train=[0, 1])
     assert graph.labels is not None
     unknown = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.labels))
-    with pytest.raises(InputError, match="train must hold labelled nodes; got node 0"):
+    with pytest.raises(InputError, match=f"labelled nodes; got the node with id '{graph.node_ids[0]}'"):
         attack.attack(unknown, [4], train=TRAIN)
 
 

@@ -73,6 +73,10 @@ def test_global_dice_has_no_targets() -> None:
         GlobalDICE(-1).attack(hub())
     with pytest.raises(InputError, match="graph must have labels for GlobalDICE"):
         GlobalDICE(1).attack(hub().replace(labels=None))
+    with pytest.raises(InputError, match="graph must be undirected to be attacked"):
+        GlobalDICE(1).attack(hub().replace(directed=True))
+    with pytest.raises(InputError, match="graph must be binary to be attacked"):
+        GlobalDICE(1).attack(hub().replace(adjacency=2 * hub().adjacency))
 
 
 def test_random_flips_are_uniform() -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from nodecopy import Graph
-from nodecopy.classify import SBMGCN, Classifier, DFNet, Trial, dfnet, load
+from nodecopy.classify import SBMGCN, Classifier, DFNet, Trial, ensemble, load
 from nodecopy.classify.base import Problems
 from nodecopy.classify.networks import recipe_for
 from nodecopy.classify.sbm_gcn import _Generative
@@ -136,15 +136,15 @@ def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch
     graph = planted_graph()
     trials = [Trial(graph, np.arange(3), np.arange(3, 9), seed) for seed in range(5)]
     by_hand = [one for k in (0, 2, 4) for one in DFNet(**FEW).fit_trials(trials[k : k + 2])]
-    monkeypatch.setattr(dfnet, "NUMBERS_AT_ONCE", 2 * 8 * 4 * (20 * 60 + 10 * 12))
+    monkeypatch.setitem(ensemble.NUMBERS_AT_ONCE, "cpu", 2 * 8 * 4 * (2 * 60 + 12))
     sizes: list[int] = []
-    inner = DFNet._solved_together
+    inner = Problems._trained
 
-    def counted(self: DFNet, part: Any, *others: Any) -> Any:
-        sizes.append(len(part))
-        return inner(self, part, *others)
+    def counted(self: Problems, adjacencies: Any, seeds: Any, models: range, *others: Any) -> Networks:
+        sizes.append(len(models))
+        return inner(self, adjacencies, seeds, models, *others)
 
-    monkeypatch.setattr(DFNet, "_solved_together", counted)
+    monkeypatch.setattr(Problems, "_trained", counted)
     found = DFNet(**FEW).fit_trials(trials)
     assert sizes == [2, 2, 1]
     for one, other in zip(found, by_hand, strict=True):

@@ -22,6 +22,95 @@ from tests.cli.conftest import Run
 TABLES = ("--features", "features.csv", "--labels", "labels.csv")
 
 
+def shuffled(run: Run) -> Graph:
+    """Ids that are whole numbers, none where it stands; node 900 has no label, node 700 no edges."""
+    names = np.random.default_rng(1).permutation(np.arange(100, 130))
+    names[names == 129] = 900
+    first = np.repeat(np.arange(30), 2)
+    write_graph(Graph.from_edges(names[first], names[(first + np.tile([2, 4], 30)) % 30]), "graph.csv")
+    labelled = np.append(names[names != 900], 700)
+    kinds = np.append(np.where(np.arange(30) % 2, "dog", "cat")[names != 900], "dog")
+    write_table("labels.csv", {"id": labelled, "label": kinds})
+    draws = np.random.default_rng(0).random((31, 3))
+    write_table("features.csv", {"id": np.append(names, 700)} | dict(zip("abc", draws.T, strict=True)))
+    graph = read_graph("graph.csv", features="features.csv", labels="labels.csv")
+    assert not (graph.node_ids == np.arange(31)).any()
+    return graph
+
+
+METHODS = ("dice", "nettack", "fga", "random")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ids_are_the_users_from_end_to_end(run: Run, method: str) -> None:
+    """What is printed, written, kept and read again; edges by id are those that the attack flipped."""
+    graph = shuffled(run)
+    options = ("--method", method, "--nodes", "107,103", "--out", "attacked.csv", "--flips", "flips.npz")
+    ran = run("attack", "graph.csv", *TABLES, *options)
+    assert ran.code == 0, ran.err
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["node", "107", "103"]
+    lost = "700" not in {end for row in rows("attacked.csv") for end in (row["source"], row["target"])}
+    assert ("not in that table of edges: 700\n" in ran.err) == lost
+    found = json.loads(run("attack", "graph.csv", *TABLES, *options, "--json").out)
+    assert (found["targets"], {flip["target"] for flip in found["flips"]}) == ([107, 103], {107, 103})
+    edges = {frozenset((row["source"], row["target"])) for row in rows("graph.csv")}
+    for flip in found["flips"]:
+        edge = frozenset((str(flip["first"]), str(flip["second"])))
+        assert (edge not in edges) == flip["added"]
+        edges ^= {edge}
+    assert edges == {frozenset((row["source"], row["target"])) for row in rows("attacked.csv")}
+    assert set(map(int, frozenset.union(*edges))) <= set(graph.node_ids.tolist())
+    told = ("--n-donors", "3", "--out", "found.csv")
+    ran = run("defend", "graph.csv", *TABLES, "--flips", "flips.npz", *told)
+    assert [row["id"] for row in rows("found.csv")] == ["107", "103"]
+    assert [line.split()[0] for line in ran.out.splitlines()[-2:]] == ["107", "103"]
+    ran = run("defend", "attacked.csv", *TABLES, "--suspects", "1.0", *told)
+    assert {int(row["id"]) for row in rows("found.csv")} == set(graph.node_ids.tolist())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_victims_that_need_a_word(run: Run, method: str) -> None:
+    """One without a label, one without edges, and a budget that is more than a node can bear."""
+    graph = shuffled(run)
+    ran = run("attack", "graph.csv", *TABLES, "--method", method, "--nodes", "103,900")
+    if method == "random":
+        assert ran.out.splitlines()[-1].split()[:2] == ["900", "-"]
+    else:
+        assert (ran.code, ran.out) == (2, "")
+        assert "targets must have labels" in ran.err
+        assert "got the node with id 900, which has none" in ran.err
+    defended = json.loads(
+        run("defend", "graph.csv", *TABLES, "--nodes", "700,900", "--n-donors", "3", "--json").out
+    )
+    assert [node["id"] for node in defended["nodes"]] == [700, 900]
+
+    def spent(*options: str) -> list[int]:
+        ran = run("attack", "graph.csv", *TABLES, "--method", method, "--json", *options)
+        found = json.loads(ran.out)
+        return [*found["budgets"], *found["spent"]]
+
+    if method == "dice":
+        assert spent("--nodes", "700") == [0, 0]
+        return
+    degree = () if method != "fga" else ("--budget", "degree")
+    assert spent("--nodes", "700", *degree) == [0, 0]
+    granted, made = spent("--nodes", "700", "--budget", "2")
+    assert (granted, made) == (2, 2) or method == "fga"  # which stops where no flip promises a higher loss
+    granted, made = spent("--nodes", "103", "--budget", "500")
+    assert granted == 500
+    assert 0 < made < graph.n_nodes
+
+
+def test_graphs_that_cannot_be_attacked(run: Run, files: Graph) -> None:
+    for wrong, message in (
+        (files.replace(directed=True), "graph must be undirected to be attacked; got a directed one"),
+        (files.replace(adjacency=2 * files.adjacency), "graph must be binary to be attacked"),
+    ):
+        write_graph(wrong, "wrong.npz")
+        ran = run("attack", "wrong.npz", "--nodes", "p04", "--out", "attacked.npz")
+        assert (ran.code, message in ran.err, Path("attacked.npz").exists()) == (2, True, False)
+
+
 @pytest.fixture
 def files(run: Run) -> Graph:
     """Thirty people of two kinds, joined with the next ones of their kind; the last has no label."""
@@ -41,7 +130,7 @@ def rows(path: str) -> list[dict[str, Any]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("method", ["dice", "nettack", "fga", "random"])
+@pytest.mark.parametrize("method", METHODS)
 def test_attack_then_defend(run: Run, files: Graph, method: str) -> None:
     options = ("--method", method, "--nodes", "p04,p07", "--out", "attacked.npz", "--flips", "flips.npz")
     ran = run("attack", "graph.csv", *TABLES, *options)
@@ -171,7 +260,8 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
     [
         (["attack", "graph.csv"], "a graph must have labels to be attacked or defended"),
         (["attack", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
-        (["attack", "graph.csv", *TABLES, "--nodes", "p29"], "targets must have labels"),
+        (["defend", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
+        (["attack", "graph.csv", *TABLES, "--nodes", "7"], "--nodes must hold ids of nodes; got '7'"),
         (["attack", "graph.csv", *TABLES, "--nodes", "p01,p01"], "--nodes"),
         (["attack", "graph.csv", *TABLES, "--nodes", " , "], "--nodes must name at least one node"),
         (["attack", "graph.csv", *TABLES, "--nodes", "p01", "--victims", "2"], "exclude each other"),

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from nodecopy.attacks import Attack
 from nodecopy.defend import Adaptive, CopyingDefence
 from nodecopy.errors import InputError
+from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph
 
 TRAIN, VICTIMS = np.arange(9), np.array([40, 30, 59])
+DRAWS = np.random.default_rng(1)
+WEIGHTS = DRAWS.normal(size=(12, 4)), DRAWS.normal(size=(4, 3))
+
+
+@pytest.mark.parametrize("donors", ["features", "expected"])
+class TestAdaptive(AttackContract):
+    """The donors of a victim follow from the clean graph, so the contract of attacks holds."""
+
+    @pytest.fixture(autouse=True)
+    def choose(self, donors: str) -> None:
+        self.donors = donors
+
+    def build(self, targets: list[int], **settings: Any) -> Attack:
+        return Adaptive(self.donors, n_donors=3, surrogate=WEIGHTS, **settings)
 
 
 def test_the_donors_of_the_defence_are_attacked_and_it_suffers() -> None:

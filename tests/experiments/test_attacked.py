@@ -14,10 +14,10 @@ from nodecopy import Graph, datasets
 from nodecopy.attacks import DICE, Perturbation, RandomFlips
 from nodecopy.errors import InputError
 from nodecopy.experiments import config, formats
-from nodecopy.experiments.attacked import attacked, victims_of
+from nodecopy.experiments.attacked import attacked, detection, victims_of
 from nodecopy.experiments.experiment import Column, Experiment
 from nodecopy.experiments.runner import run
-from nodecopy.experiments.store import Store
+from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tables import summarise
 from nodecopy.experiments.trials import trial_seed, trial_split
 
@@ -187,7 +187,9 @@ def test_attacks_may_be_chosen() -> None:
 
 
 def test_untold_methods_answer_for_all_test_nodes(store: Store) -> None:
-    text = TOML.replace("victims = 5", 'victims = 5\ntold = false\nscores = ["accuracy", "others", "auc"]')
+    text = TOML.replace(
+        "victims = 5", 'victims = 5\ntold = false\nscores = ["accuracy", "others", "auc", "recall"]'
+    )
     text = (
         text[: text.index("[published")]
         + """[methods.suspects]
@@ -205,11 +207,41 @@ settings = { n_donors = 3 }
         for method in ("strong", "suspects"):
             assert 0 <= (cells["digits", Column(2, "dice", score), method].mean or 0) <= 100
     assert (cells["digits", Column(2, "dice", "auc"), "suspects"].mean or 0) > 50
+    assert 0 <= (cells["digits", Column(2, "dice", "recall"), "suspects"].mean or 0) <= 100
     assert ("digits", Column(2, "dice", "auc"), "strong") not in cells
     told = experiment().cells(0)[0].fingerprint
     assert (
         told != experiment(TOML.replace("victims = 5", "victims = 5\ntold = false")).cells(0)[0].fingerprint
     )
+
+
+def test_detection_by_hand() -> None:
+    """Victims are the first, third and sixth most suspicious of eight nodes; four nodes are corrected."""
+    suspicion = np.array([8.0, 7, 6, 5, 4, 3, 2, 1])
+    hit = np.array([True, False, True, False, False, True, False, False])
+    found = detection(suspicion, suspicion > 4, hit)
+    # Pairs in order: all 5 with the first victim, 4 with the second, 2 with the third.
+    expected = {"auc": 11 / 15, "precision": 2 / 4, "recall": 2 / 3, "top precision": 2 / 3}
+    assert found == pytest.approx(expected)
+    nobody = detection(suspicion, suspicion > 9, hit)
+    assert (nobody["recall"], "precision" in nobody) == (0, False)
+
+
+def test_results_from_before_a_score_are_read(store: Store) -> None:
+    """A trial that was kept without precision is neither computed again nor counted in its column."""
+    text = TOML.replace("victims = 5", 'victims = 5\ntold = false\nscores = ["accuracy", "precision"]')
+    text = text[: text.index("[published")]
+    table = experiment(text).narrowed(attacks=["dice"], methods=["weak"])
+    (cell,) = table.cells(0)
+    for trial, scores in enumerate([{"accuracy": 0.5}, {"accuracy": 0.7, "precision": 0.25}]):
+        store.write(cell, Record(trial, scores, 1.0, {}, {}))
+    assert store.missing(cell, range(3)) == [2]
+    cells = summarise(table, store).cells
+    numbers = {
+        score: cells["karate", Column(2, "dice", score), "weak"] for score in ("accuracy", "precision")
+    }
+    assert [one.n for one in numbers.values()] == [2, 1]
+    assert [one.mean for one in numbers.values()] == pytest.approx([60, 25])
 
 
 @pytest.mark.parametrize(
@@ -269,11 +301,31 @@ def test_published_numbers_of_table_5() -> None:
     assert len(table.published) == 24
 
 
+def test_every_copying_row_has_a_control_with_the_same_donors() -> None:
+    """What is gained over averaging the same donors' own predictions is gained by copying."""
+    for name in ("table5", "table5-polblogs"):
+        methods = {method.name: method for method in config.load(name).methods}
+        copying = [method for method in methods.values() if method.path.endswith(":CopyingDefence")]
+        assert copying
+        for method in copying:
+            controls = [methods[other] for other in method.gain_over]
+            averages = [one for one in controls if one.path.endswith(":DonorAverage")]
+            assert [one.settings for one in averages] == [method.settings], method.name
+
+
 def test_an_experiment_may_build_upon_another() -> None:
     table, base = config.load("table5-untold"), config.load("table5")
     assert table.protocol.attackers == base.protocol.attackers
     assert (table.protocol.datasets, table.protocol.told) == (base.protocol.datasets, False)
-    assert [method.name for method in table.methods] == ["gcn", "suspects", "suspects-retrained"]
+    assert [method.name for method in table.methods] == [
+        "gcn",
+        "gcn-svd",
+        "gcn-jaccard",
+        "suspects",
+        "suspects-retrained",
+    ]
+    theirs_too = [method for method in base.methods if method.name in ("gcn", "gcn-svd", "gcn-jaccard")]
+    assert list(table.methods[:3]) == theirs_too
     assert table.published == {}
     store = Store(Path("store"))
     ours, theirs = table.cells(0)[-1], base.cells(0)[-1]

@@ -165,5 +165,8 @@ def known_labels(graph: Graph, targets: Nodes, purpose: str) -> Nodes:
         raise InputError(f"graph must have labels for {purpose}; this one has none.")
     unknown = targets[graph.labels[targets] == UNLABELLED]
     if len(unknown):
-        raise InputError(f"targets must have labels for {purpose}; got node {unknown[0]}, which has none.")
+        name = graph.node_ids[unknown].tolist()[0]
+        raise InputError(
+            f"targets must have labels for {purpose}; got the node with id {name!r}, which has none."
+        )
     return graph.labels

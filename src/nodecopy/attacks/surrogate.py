@@ -60,9 +60,11 @@ class Knowledge:
         else:
             nodes = checks.indices(train, "train", size=graph.n_nodes)
             checks.unique(nodes, "train")
-        if (codes[nodes] < 0).any():
+        unknown = nodes[codes[nodes] < 0]
+        if len(unknown):
+            name = graph.node_ids[unknown].tolist()[0]
             raise InputError(
-                f"train must hold labelled nodes; got node {nodes[codes[nodes] < 0][0]}, which has no label."
+                f"train must hold labelled nodes; got the node with id {name!r}, which has no label."
             )
         names = tuple(
             map(str, classes if graph.label_names is None else np.array(graph.label_names)[classes])

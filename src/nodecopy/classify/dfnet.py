@@ -9,11 +9,9 @@ from typing import Any
 from nodecopy import checks
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
 from nodecopy.nn.filters import FilterNetworks, FilterRecipe
 from nodecopy.registry import known
 
-NUMBERS_AT_ONCE = 2**29
 RECIPES = {
     True: FilterRecipe(),
     False: FilterRecipe(heads=0, widths=(8, 16, 32, 64, 128), weight_decay=0.18),
@@ -69,19 +67,6 @@ class DFNet(Classifier):
         if not self.attention and recipe.heads:
             raise InputError(f"heads of DFNet must be left out without attention; got {recipe.heads}.")
         checks.integer(recipe.heads, "heads of a recipe", low=int(self.attention))
-        Problems(trials, recipe, self.device)  # all are checked before any is solved
-        at_once = _at_once(trials[0].graph, recipe)
-        parts = [trials[start : start + at_once] for start in range(0, len(trials), at_once)]
-        return [one for part in parts for one in self._solved_together(part, recipe, keep)]
-
-    def _solved_together(self, trials: Sequence[Trial], recipe: FilterRecipe, keep: bool) -> list[Prediction]:
         problems = Problems(trials, recipe, self.device, keep=keep, kind=FilterNetworks)
         networks = problems.trained(problems.observed, seeds_of(trials, 0))
         return problems.predictions(networks, 0)
-
-
-def _at_once(graph: Graph, recipe: FilterRecipe) -> int:
-    """How many trials to train together; training keeps some dozens of hidden layers of each."""
-    assert graph.features is not None
-    width = sum(recipe.widths) * max(1, recipe.heads)
-    return max(1, NUMBERS_AT_ONCE // (width * (20 * graph.n_nodes + 10 * int(graph.features.shape[1]))))

@@ -130,8 +130,7 @@ class Ensemble:
 
 def models_at_once(features: sparse.csr_array, recipe: Recipe, device: torch.device) -> int:
     """How many networks to compute together."""
-    numbers = max(features.nnz, features.shape[0] * recipe.hidden, 1)
-    return max(1, NUMBERS_AT_ONCE[device.type] // numbers)
+    return max(1, NUMBERS_AT_ONCE[device.type] // recipe.numbers(features))
 
 
 @torch.no_grad()

@@ -16,9 +16,9 @@ from nodecopy.cli import sources, splits
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
-from nodecopy.graph import Graph
+from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
-from nodecopy.io.formats import format_of
+from nodecopy.io.formats import TABLES, format_of
 from nodecopy.io.graphs import FORMATS
 from nodecopy.rng import child
 
@@ -60,7 +60,8 @@ def attack(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="nettack, fga, random: flips for each victim, or 'degree'. (default: degree, fga 20)"
+            help="nettack, fga, random: at most so many flips for each victim, or 'degree'. "
+            "(default: degree, fga 20)"
         ),
     ] = None,
     share: Annotated[
@@ -87,7 +88,8 @@ def attack(
 
     Of a dataset, the attacker learns from the labels of the first trial of the experiments and victims
     are test nodes; of a file, victims are labelled nodes and the attacker learns from all others. Where
-    there are no features, the attacker gives each node one of its own.
+    there are no features, the attacker gives each node one of its own. A budget that a victim cannot bear
+    is spent as far as possible; an isolated victim has no degree to spend, and is left alone by default.
     """
     for path, formats in ((out, FORMATS), (flips, (".npz",))):
         if path is not None:
@@ -102,8 +104,9 @@ def attack(
     targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, VICTIMS)))
     known = np.setdiff1d(split.train, targets)
     found = striking.attack(with_features(graph), targets, train=known, rng=child(root, ATTACK))
+    left = found.apply(graph)
     if out is not None:
-        write_graph(found.apply(graph), out)
+        write_graph(left, out)
     if flips is not None:
         found.save(flips)
     if json_:
@@ -113,6 +116,10 @@ def attack(
     for path, what in ((out, "attacked graph"), (flips, "flips")):
         if path is not None:
             remark(f"{what} written to {path}")
+    isolated = left.node_ids[left.degrees == 0]
+    if out is not None and len(isolated) and format_of(out, FORMATS) in TABLES:
+        names = ", ".join(map(str, isolated[:N_VICTIMS])) + (", ..." if len(isolated) > N_VICTIMS else "")
+        remark(f"without edges, so not in that table of edges: {names}")
 
 
 def _attack(
@@ -195,7 +202,8 @@ def _tell(found: Perturbation, graph: Graph) -> None:
     for target, budget, spent in zip(found.targets, found.budgets, found.spent, strict=True):
         mine = found.owners == target
         counts = (found.is_added[mine].sum(), (~found.is_added[mine]).sum())
-        label = "-" if names is None else str(names[target])
+        unknown = graph.labels is None or graph.labels[target] == UNLABELLED
+        label = "-" if unknown else str(names[target])
         degree = int(graph.degrees[target])
         numbers = map(shown, (degree, int(budget), int(spent), *map(int, counts)))
         rows.append([str(graph.node_ids[target]), label, *numbers])

@@ -20,6 +20,7 @@ from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
 from nodecopy.neighbours import Search
 from nodecopy.nn.lowrank import truncated_svd
+from nodecopy.rows import IntArray
 
 Matrix: TypeAlias = NDArray[np.float64]
 NAMES = ("expected", "features", "neighbourhoods", "vgae", "gae")
@@ -140,6 +141,14 @@ def expected_neighbourhoods(graph: Graph, embedding: Matrix, around: Matrix) -> 
     # The closed form of leaving out one row of a ridge regression.
     own = np.einsum("nd,nd->n", embedding @ inverse, embedding)[:, None] * teaches
     return np.asarray(_unit((fitted - own * around) / (1.0 - own)))
+
+
+def cosines(own: Matrix, expected: Matrix, first: IntArray, second: IntArray) -> tuple[Matrix, Matrix]:
+    """How alike pairs of nodes are: by their features, and by the neighbourhoods that these promise."""
+    by_features, by_neighbourhoods = (
+        np.einsum("ed,ed->e", part[first], part[second]) for part in (own, expected)
+    )
+    return by_features, by_neighbourhoods
 
 
 def _counts(features: Any) -> NDArray[np.int64]:

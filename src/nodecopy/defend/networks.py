@@ -13,6 +13,7 @@ from scipy import sparse
 from nodecopy import checks
 from nodecopy.classify import GCN, Prediction, Trial
 from nodecopy.defend.base import Defence
+from nodecopy.defend.pruning import with_entries
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -88,9 +89,7 @@ class GCNJaccard(Defence, GCN):
         checks.real(self.threshold, "threshold of GCNJaccard", low=0.0, high=1.0)
         if graph.features is None:
             raise InputError("a graph must have features to be classified; this one has none.")
-        kept = graph.adjacency.copy()
-        kept.data = np.where(jaccard(graph) >= self.threshold, kept.data, 0)
-        return graph.replace(adjacency=kept)
+        return with_entries(graph, jaccard(graph) >= self.threshold)
 
     def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
         made = {id(trial.graph): trial.graph for trial in trials}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from nodecopy.defend.donors import Matrix
+from nodecopy.defend.donors import Matrix, cosines
 from nodecopy.graph import Graph
 
 ROUNDS = 2
@@ -47,8 +47,8 @@ def suspicion(
         with those of the nodes whose neighbourhoods are most like their own.
     """
     first, second = graph.rows.row_numbers, graph.rows.indices
-    cosines = [np.einsum("ed,ed->e", part[first], part[second]) for part in (own, expected)]
-    unlike = (1.0 - cosines[0]) * (1.0 - cosines[1])
+    features, neighbourhoods = cosines(own, expected, first, second)
+    unlike = (1.0 - features) * (1.0 - neighbourhoods)
     wrong = divergence(copied[first], copied[second]) * unlike
 
     def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -24,10 +24,11 @@ COST = 0.005
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """What is said of every node, and how attacked it looks."""
+    """What is said of every node, how attacked it looks, and whether it is taken for attacked."""
 
     probabilities: NDArray[np.floating[Any]]
     suspicion: NDArray[np.float64]
+    corrected: NDArray[np.bool_]
     donors: Donors
 
 
@@ -100,7 +101,7 @@ class SuspectCorrection(CopyingDefence):
             share = SHARE if self.share is None else self.share
             copied, similar = self._again(case, order[: round(share * len(order))])
         corrected = _rank(order) < self._n_corrected(case, order, copied, similar)
-        return _Answers(np.where(corrected[:, None], copied, similar), scores, donors)
+        return _Answers(np.where(corrected[:, None], copied, similar), scores, corrected, donors)
 
     def _again(self, case: Case, suspects: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Both copied predictions of a classifier that never saw the suspects' edges."""
@@ -134,7 +135,7 @@ class SuspectCorrection(CopyingDefence):
         return answers.probabilities[nodes]
 
     def _details(self, corrector: Any, nodes: IntArray) -> dict[str, Any]:
-        return {"suspicion": corrector.suspicion[nodes]}
+        return {"suspicion": corrector.suspicion[nodes], "corrected": corrector.corrected[nodes]}
 
     def _arguments(self) -> dict[str, Any]:
         kept = super()._arguments()

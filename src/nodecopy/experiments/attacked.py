@@ -54,12 +54,27 @@ def classified_under_attack(cell: Cell, trials: list[int], store: Store, device:
         hit = np.isin(nodes, chosen)
         judged = scores(prediction.probabilities, labels[nodes], np.flatnonzero(hit))
         details = dict(prediction.details)
-        suspicion = details.pop("suspicion", None)
+        suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
         if not cell.told:
             judged["others"] = accuracy(prediction.probabilities, labels[nodes], np.flatnonzero(~hit))
             if suspicion is not None:
-                judged["auc"] = area_under_roc(suspicion, hit)
+                judged |= detection(suspicion, corrected, hit)
         yield Solved(trial, judged, seconds, details)
+
+
+def detection(
+    suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], hit: NDArray[np.bool_]
+) -> dict[str, float]:
+    """How well victims are told from other test nodes.
+
+    ``auc`` judges the whole ranking; ``top precision`` is the share of victims among the most suspicious
+    nodes, as many as there are victims; ``precision`` is their share among the nodes that were corrected,
+    ``recall`` the share of the victims that were. Where no node was corrected there is no precision.
+    """
+    top = np.argsort(-suspicion, kind="stable")[: hit.sum()]
+    found = {"auc": area_under_roc(suspicion, hit), "recall": float(corrected[hit].mean())}
+    found |= {"precision": float(hit[corrected].mean())} if corrected.any() else {}
+    return found | {"top precision": float(hit[top].mean())}
 
 
 def victims_of(cell: Cell, graph: Graph, split: NodeSplit, seed: SeedSequence) -> NDArray[np.int64]:

@@ -19,8 +19,11 @@ SCORES = {
     "accuracy": Measure(""),
     "others": Measure("others"),
     "auc": Measure("detection"),
+    "top precision": Measure("precision at the top"),
+    "precision": Measure("precision"),
+    "recall": Measure("recall"),
 }
-"""Of a classifier."""
+"""Of a classifier; the last four of one that looks for the attacked nodes itself, see :mod:`.attacked`."""
 LISTS = {
     f"{metric}@{k}": Measure(f"{title}@{k}")
     for metric, title in (("recall", "Recall"), ("ndcg", "NDCG"))

@@ -90,6 +90,11 @@ class FilterRecipe(Recipe):
         checks.real(self.attention_dropout, "attention_dropout of a recipe", low=0, high=MOST_DROPPED)
         checks.real(self.radius, "radius of a recipe", low=0.01, high=1)
 
+    def numbers(self, features: sparse.csr_array) -> int:
+        """Beside a two-layer network, training keeps twice the hidden layers, and kernels count too."""
+        n_nodes, n_features = features.shape
+        return sum(self.widths) * max(1, self.heads) * (2 * n_nodes + n_features)
+
 
 @lru_cache
 def coefficients(feedback: int, feedforward: int, radius: float) -> tuple[NDArray[Any], NDArray[Any]]:

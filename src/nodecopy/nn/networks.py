@@ -95,6 +95,10 @@ class Recipe:
         for name in ("learning_rate", "weight_decay"):
             checks.real(getattr(self, name), f"{name} of a recipe", low=0)
 
+    def numbers(self, features: sparse.csr_array) -> int:
+        """About how many numbers a layer of one network has."""
+        return max(features.nnz, features.shape[0] * self.hidden, 1)
+
 
 KIPF = Recipe()
 GNN_BENCHMARK = Recipe(

@@ -1,0 +1,43 @@
+"""Nettack beside a public implementation, which is no dependency: the test is skipped where it is missing.
+
+It runs where DeepRobust can be imported: ``pip install --no-deps deeprobust torch_scatter`` beside nodecopy.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import datasets
+from nodecopy.attacks import Nettack
+from nodecopy.attacks.surrogate import Knowledge, linear_weights
+from nodecopy.rng import seed_sequence
+from tests.attacks.oracles import deeprobust_nettack
+
+N_VICTIMS, MOST_OTHERS = 40, 2
+"""Scores that are equal but for rounding may be told apart in either way."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA does not name the folder of the real files"
+)
+@pytest.mark.filterwarnings("ignore")  # theirs, not ours
+def test_the_flips_of_deeprobust() -> None:
+    """Its own Nettack, given the same surrogate, flips the same edges at 40 victims of Cora."""
+    theirs: Any = pytest.importorskip("deeprobust.graph.targeted_attack", exc_type=ImportError)
+    graph = datasets.load("cora")
+    split = datasets.label_split(graph.labels, 20, rng=0)
+    reachable = split.test[graph.degrees[split.test] > 0]
+    victims = np.random.default_rng(0).choice(reachable, N_VICTIMS, replace=False)
+    known = Knowledge.of(graph, victims, split.train, "a test")
+    surrogate = linear_weights(graph, known, seed_sequence(0))
+    found = Nettack(surrogate=surrogate, together=False).attack(graph, victims, rng=0)
+    flips = deeprobust_nettack(theirs.Nettack, graph, surrogate)
+    ours = [set(map(tuple, found.of(victim).flips.tolist())) for victim in victims.tolist()]
+    others = [mine ^ flips(victim) for victim, mine in zip(victims.tolist(), ours, strict=True)]
+    assert sum(map(len, ours)) == graph.degrees[victims].sum()
+    assert sum(len(wrong) for wrong in others) / 2 <= MOST_OTHERS
