@@ -19,6 +19,7 @@ EXTRA_OF = {
     "pyarrow": "tables",
     "pyspark": "spark",
     "sklearn": "data",
+    "threadpoolctl": "implicit",
     "torch": "torch",
     "torch_geometric": "torch",
 }

@@ -57,16 +57,18 @@ class IALS(Recommender):
 
     def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
         als = optional("implicit.cpu.als", "IALS")
-        model = als.AlternatingLeastSquares(
-            factors=self.factors,
-            regularization=self.regularisation,
-            alpha=self.confidence,
-            iterations=self.iterations,
-            dtype=np.float64,
-            num_threads=1,  # so that a seed gives one result on every machine
-            random_state=int(seed.generate_state(1)[0]),
-        )
-        model.fit(sparse.csr_matrix(interactions.matrix, dtype=np.float64), show_progress=False)
+        one_thread = optional("threadpoolctl", "IALS").threadpool_limits(1, "blas")
+        with one_thread:  # implicit warns of several, which slow it down
+            model = als.AlternatingLeastSquares(
+                factors=self.factors,
+                regularization=self.regularisation,
+                alpha=self.confidence,
+                iterations=self.iterations,
+                dtype=np.float64,
+                num_threads=1,  # so that a seed gives one result on every machine
+                random_state=int(seed.generate_state(1)[0]),
+            )
+            model.fit(sparse.csr_matrix(interactions.matrix, dtype=np.float64), show_progress=False)
         self._users = np.asarray(model.user_factors, np.float32)
         self._items = np.asarray(model.item_factors, np.float32)
 
