@@ -72,7 +72,7 @@ class LinearRecommender(Recommender):
             model = copy.copy(self)
             model.regularisation = value
             model.weights_ = model._finished(weights, known)
-            model.interactions_ = known
+            model.interactions_, model._seen = known, None
             yield model
 
     def _check(self) -> None:
