@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nodecopy import datasets
-from nodecopy.cli import report
+from nodecopy.cli import report, sources
 from nodecopy.errors import MissingExtraError
 from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
@@ -116,7 +116,7 @@ def test_what_cannot_be_reported(run: Run) -> None:
 def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report.sources, "load_graph", None)
+    monkeypatch.setattr(sources, "load_graph", None)
     Path("file").touch()
     ran = run("report", "karate", "--out", "file/page.html")
     assert (ran.code, "file/page.html must lie in a folder; " in ran.err) == (2, True)
