@@ -1,7 +1,8 @@
 """Recommenders: time beside each other and beside PyG's LightGCN, and how donors and lists grow.
 
-Run from the repository: ``python -m tests.benchmarks.bench_recommend``, with the names of parts (ml-100k,
-amazon-cds, lightgcn, growth) to run only those. All but the last need data (see ``nodecopy datasets fetch``).
+Run from the repository: ``python -m tests.benchmarks.bench_recommendation``, with the names of parts
+(ml-100k, amazon-cds, lightgcn, donors, lists) to run only those. The first three need data (see
+``nodecopy datasets fetch ml-100k``).
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from tests.benchmarks.measuring import Measured, interleaved
 
 COST = Path(__file__).parents[2] / "docs" / "copy_ease.md"
 SIZE, LAYERS, BATCH, EPOCHS = 64, 2, 2048, 3
-ROUNDS = 9
 
 
 def main() -> None:
     parts: dict[str, Callable[[], None]] = {
-        "ml-100k": lambda: closed_forms("ml-100k"),
-        "amazon-cds": lambda: closed_forms("amazon-cds"),
+        "ml-100k": lambda: closed_forms("ml-100k", rounds=15),
+        "amazon-cds": lambda: closed_forms("amazon-cds", rounds=5),
         "lightgcn": lambda: beside_pyg("ml-100k"),
-        "growth": growth,
+        "donors": lambda: growth(_donors),
+        "lists": lambda: growth(_lists),
     }
     for part in sys.argv[1:] or parts:
         parts[part]()
 
 
-def closed_forms(name: str) -> None:
+def closed_forms(name: str, rounds: int) -> None:
     """CopyEASE beside EASE: fits, whose cost goes to the documentation, and lists for everybody."""
     train = datasets.interaction_split(datasets.load(name), rng=0).train  # type: ignore[arg-type]
     ease, ours, knn = EASE().fit(train), CopyEASE().fit(train), ItemKNN().fit(train)
@@ -52,7 +53,7 @@ def closed_forms(name: str) -> None:
         "CopyEASE, 10 items for all users": lambda: ours.recommend(k=10),
         "ItemKNN, 10 items for all users": lambda: knn.recommend(k=10),
     }
-    found = interleaved(fits, rounds=ROUNDS)
+    found = interleaved(fits, rounds=rounds)
     write_cost(name, train, *found.values())
     print(f"\n{name}, {train!r}; threads: {torch.get_num_threads()}")
     for measured in (found, interleaved(others, rounds=2)):
@@ -113,21 +114,31 @@ def _pyg(train: Interactions) -> object:
     return network
 
 
-def growth() -> None:
-    """Nearest donors and lists of 10 items against the number of users, as many items as users."""
+def growth(tasks_on: Callable[[Interactions], dict[str, Callable[[], object]]]) -> None:
+    """Tasks against the number of users, as many items as users."""
     print(f"\n{'users':>8}{'pairs':>10}  {'task':<34}{'seconds':>8}{'peak MB':>9}")
     for n_users in (10**4, 10**5):
         log = _log(n_users)
-        fitted = {"ItemKNN": ItemKNN(50).fit(log), "BPRMF": BPRMF(epochs=1, batch_size=2**16).fit(log, rng=0)}
-        tasks: dict[str, Callable[[], object]] = {
-            "Jaccard(top=50), fit": lambda log=log: Jaccard(False, 4.0, 50).fit(log),  # type: ignore[misc]
-            "ItemKNN(50), fit": lambda log=log: ItemKNN(50).fit(log),  # type: ignore[misc]
-        }
-        for label, model in fitted.items():
-            tasks[f"{label}, 10 items for all users"] = lambda model=model: model.recommend(k=10)  # type: ignore[misc]
-        for label, task in tasks.items():
+        for label, task in tasks_on(log).items():
             (one,) = interleaved({label: task}, rounds=1).values()
             print(f"{n_users:>8}{log.n_interactions:>10}  {label:<34}{one.ms / 1e3:>8.1f}{one.mb:>9,.0f}")
+
+
+def _donors(log: Interactions) -> dict[str, Callable[[], object]]:
+    """Nearest donors."""
+    return {
+        "Jaccard(top=50), fit": lambda: Jaccard(False, 4.0, 50).fit(log),
+        "ItemKNN(50), fit": lambda: ItemKNN(50).fit(log),
+    }
+
+
+def _lists(log: Interactions) -> dict[str, Callable[[], object]]:
+    """Lists of ten items."""
+    knn, bpr = ItemKNN(50).fit(log), BPRMF(epochs=1, batch_size=2**16).fit(log, rng=0)
+    return {
+        "ItemKNN, 10 items for all users": lambda: knn.recommend(k=10),
+        "BPRMF, 10 items for all users": lambda: bpr.recommend(k=10),
+    }
 
 
 def _log(size: int, per_user: int = 20) -> Interactions:
