@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.files import whole_file, whole_folder
+from nodecopy.files import check_place, whole_file, whole_folder
 
 
 def test_a_file_appears_at_the_end(tmp_path: Path) -> None:
@@ -35,6 +35,18 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
 def test_a_folder_in_the_way(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must be a file"), whole_file(tmp_path):
         pass
+
+
+def test_places_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    for inner in ("out.csv", "deep/out.csv"):
+        with pytest.raises(InputError, match=r"must lie in a folder; .*file is a file"):
+            check_place(tmp_path / "file" / inner)
+    check_place(tmp_path / "new" / "deep" / "out.csv")
+    assert not (tmp_path / "new").exists()
+    monkeypatch.setattr("os.access", lambda folder, mode: folder != tmp_path)
+    with pytest.raises(InputError, match=r"must lie in a folder that may be written to; .* may not"):
+        check_place(tmp_path / "new" / "out.csv")
 
 
 def test_folders(tmp_path: Path) -> None:

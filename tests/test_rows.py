@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy.errors import InputError
-from nodecopy.rows import Rows, index_dtype, largest_entries
+from nodecopy.rows import Rows, index_dtype, is_crowded, largest_entries
 from tests.strategies import matrices
 
 
@@ -78,3 +78,11 @@ def test_largest_entries(matrix: sparse.csr_array, top: int, levels: int) -> Non
     for row, values in zip(found, matrix.toarray(), strict=True):
         chosen = sorted(np.flatnonzero(values), key=lambda column, v=values: (-v[column], column))[:top]  # type: ignore[misc]
         assert row.tolist() == [value if column in chosen else 0 for column, value in enumerate(values)]
+
+
+def test_what_is_crowded() -> None:
+    """Ten rows share one column of a thousand: 100 steps beside 10 x 10 x 1,000 dense ones, a thousandth."""
+    one = sparse.csr_array(np.eye(1, 1000).repeat(10, axis=0))
+    assert not is_crowded(one)
+    assert is_crowded(one[:, :999])
+    assert not is_crowded(sparse.csr_array((2**13, 2**13)))  # nothing there

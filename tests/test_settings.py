@@ -16,7 +16,7 @@ base = pytest.importorskip("sklearn.base")
 pytest.importorskip("torch")
 
 from nodecopy.attacks import DICE, FGA  # noqa: E402
-from nodecopy.classify import APPNP, GCN, BayesianGCN  # noqa: E402
+from nodecopy.classify import APPNP, GCN, BayesianGCN, DFNet  # noqa: E402
 from nodecopy.defend import GCNSVD, Adaptive, CopyingDefence, SuspectCorrection  # noqa: E402
 from nodecopy.generators import CELL, VGAE, NetGAN  # noqa: E402
 from nodecopy.recommend import EnsembleBPR, LightGCN  # noqa: E402
@@ -79,9 +79,18 @@ def test_settings_of_any_name_are_read_and_changed() -> None:
     copy = base.clone(model).set_params(hidden=8, epochs=3, n_graphs=4)
     assert (copy.settings, copy.n_graphs) == ({"hidden": 8, "epochs": 3}, 4)
     assert model.settings == {"hidden": 7}
-    wrong, graph = base.clone(model).set_params(hiden=8), datasets.load("digits")
-    with pytest.raises(InputError, match=r"a setting must be one of .*; got 'hiden'\. Did you mean hidden"):
-        wrong.fit(graph, np.arange(100))
+    wrong = r"a setting{} must be one of .*; got 'hiden'\. Did you mean hidden"
+    with pytest.raises(InputError, match=wrong.format(" of BayesianGCN")):
+        model.set_params(hiden=8)
+    with pytest.raises(InputError, match=wrong.format("")):
+        BayesianGCN(hiden=8).fit(datasets.load("digits"), np.arange(100))
+    assert model.settings == {"hidden": 7}
+
+
+def test_networks_of_filters_have_settings_of_their_own() -> None:
+    assert DFNet().set_params(widths=(8,), attention=False).settings == {"widths": (8,)}
+    with pytest.raises(InputError, match="a setting of DFNet must be one of attention, "):
+        DFNet().set_params(hidden=8)
 
 
 def test_what_a_constructor_passes_on_is_found() -> None:

@@ -12,15 +12,29 @@ from pathlib import Path
 from nodecopy.errors import InputError
 
 
+def check_place(path: str | os.PathLike[str]) -> None:
+    """See that a file can be written there, before anybody waits for what it is to hold.
+
+    Folders that are missing are no error: they will be made.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target} must be a file; there is a folder of that name.")
+    folder = next(one for one in target.absolute().parents if one.exists())
+    if not folder.is_dir():
+        raise InputError(f"{target} must lie in a folder; {folder} is a file.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{target} must lie in a folder that may be written to; {folder} may not.")
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside ``path``; it becomes ``path`` only when the block ends well.
 
     The temporary name keeps the suffix, since writers choose a format by it.
     """
+    check_place(path)
     target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} must be a file; there is a folder of that name.")
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
     os.close(handle)

@@ -17,6 +17,9 @@ from scipy import sparse
 from nodecopy import checks
 from nodecopy.errors import InputError
 
+DENSE_FROM, MOST_DENSE = 1e-3, 2**25
+"""Share of a dense product's steps from which a sparse one is slower, and how large a dense factor may be."""
+
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 
@@ -153,6 +156,17 @@ class Rows:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def is_crowded(matrix: sparse.csr_array) -> bool:
+    """Whether ``matrix @ matrix.T`` is faster with dense factors.
+
+    A sparse product takes a step for each pair of entries in a column, a dense one for each pair of rows.
+    """
+    n_rows, n_columns = matrix.shape
+    per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)
+    steps = DENSE_FROM * n_rows**2 * n_columns
+    return bool(n_rows * n_columns <= MOST_DENSE and per_column @ per_column > steps)
 
 
 def largest_entries(matrix: sparse.csr_array, top: int) -> sparse.csr_array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
 
 from nodecopy.errors import InputError
 from nodecopy.registry import known
@@ -19,6 +20,9 @@ class Settings:
     >>> model.set_params(keep=0.2, law__k=7).get_params()["law__k"]
     7
     """
+
+    OTHER_SETTINGS: ClassVar[Iterable[str]] = ()
+    """What the constructor takes as ``**settings``."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the constructor was given; ``deep`` adds the settings of parts, such as ``law__k``."""
@@ -38,8 +42,7 @@ class Settings:
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
             head, _, inner = name.partition("__")
-            if not hasattr(self, "settings"):  # which takes any name; fit checks them
-                known(head, self._names(), f"a setting of {type(self).__name__}")
+            known(head, [*self._names(), *self.OTHER_SETTINGS], f"a setting of {type(self).__name__}")
             if inner:
                 of_parts.setdefault(head, {})[inner] = value
             else:
@@ -78,6 +81,6 @@ class Settings:
         return list(names)
 
     def _others(self) -> dict[str, Any]:
-        """Arguments without a name of their own, where the constructor takes any and keeps them."""
+        """Arguments without a name of their own, where the constructor takes such and keeps them."""
         others: dict[str, Any] = getattr(self, "settings", {})
         return others

@@ -160,6 +160,54 @@ def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch
     assert run("recommend", "library", "--save", "popular.npz", "--model", "popularity").code == 0
 
 
+def test_a_kept_recommender_knows_what_was_rated_low(run: Run, log: str) -> None:
+    first = found(run, log, "--all-users", "--min-rating", "3", "--save", "model.npz")
+    second = found(run, "--model-file", "model.npz", "--all-users")
+    assert first["recommendations"] == second["recommendations"]
+    lists = {one["user"]: [row["item"] for row in one["items"]] for one in second["recommendations"]}
+    assert set(lists["dora"]) == {"ham", "jam"}  # she met tea and pie, and liked neither
+    assert "pie" not in lists["cleo"]
+    assert "pie" in lists["ben"]  # nobody likes it, yet it is an item
+    assert load("model.npz").recommend(["dora"], 2)[0].tolist() == [lists["dora"]]
+
+
+def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
+    run: Run, log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CopyEASE, "fit", None)
+    Path("folder.csv").mkdir()
+    for option, path, message in (
+        ("--out", "folder.csv", "folder.csv must be a file; there is a folder"),
+        ("--out", "log.csv/all.csv", "log.csv/all.csv must lie in a folder; "),
+        ("--save", "log.csv/new/model.npz", "log.csv/new/model.npz must lie in a folder; "),
+        ("--out", "log.csv", "log.csv must not be the source"),
+    ):
+        ran = run("recommend", log, "--all-users", option, path)
+        assert (ran.code, ran.out) == (2, "")
+        assert message in ran.err
+    monkeypatch.setattr("os.access", lambda folder, mode: False)
+    ran = run("recommend", log, "--all-users", "--out", "all.csv")
+    assert (ran.code, "all.csv must lie in a folder that may be written to" in ran.err) == (2, True)
+    assert Path("log.csv").read_text(encoding="utf-8") == LOG
+
+
+def test_who_is_not_there_is_told_before_anything_is_learnt(
+    run: Run, log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CopyEASE, "fit", None)
+    ran = run("recommend", log, "--user", "ben", "--user", "bea")
+    assert (ran.code, "Did you mean ben" in ran.err) == (2, True)
+
+
+def test_ids_keep_leading_zeros_quotes_and_line_ends(run: Run) -> None:
+    rows = 'user,item\n007,01\n007,1\n7,01\n"a ""b"", c","x\ny"\n"a ""b"", c",1\n'
+    Path("log.csv").write_text(rows, encoding="utf-8")
+    assert run("recommend", "log.csv", "--all-users", "--k", "99", "--out", "new/all.csv").code == 0
+    with Path("new/all.csv").open(encoding="utf-8", newline="") as file:
+        pairs = {(row["user"], row["item"]) for row in csv.DictReader(file)}
+    assert pairs == {("007", "x\ny"), ("7", "1"), ("7", "x\ny"), ('a "b", c', "01")}
+
+
 def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
     networks = pytest.importorskip("nodecopy.recommend.networks")
@@ -213,6 +261,9 @@ def _short(make: Any) -> Any:
         (["heads.csv", "--all-users"], "heads.csv must hold at least one interaction"),
         (["nothing.csv", "--all-users"], "nothing.csv: the file is empty"),
         (["nan.csv", "--all-users"], "nan.csv: line 2 has rating nan; it must be finite"),
+        (["log.csv", "--all-users", "--min-rating", "nan"], "--min-rating must be a finite number; got nan"),
+        (["log.csv", "--user", ""], "--user must hold ids of users; got ''"),
+        (["broken.parquet", "--all-users"], "broken.parquet: cannot be read"),
         (["nameless.csv", "--all-users"], "nameless.csv: line 3 has no user"),
         (["--all-users"], "give a file of interactions"),
         (["library", "--model-file", "model.npz", "--all-users"], "--model-file goes without a source"),
@@ -227,6 +278,7 @@ def test_a_mistake_is_told_in_one_line(run: Run, log: str, options: list[str], m
     Path("nothing.csv").write_text("", encoding="utf-8")
     Path("nan.csv").write_text("user,item,rating\nann,tea,nan\n", encoding="utf-8")
     Path("nameless.csv").write_text("user,item\nann,tea\n,jam\n", encoding="utf-8")
+    Path("broken.parquet").write_bytes(b"PAR1 and no more")
     ran = run("recommend", *options)
     assert ran.code == 2
     assert message in ran.err

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nodecopy import datasets
-from nodecopy.cli import report
+from nodecopy.cli import report, sources
 from nodecopy.errors import MissingExtraError
 from nodecopy.io.tables import write_table
 from tests.cli.conftest import Run
@@ -99,14 +99,30 @@ def test_the_tables_of_this_repository_have_titles(run: Run) -> None:
 
 
 def test_what_cannot_be_reported(run: Run) -> None:
+    Path("heads.csv").write_text("user,item\n", encoding="utf-8")
+    Path("edges.csv").write_text("source,target\n", encoding="utf-8")
     for arguments, message in (
         ([], "there is nothing to report"),
         (["karate", "--out", "page.pdf"], ".html"),
         (["karate", "--samples", "0"], "--samples must be"),
         (["--results", "."], "has none"),
+        (["edges.csv"], "edges.csv must hold at least one node"),
+        (["--interactions", "heads.csv"], "heads.csv must hold at least one interaction"),
     ):
         ran = run("report", *arguments)
         assert (ran.code, message in ran.err) == (2, True), ran.err
+
+
+def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "load_graph", None)
+    Path("file").touch()
+    ran = run("report", "karate", "--out", "file/page.html")
+    assert (ran.code, "file/page.html must lie in a folder; " in ran.err) == (2, True)
+    monkeypatch.setattr("os.access", lambda folder, mode: False)
+    ran = run("report", "karate", "--out", "page.html")
+    assert (ran.code, "page.html must lie in a folder that may be written to" in ran.err) == (2, True)
 
 
 def test_without_torch_there_is_still_a_page(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy import Balanced, Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy import Balanced, Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted, rows
 from nodecopy.copying import laws
 from nodecopy.errors import InputError
 from tests.copying.oracles import Matrix
@@ -123,14 +123,16 @@ def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int 
     st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     st.none() | st.integers(1, 4),
     st.sampled_from([1, 20, laws.BLOCK]),
+    st.sampled_from([-1.0, np.inf]),
 )
 def test_jaccard_against_sets(
-    log: Interactions, include_self: bool, exponent: float, top: int | None, block: int
+    log: Interactions, include_self: bool, exponent: float, top: int | None, block: int, dense_from: float
 ) -> None:
-    """Also with blocks of one user and of a few."""
+    """Also with blocks of one user and of a few, by dense and by sparse products."""
     sets = [set(np.flatnonzero(row).tolist()) for row in log.matrix.toarray()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(laws, "BLOCK", block)
+        patch.setattr(rows, "DENSE_FROM", dense_from)
         result = P(Jaccard(include_self, exponent, top), log)
     np.testing.assert_allclose(
         result, jaccard(sets, include_self, exponent, top).reshape(result.shape), rtol=1e-12

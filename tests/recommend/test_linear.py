@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy import Interactions
+from nodecopy import Interactions, rows
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, CopyEASE, linear
-from nodecopy.recommend.linear import constrained, constrained_path, inverted
+from nodecopy.recommend.linear import co_occurrences, constrained, constrained_path, inverted
 from tests.contracts.recommenders import tastes
 
 
@@ -82,3 +82,12 @@ def test_wrong_paths() -> None:
         list(EASE().fit_path(tastes(), [1.0, 0.0]))
     with pytest.raises(InputError, match="interactions must hold at least one"):
         list(EASE().fit_path(Interactions(np.zeros((2, 2))), [1.0]))
+
+
+@pytest.mark.parametrize("dense_from", [-1.0, np.inf])
+def test_co_occurrences(dense_from: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "DENSE_FROM", dense_from)
+    A, weights = tastes().matrix.toarray().astype(float), np.linspace(0.0, 2.0, 60)
+    assert np.array_equal(co_occurrences(tastes().matrix, np.float32), A.T @ A)
+    found = co_occurrences(tastes().matrix, np.float64, weights)
+    np.testing.assert_allclose(found, A.T @ np.diag(weights) @ A, atol=1e-12)

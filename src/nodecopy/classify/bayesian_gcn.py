@@ -15,7 +15,7 @@ from scipy import sparse
 from nodecopy import checks
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
 from nodecopy.classify.ensemble import Ensemble
-from nodecopy.classify.networks import recipe_for
+from nodecopy.classify.networks import RECIPE_SETTINGS, recipe_for
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Matrix, Networks, spreading
@@ -71,6 +71,8 @@ class BayesianGCN(Classifier):
     >>> bool(found.uncertainty().epistemic.max() > 0)
     True
     """
+
+    OTHER_SETTINGS = RECIPE_SETTINGS
 
     def __init__(
         self,

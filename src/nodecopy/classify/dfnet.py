@@ -54,6 +54,8 @@ class DFNet(Classifier):
     True
     """
 
+    OTHER_SETTINGS = FilterRecipe.SETTINGS
+
     def __init__(self, attention: bool = True, *, device: str = "cpu", **settings: Any) -> None:
         self.attention, self.device, self.settings = attention, device, settings
 

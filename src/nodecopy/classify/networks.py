@@ -10,6 +10,7 @@ from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seed
 from nodecopy.nn.networks import APPNP_RECIPE, G3NN, GNN_BENCHMARK, KIPF, MLP_RECIPE, Recipe
 from nodecopy.registry import known
 
+RECIPE_SETTINGS = tuple(entry.name for entry in fields(Recipe))
 PRESETS = {
     "mlp": {"kipf": MLP_RECIPE, "gnn-benchmark": replace(GNN_BENCHMARK, spread="none")},
     "gcn": {"kipf": KIPF, "gnn-benchmark": GNN_BENCHMARK},
@@ -25,9 +26,8 @@ def recipe_for(network: str, preset: str, settings: dict[str, Any]) -> Recipe:
     """A preset of a network with some settings changed."""
     presets = PRESETS[known(network, PRESETS, "base")]
     recipe = presets[known(preset, presets, "preset")]
-    unknown = set(settings) - {entry.name for entry in fields(Recipe)}
-    if unknown:
-        known(min(unknown), [entry.name for entry in fields(Recipe)], "a setting")
+    for name in settings:
+        known(name, RECIPE_SETTINGS, "a setting")
     return replace(recipe, **settings)
 
 
@@ -46,6 +46,7 @@ class _Network(Classifier):
     """
 
     network: str
+    OTHER_SETTINGS = RECIPE_SETTINGS
 
     def __init__(self, *, preset: str = "kipf", device: str = "cpu", **settings: Any) -> None:
         self.preset, self.device, self.settings = preset, device, settings

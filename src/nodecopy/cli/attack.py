@@ -18,7 +18,7 @@ from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
-from nodecopy.io.formats import TABLES, format_of
+from nodecopy.io.formats import TABLES, format_of, target_format
 from nodecopy.io.graphs import FORMATS
 from nodecopy.rng import child
 
@@ -93,7 +93,7 @@ def attack(
     """
     for path, formats in ((out, FORMATS), (flips, (".npz",))):
         if path is not None:
-            format_of(path, formats)  # before anything is computed
+            target_format(path, formats)  # before anything is computed
     optional("torch", "nodecopy attack")
     from nodecopy.experiments.attacked import ATTACK, VICTIMS
     from nodecopy.nn.features import with_features

@@ -17,7 +17,7 @@ from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.graph import Graph
-from nodecopy.io.formats import TABLES, format_of
+from nodecopy.io.formats import TABLES, target_format
 from nodecopy.io.tables import write_table
 from nodecopy.rng import child, seed_sequence
 
@@ -81,7 +81,7 @@ def classify(
     """
     for path, formats in ((out, TABLES), (save, (".npz",))):
         if path is not None:
-            format_of(path, formats)  # before anything is trained
+            target_format(path, formats)  # before anything is trained
     optional("torch", "nodecopy classify")
     classifier = _classifier(method, graphs, weight_samples, rounds, device)
     graph = sources.load_graph(source, labels, features, directed, largest_component)

@@ -16,7 +16,7 @@ from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io.formats import TABLES, format_of
+from nodecopy.io.formats import TABLES, target_format
 from nodecopy.io.tables import write_table
 from nodecopy.rng import child
 
@@ -75,7 +75,7 @@ def defend(
     of nodes that --nodes or --flips tell, where they are known, are not learnt from.
     """
     if out is not None:
-        format_of(out, TABLES)  # before anything is trained
+        target_format(out, TABLES)  # before anything is trained
     optional("torch", "nodecopy defend")
     from nodecopy.nn.features import with_features
 

@@ -19,7 +19,7 @@ from nodecopy.cli.terminal import as_json, err, progress, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.interactions import Interactions
-from nodecopy.io.formats import TABLES, format_of
+from nodecopy.io.formats import TABLES, target_format
 from nodecopy.io.tables import write_table
 from nodecopy.metrics.ranking import top_items
 from nodecopy.rng import child, seed_sequence
@@ -91,20 +91,24 @@ def recommend(
 
     Where a user met an item more than once the latest row counts; a rating that is no number is an error
     that names its line, and a rating of zero is no interaction. Users of whom nothing is left to learn from
-    get the most popular items. Who has met nearly everything gets fewer than k.
+    get the most popular items. Who has met nearly everything gets fewer than k. What was rated below
+    --min-rating is met all the same, and a recommender that --save kept knows it.
     """
     for path, formats in ((out, TABLES), (save, (".npz",))):
-        if path is not None and format_of(path, formats) == ".parquet":  # before anything is learnt
+        if path is not None and target_format(path, formats) == ".parquet":  # before anything is learnt
             optional("pyarrow", "writing Parquet")
+        if path is not None and source is not None and path.resolve() == Path(source).resolve():
+            raise InputError(f"{path} must not be the source, which would be lost.")
     checks.integer(k, "--k", low=1)
     if not (user or all_users or save):
         raise InputError("name users with --user, or give --all-users.")
     if user and all_users:
         raise InputError("--user and --all-users exclude each other.")
-    fitted, met = _learnt(source, model, model_file, min_rating, device, seed)
-    named = dict.fromkeys(user or [])  # each once
+    named = list(dict.fromkeys(user or []))  # each once
+    fitted = _learnt(source, model, model_file, min_rating, named, device, seed)
+    met = fitted.seen_
     numbers = np.arange(met.n_users) if all_users else sources.numbers_of(named, met.user_ids, "--user")
-    columns = _recommended(fitted, met, numbers, k)
+    columns = _recommended(fitted, numbers, k)
     found: dict[str, Any] = {
         "nodecopy": nodecopy.__version__,
         "source": Path(source or str(model_file)).name,
@@ -134,17 +138,17 @@ def _learnt(
     model: Model | None,
     model_file: Path | None,
     min_rating: float | None,
+    named: list[str],
     device: str,
     seed: int,
-) -> tuple[Recommender, Interactions]:
-    """A fitted recommender, and all that users have met, liked or not."""
+) -> Recommender:
+    """A fitted recommender, which knows all that users have met, liked or not."""
     import nodecopy.recommend
 
     if model_file is not None:
         if source is not None or model is not None or min_rating is not None:
             raise InputError("--model-file goes without a source, --model and --min-rating: it has learnt.")
-        fitted = nodecopy.recommend.load(model_file, device=device)
-        return fitted, fitted.interactions_
+        return nodecopy.recommend.load(model_file, device=device)
     if source is None:
         raise InputError("give a file of interactions, the name of a dataset, or --model-file.")
     chosen = model or Model.COPY_EASE
@@ -156,15 +160,15 @@ def _learnt(
     elif device != "cpu":
         raise InputError(f"--device goes with networks; {chosen.value} is a closed form.")
     met = sources.load_interactions(source)
-    if not met.n_interactions:
-        raise InputError(f"{source} must hold at least one interaction; a rating of zero is none.")
     liked = met if min_rating is None else _liked(met, min_rating)
+    sources.numbers_of(named, met.user_ids, "--user")  # who is not there is told before anything is learnt
     with err.status(f"{chosen.value} learns"):
-        return _fitted(recommender, liked, seed), met
+        return _fitted(recommender, liked, None if liked is met else met, seed)
 
 
 def _liked(met: Interactions, min_rating: float) -> Interactions:
     """Interactions of that rating or more; all users and items stay."""
+    checks.real(min_rating, "--min-rating")
     if not met.is_weighted:
         raise InputError("--min-rating needs ratings; the source has none, or all of them are one.")
     liked = met.at_least(rating=min_rating, per_user=0, per_item=0)
@@ -174,7 +178,7 @@ def _liked(met: Interactions, min_rating: float) -> Interactions:
     return liked
 
 
-def _fitted(recommender: Any, liked: Interactions, seed: int) -> Recommender:
+def _fitted(recommender: Any, liked: Interactions, met: Interactions | None, seed: int) -> Recommender:
     """Closed forms are fitted at once; networks learn from nine tenths when to stop, then from all."""
     root = seed_sequence(seed)
     if hasattr(recommender, "epochs"):
@@ -182,14 +186,13 @@ def _fitted(recommender: Any, liked: Interactions, seed: int) -> Recommender:
         if split.train.n_interactions and split.validation.n_interactions:
             trial = replace(recommender).fit(split.train, validation=split.validation, rng=child(root, 1))
             recommender = replace(recommender, epochs=max(1, trial.n_epochs_))
-    fitted: Recommender = recommender.fit(liked, rng=child(root, 1))
+    fitted: Recommender = recommender.fit(liked, seen=met, rng=child(root, 1))
     return fitted
 
 
-def _recommended(
-    fitted: Recommender, met: Interactions, numbers: NDArray[np.int64], k: int
-) -> dict[str, NDArray[Any]]:
+def _recommended(fitted: Recommender, numbers: NDArray[np.int64], k: int) -> dict[str, NDArray[Any]]:
     """The table: for every user the best items that were not met, with rank and score."""
+    met = fitted.seen_
     parts = list(_parts(numbers, max(1, AT_ONCE // met.n_items)))
     columns: dict[str, list[Any]] = {"user": [], "rank": [], "item": [], "score": []}
     for some in progress(parts, len(parts), "recommending"):

@@ -49,6 +49,8 @@ def load_graph(
             raise InputError(f"{source} must be a graph for this command; it holds interactions.")
         return graph
     graph = read_graph(source, labels=labels, features=features, directed=True if directed else None)
+    if not graph.n_nodes:
+        raise InputError(f"{source} must hold at least one node; it holds none.")
     return graph.largest_component() if largest_component else graph
 
 
@@ -86,7 +88,10 @@ def numbers_of(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[
 def load_interactions(source: str) -> Interactions:
     """The interactions behind a dataset's name or a file."""
     if not is_dataset(source):
-        return read_interactions(source)
+        log = read_interactions(source)
+        if not log.n_interactions:
+            raise InputError(f"{source} must hold at least one interaction; a rating of zero is none.")
+        return log
     loaded = datasets.load(source)
     if not isinstance(loaded, Interactions):
         raise InputError(f"{source} must hold interactions for this command; it is a graph.")

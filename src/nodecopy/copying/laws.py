@@ -20,7 +20,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.neighbours import Search, nearest
-from nodecopy.rows import IntArray, Rows, index_dtype, largest_entries
+from nodecopy.rows import IntArray, Rows, index_dtype, is_crowded, largest_entries
 from nodecopy.settings import Settings
 
 BLOCK = 2**22
@@ -196,22 +196,22 @@ class Jaccard(Settings):
             checks.integer(self.top, "top of Jaccard", low=1)
         rows = data.rows
         pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
-        transpose, degrees = sparse.csr_array(pattern.T), rows.degrees.astype(np.float64)
+        factors: tuple[Any, Any] = pattern, sparse.csr_array(pattern.T)
+        if is_crowded(pattern):
+            dense = pattern.toarray()
+            factors = dense, dense.T
+        degrees = rows.degrees.astype(np.float64)
         step = max(1, BLOCK // max(1, rows.n_rows))
         blocks = [
-            self._similarities(np.arange(start, min(start + step, rows.n_rows)), pattern, transpose, degrees)
+            self._similarities(slice(start, min(start + step, rows.n_rows)), *factors, degrees)
             for start in range(0, rows.n_rows, step)
         ]
         empty = sparse.csr_array((0, rows.n_rows))
         return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
 
-    def _similarities(self, users: Any, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
-        shared = sparse.csr_array(pattern[users] @ transpose)
-        user = np.repeat(users, np.diff(shared.indptr))
-        index = shared.data / (degrees[user] + degrees[shared.indices] - shared.data)
-        if not self.include_self:
-            index[user == shared.indices] = 0.0
-        similarity = sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
+    def _similarities(self, some: slice, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
+        users = np.arange(some.start, some.stop)
+        similarity = self._index(users, pattern[some] @ transpose, degrees)
         if self.top is not None:
             similarity = largest_entries(similarity, self.top)
         similarity.sort_indices()
@@ -221,6 +221,23 @@ class Jaccard(Settings):
         np.maximum.at(best, user, similarity.data)
         similarity.data = (similarity.data / best[user]) ** self.exponent * (similarity.data > 0)
         return similarity
+
+    def _index(self, users: Any, shared: Any, degrees: Any) -> sparse.csr_array:
+        """The Jaccard index of some users with all, from how many items they share; of a dense matrix
+        only what may be among the ``top``.
+        """
+        if isinstance(shared, np.ndarray):
+            either = degrees[users, None] + degrees
+            either -= shared
+            index = np.divide(shared, np.maximum(either, 1.0, out=either), out=either)
+            if not self.include_self:
+                index[np.arange(len(users)), users] = 0.0
+            return _at_least(index, _borders(index, self.top))
+        user = np.repeat(users, np.diff(shared.indptr))
+        index = shared.data / (degrees[user] + degrees[shared.indices] - shared.data)
+        if not self.include_self:
+            index[user == shared.indices] = 0.0
+        return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,6 +311,22 @@ class Balanced:
             raise InputError("law of Balanced must let every node be its own donor; it cannot be balanced.")
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
+
+
+def _borders(index: NDArray[np.float64], top: int | None) -> NDArray[np.float64]:
+    """The ``top``-th largest entry of each row, or the least positive number."""
+    least = np.full(len(index), np.finfo(float).tiny)
+    if top is None or top >= index.shape[1]:
+        return least
+    return np.maximum(np.partition(index, -top, axis=1)[:, -top], least)
+
+
+def _at_least(index: NDArray[np.float64], borders: NDArray[np.float64]) -> sparse.csr_array:
+    """The entries of each row from its border on."""
+    kept = index >= borders[:, None]
+    indptr = np.append(0, np.cumsum(np.count_nonzero(kept, axis=1)))
+    place = np.flatnonzero(kept)
+    return sparse.csr_array((index.ravel()[place], place % index.shape[1], indptr), shape=index.shape)
 
 
 def _codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.files import check_place
 
 PathLike: TypeAlias = str | os.PathLike[str]
 TableLike: TypeAlias = PathLike | Any
@@ -38,6 +39,13 @@ def format_of(path: TableLike, known: Iterable[str]) -> str:
     raise InputError(
         f"{path} must end in one of {', '.join(known)} (text also in .gz); got {Path(name).suffix!r}."
     )
+
+
+def target_format(path: PathLike, known: Iterable[str]) -> str:
+    """The same for a file that is to be written, which must be possible: commands ask before they compute."""
+    suffix = format_of(path, known)
+    check_place(path)
+    return suffix
 
 
 def is_table(path: PathLike) -> bool:

@@ -61,7 +61,8 @@ def read_graph(
     -----
     Ids are integers if every one is written like an integer (7, but not 007), else strings. An edge
     listed twice takes the largest weight. The first row is a header if it holds known names, if a name
-    was given, or if some column holds numbers everywhere but there.
+    was given, or if some column holds numbers everywhere but there. A header alone is a graph without
+    edges, as :func:`write_graph` writes it; its nodes are those of ``labels`` and ``features``, if any.
 
     Examples
     --------

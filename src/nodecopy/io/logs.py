@@ -42,7 +42,8 @@ def read_interactions(
     Where a user met an item more than once the latest row counts, the last one if there are no times.
     Ids are integers if every one is written like an integer, else strings. A rating of zero is no
     interaction. The first row is a header if it holds known names, if a name was given, or if
-    some column holds numbers everywhere but there.
+    some column holds numbers everywhere but there. A header alone is an empty log, as
+    :func:`write_interactions` writes it; recommenders refuse to learn from one.
 
     Examples
     --------

@@ -55,9 +55,16 @@ class Recommender(Settings, ABC):
     """
 
     interactions_: Interactions
+    _seen: Interactions | None = None
+    """More than the interactions, where ``fit`` was told of more."""
 
     def fit(
-        self, interactions: Interactions, *, validation: Interactions | None = None, rng: Rng = None
+        self,
+        interactions: Interactions,
+        *,
+        validation: Interactions | None = None,
+        seen: Interactions | None = None,
+        rng: Rng = None,
     ) -> Self:
         """Learn from interactions.
 
@@ -68,6 +75,9 @@ class Recommender(Settings, ABC):
         validation
             Other interactions of the same users and items. Models that are trained step by step stop by
             them; closed forms do not look at them.
+        seen
+            All that the same users have met, liked or not: nobody gets that recommended again, though
+            nothing is learnt from it. What is learnt from is seen in any case.
         rng
             Seed or generator; models that draw nothing ignore it.
         """
@@ -75,10 +85,19 @@ class Recommender(Settings, ABC):
         if validation is not None:
             _alike(nonempty(validation, "validation"), known, "validation")
             validation = validation.binary()
+        if seen is not None:
+            _alike(seen, known, "seen")
         self._check()
         self._fit(known, validation, seed_sequence(rng))
         self.interactions_ = known
+        self._seen = None if seen is None else _both(known, seen)
         return self
+
+    @property
+    def seen_(self) -> Interactions:
+        """What users have met, liked or not."""
+        known = self._fitted()
+        return known if self._seen is None else self._seen
 
     def score(self, users: ArrayLike | None = None) -> Scores:
         """Scores ``[len(users), n_items]`` of all items for some user ids, all users by default.
@@ -100,11 +119,11 @@ class Recommender(Settings, ABC):
         """The ``k`` best items for some user ids (all users by default), best first, and their scores.
 
         Both have shape ``[len(users), k]``; of equal scores the item that comes first in ``item_ids``
-        comes first. Items the user has are left out unless ``exclude_seen`` is false; where fewer than
-        ``k`` others remain, the places left over hold items the user has, with score minus infinity.
+        comes first. Items the user has met are left out unless ``exclude_seen`` is false; where fewer than
+        ``k`` others remain, the places left over hold items the user has met, with score minus infinity.
         """
         numbers = self._numbers(users)
-        seen = self.interactions_.matrix
+        seen = self.seen_.matrix
         return self._best(
             len(numbers),
             lambda part: (self._score_numbers(numbers[part]), seen[numbers[part]]),
@@ -153,7 +172,7 @@ class Recommender(Settings, ABC):
 
     def save(self, path: PathLike) -> None:
         """Write the fitted recommender to a ``.npz`` file, whole or not at all; :func:`.load` reads it."""
-        saving.save(path, self, self._fitted(), self._state())
+        saving.save(path, self, self._fitted(), self._seen, self._state())
 
     def _check(self) -> None:
         """Check the settings that need no data."""
@@ -249,7 +268,14 @@ def nonempty(interactions: Any, name: str) -> Interactions:
     return interactions
 
 
-def _alike(other: Interactions, known: Interactions, name: str) -> None:
+def _both(first: Interactions, second: Interactions) -> Interactions:
+    """Whatever stands in one or the other, without weights."""
+    return Interactions(first.matrix + second.matrix, first.user_ids, first.item_ids).binary()
+
+
+def _alike(other: Any, known: Interactions, name: str) -> None:
+    if not isinstance(other, Interactions):
+        raise InputError(f"{name} must be Interactions; got {type(other).__name__}.")
     same = np.array_equal(other.user_ids, known.user_ids) and np.array_equal(other.item_ids, known.item_ids)
     if not same:
         raise InputError(

@@ -20,6 +20,7 @@ from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.linear import LinearRecommender, Matrix, co_occurrences
+from nodecopy.rows import is_crowded
 
 SHARP = Jaccard(include_self=False, exponent=4.0, top=50)
 UNIFORM = "uniform"
@@ -151,12 +152,14 @@ def moments(
         S += H
         S += weighted
     if q2:
-        Q_times = _product_with(Q, len(G), dtype)
-        GQ_t = np.ascontiguousarray(Q_times(G).T)
-        diagonal = diagonal + q2 * Q_times(counts[:, None])[:, 0]
+        law = _uniform(len(G), dtype) if Q is None else _fastest(Q.astype(dtype))
+        GQ_t = np.ascontiguousarray((law @ G).T)
+        diagonal = diagonal + q2 * (law @ counts)
         GQ_t *= q2 / 2
         C_t += GQ_t
-        S += q2 * Q_times(C_t)
+        copied = law @ C_t
+        copied *= q2
+        S += copied
         C_t += GQ_t
     M = S + S.T
     np.fill_diagonal(M, diagonal)
@@ -170,24 +173,27 @@ def _user_copies(A: sparse.csr_array, P: sparse.csr_array | None, G: Matrix) -> 
     if P is None:
         copied = G if n_users == 1 else (np.outer(counts, counts) - G) / (n_users - 1)
         return copied, G.copy()
-    H = np.zeros((1, 1), A.dtype)
+    H = np.zeros_like(G)
     P, A_t = P.astype(A.dtype), sparse.csr_array(A.T)
-    is_sparse = P.nnz < SPARSE_BELOW * n_users**2
-    step = max(1, ENTRIES_AT_ONCE // max(n_items, 0 if is_sparse else n_users))
+    dense = A.toarray() if is_crowded(A_t) else None
+    step = max(1, ENTRIES_AT_ONCE // max(n_items, n_users if _is_full(P) else 0))
     for start in range(0, n_users, step):
-        donors = P[start : start + step]
-        copied = (donors @ A).toarray() if is_sparse else (A_t @ donors.T.toarray()).T
-        H = H + sparse.csr_array(A[start : start + step].T) @ copied
+        some = slice(start, start + step)
+        if dense is not None:
+            H += dense[some].T @ (_fastest(P[some]) @ dense)
+        else:
+            copied = (A_t @ P[some].T.toarray()).T if _is_full(P) else (P[some] @ A).toarray()
+            H += sparse.csr_array(A[some].T) @ copied
     return H, co_occurrences(A, A.dtype, np.asarray(P.sum(axis=0)))
 
 
-def _product_with(Q: sparse.csr_array | None, n_items: int, dtype: Any) -> Any:
-    """The function that multiplies by Q from the left, whichever form of Q is faster."""
-    if Q is None:
-        return _uniform(n_items, dtype).__matmul__
-    if Q.nnz < SPARSE_BELOW * n_items**2:
-        return Q.astype(dtype).__matmul__
-    return Q.toarray().astype(dtype).__matmul__
+def _is_full(law: sparse.csr_array) -> bool:
+    return bool(law.nnz >= SPARSE_BELOW * law.shape[0] * law.shape[1])
+
+
+def _fastest(law: sparse.csr_array) -> Any:
+    """The form of a law that is faster in products with dense matrices."""
+    return law.toarray() if _is_full(law) else law
 
 
 def _uniform(size: int, dtype: Any) -> Matrix:

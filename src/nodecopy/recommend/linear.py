@@ -26,6 +26,7 @@ from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender, nonempty
+from nodecopy.rows import is_crowded
 
 Matrix = NDArray[np.floating[Any]]
 BLOCK = 256
@@ -71,7 +72,7 @@ class LinearRecommender(Recommender):
             model = copy.copy(self)
             model.regularisation = value
             model.weights_ = model._finished(weights, known)
-            model.interactions_ = known
+            model.interactions_, model._seen = known, None
             yield model
 
     def _check(self) -> None:
@@ -134,9 +135,14 @@ class EASE(LinearRecommender):
 def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] | None = None) -> Matrix:
     """A'A, or A'WA with weights of users, dense and in C order."""
     right = matrix.astype(dtype)
+    transpose = sparse.csr_array(matrix.T, dtype=dtype)  # CSR times CSR: SciPy would convert anything else
+    if is_crowded(transpose):
+        dense = right.toarray()
+        if weights is not None:
+            dense *= np.sqrt(weights.astype(dtype))[:, None]
+        return np.asarray(dense.T @ dense)  # of one array and its transpose BLAS makes half
     if weights is not None:
         right = sparse.diags_array(weights.astype(dtype)) @ right
-    transpose = sparse.csr_array(matrix.T, dtype=dtype)  # CSR times CSR: SciPy would convert anything else
     return np.asarray((transpose @ right).toarray())
 
 

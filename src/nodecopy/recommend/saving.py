@@ -38,8 +38,14 @@ ARRAYS = {"about", "user_ids", "item_ids", "indptr", "indices"}
 CSR_PARTS = ("data", "indices", "indptr", "shape")
 
 
-def save(path: PathLike, model: Recommender, interactions: Interactions, state: dict[str, Any]) -> None:
-    """Write settings, ids, interactions and what was learnt; the file is there whole or not at all."""
+def save(
+    path: PathLike,
+    model: Recommender,
+    interactions: Interactions,
+    seen: Interactions | None,
+    state: dict[str, Any],
+) -> None:
+    """Write settings, ids, interactions, what else was seen and what was learnt; whole or not at all."""
     format_of(path, (".npz",))
     about = {"nodecopy": nodecopy.__version__, "recommender": _described(model)}
     arrays: dict[str, NDArray[Any]] = {
@@ -49,6 +55,8 @@ def save(path: PathLike, model: Recommender, interactions: Interactions, state: 
         "indptr": interactions.rows.indptr,
         "indices": interactions.rows.indices,
     }
+    if seen is not None:
+        arrays |= {"seen_indptr": seen.rows.indptr, "seen_indices": seen.rows.indices}
     for name, value in state.items():
         if isinstance(value, sparse.csr_array):
             arrays |= {f"state.{name}.{part}": np.asarray(getattr(value, part)) for part in CSR_PARTS}
@@ -88,12 +96,11 @@ def load(path: PathLike, *, device: str = "cpu") -> Recommender:
                 raise InputError(f"there is no recommender in it; it holds {found}.")
             arrays = {key: archive[key] for key in archive.files}
         model: Recommender = _built(json.loads(str(arrays["about"]))["recommender"], device)
-        shape = len(arrays["user_ids"]), len(arrays["item_ids"])
-        ones = np.ones(len(arrays["indices"]), np.float32)
-        matrix = sparse.csr_array((ones, arrays["indices"], arrays["indptr"]), shape=shape)
-        matrix.check_format(full_check=True)
-        model.interactions_ = Interactions(matrix, arrays["user_ids"], arrays["item_ids"])
+        model.interactions_ = _interactions(arrays, "")
+        if "seen_indices" in arrays:
+            model._seen = _interactions(arrays, "seen_")
         model._restore(_state(arrays))
+        _check_fit(model)
     return model
 
 
@@ -116,6 +123,25 @@ def _built(described: Any, device: str) -> Any:
     if any(one.name == "device" for one in fields(kind)):
         settings["device"] = device
     return kind(**settings)
+
+
+def _check_fit(model: Recommender) -> None:
+    """What was learnt must fit the users and items beside it: the last user with a history has scores."""
+    known = model.interactions_
+    who = np.flatnonzero(known.rows.degrees)[-1:]
+    shape = model.score(known.user_ids[who]).shape
+    if shape != (len(who), known.n_items):
+        raise InputError(
+            f"scores of a user must be as many as there are items, {known.n_items}; got {shape}."
+        )
+
+
+def _interactions(arrays: dict[str, NDArray[Any]], prefix: str) -> Interactions:
+    shape = len(arrays["user_ids"]), len(arrays["item_ids"])
+    indptr, indices = arrays[f"{prefix}indptr"], arrays[f"{prefix}indices"]
+    matrix = sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)
+    return Interactions(matrix, arrays["user_ids"], arrays["item_ids"])
 
 
 def _state(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Recommenders: time beside each other and beside PyG's LightGCN, and how donors and lists grow.
 
-Run from the repository: ``python -m tests.benchmarks.bench_recommend``. The first two parts need ml-100k
-and amazon-cds (see ``nodecopy datasets fetch ml-100k``).
+Run from the repository: ``python -m tests.benchmarks.bench_recommendation``, with the names of parts
+(ml-100k, amazon-cds, lightgcn, donors, lists) to run only those. The first three need data (see
+``nodecopy datasets fetch ml-100k``).
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,51 +19,62 @@ from torch_geometric.nn.models import LightGCN as PygLightGCN
 from nodecopy import Interactions, Jaccard, datasets
 from nodecopy.recommend import BPRMF, EASE, CopyEASE, ItemKNN, LightGCN
 from nodecopy.recommend.negatives import NegativeSampler
-from tests.benchmarks.measuring import interleaved
+from tests.benchmarks.measuring import Measured, interleaved
 
 COST = Path(__file__).parents[2] / "docs" / "copy_ease.md"
 SIZE, LAYERS, BATCH, EPOCHS = 64, 2, 2048, 3
 
 
 def main() -> None:
-    write_cost([closed_forms(name) for name in ("ml-100k", "amazon-cds")])
-    beside_pyg("ml-100k")
-    growth()
+    parts: dict[str, Callable[[], None]] = {
+        "ml-100k": lambda: closed_forms("ml-100k", rounds=15),
+        "amazon-cds": lambda: closed_forms("amazon-cds", rounds=5),
+        "lightgcn": lambda: beside_pyg("ml-100k"),
+        "donors": lambda: growth(_donors),
+        "lists": lambda: growth(_lists),
+    }
+    for part in sys.argv[1:] or parts:
+        parts[part]()
 
 
-def closed_forms(name: str) -> str:
-    """CopyEASE beside EASE: fits, and lists for everybody; returns a row on fits for the documentation."""
+def closed_forms(name: str, rounds: int) -> None:
+    """CopyEASE beside EASE: fits, whose cost goes to the documentation, and lists for everybody."""
     train = datasets.interaction_split(datasets.load(name), rng=0).train  # type: ignore[arg-type]
     ease, ours, knn = EASE().fit(train), CopyEASE().fit(train), ItemKNN().fit(train)
-    tasks: dict[str, Callable[[], object]] = {
+    fits: dict[str, Callable[[], object]] = {
         "EASE, fit": lambda: EASE().fit(train),
         "CopyEASE, fit": lambda: CopyEASE().fit(train),
+    }
+    others: dict[str, Callable[[], object]] = {
+        "EASE, fit": fits["EASE, fit"],
         "CopyEASE, path of 10": lambda: list(CopyEASE().fit_path(train, np.geomspace(10, 500, 10).tolist())),
         "ItemKNN, fit": lambda: ItemKNN().fit(train),
         "EASE, 10 items for all users": lambda: ease.recommend(k=10),
         "CopyEASE, 10 items for all users": lambda: ours.recommend(k=10),
         "ItemKNN, 10 items for all users": lambda: knn.recommend(k=10),
     }
-    found = interleaved(tasks, rounds=5)
-    first, second, *_ = found.values()
-    print(f"\n{name}, {train!r}")
-    for label, one in found.items():
-        print(
-            f"{label:<36}{one.ms:>8.0f} ms   {one.ms / first.ms:>6.2f} times EASE's fit   {one.mb:>6.0f} MB"
-        )
-    return (
-        f"| {name} | {train.n_users:,} x {train.n_items:,} | {first.ms:.0f} ms | {second.ms:.0f} ms "
-        f"| {second.ms / first.ms:.1f} |"
+    found = interleaved(fits, rounds=rounds)
+    write_cost(name, train, *found.values())
+    print(f"\n{name}, {train!r}; threads: {torch.get_num_threads()}")
+    for measured in (found, interleaved(others, rounds=2)):
+        first = measured["EASE, fit"]
+        for label, one in measured.items():
+            if measured is found or one is not first:
+                print(
+                    f"{label:<36}{one.ms:>8.0f} ms   {one.times(first):>6.2f} times EASE's fit "
+                    f"  {one.mb:>6.0f} MB"
+                )
+
+
+def write_cost(name: str, train: Interactions, ease: Measured, ours: Measured) -> None:
+    """Put a row of fits into the documentation, in place of the last one of these data."""
+    row = (
+        f"| {name} | {train.n_users:,} x {train.n_items:,} | {ease.ms:.0f} ms | {ours.ms:.0f} ms "
+        f"| {ours.times(ease):.1f} | {torch.get_num_threads()} |"
     )
-
-
-def write_cost(rows: list[str]) -> None:
-    """Put the table of fits into the documentation, in place of the last one."""
-    head = ["| data | users x items | EASE | CopyEASE | times |", "| --- | --- | --- | --- | --- |"]
-    said = f"Fits on {torch.get_num_threads()} threads, medians of five interleaved rounds:"
-    before, mark, rest = COST.read_text(encoding="utf-8").partition("bench_recommend.py -->\n")
-    after = rest[rest.index("<!-- end of cost -->") :]
-    COST.write_text(before + mark + "\n".join([said, "", *head, *rows, ""]) + after, encoding="utf-8")
+    lines = COST.read_text(encoding="utf-8").splitlines(keepends=True)
+    changed = [row + "\n" if line.startswith(f"| {name} |") else line for line in lines]
+    COST.write_text("".join(changed), encoding="utf-8")
 
 
 def beside_pyg(name: str) -> None:
@@ -75,7 +88,7 @@ def beside_pyg(name: str) -> None:
     found = interleaved(tasks, rounds=3)
     print(f"\nLightGCN on {name}, batches of {BATCH}, {torch.get_num_threads()} threads, {EPOCHS} epochs")
     for label, one in found.items():
-        print(f"{label:<36}{one.ms / EPOCHS:>8.0f} ms an epoch   {one.ms / found['PyG'].ms:.2f} of PyG's")
+        print(f"{label:<36}{one.ms / EPOCHS:>8.0f} ms an epoch   {one.times(found['PyG']):.2f} of PyG's")
 
 
 def _pyg(train: Interactions) -> object:
@@ -101,21 +114,31 @@ def _pyg(train: Interactions) -> object:
     return network
 
 
-def growth() -> None:
-    """Nearest donors and lists of 10 items against the number of users, as many items as users."""
+def growth(tasks_on: Callable[[Interactions], dict[str, Callable[[], object]]]) -> None:
+    """Tasks against the number of users, as many items as users."""
     print(f"\n{'users':>8}{'pairs':>10}  {'task':<34}{'seconds':>8}{'peak MB':>9}")
     for n_users in (10**4, 10**5):
         log = _log(n_users)
-        fitted = {"ItemKNN": ItemKNN(50).fit(log), "BPRMF": BPRMF(epochs=1, batch_size=2**16).fit(log, rng=0)}
-        tasks: dict[str, Callable[[], object]] = {
-            "Jaccard(top=50), fit": lambda log=log: Jaccard(False, 4.0, 50).fit(log),  # type: ignore[misc]
-            "ItemKNN(50), fit": lambda log=log: ItemKNN(50).fit(log),  # type: ignore[misc]
-        }
-        for label, model in fitted.items():
-            tasks[f"{label}, 10 items for all users"] = lambda model=model: model.recommend(k=10)  # type: ignore[misc]
-        for label, task in tasks.items():
+        for label, task in tasks_on(log).items():
             (one,) = interleaved({label: task}, rounds=1).values()
             print(f"{n_users:>8}{log.n_interactions:>10}  {label:<34}{one.ms / 1e3:>8.1f}{one.mb:>9,.0f}")
+
+
+def _donors(log: Interactions) -> dict[str, Callable[[], object]]:
+    """Nearest donors."""
+    return {
+        "Jaccard(top=50), fit": lambda: Jaccard(False, 4.0, 50).fit(log),
+        "ItemKNN(50), fit": lambda: ItemKNN(50).fit(log),
+    }
+
+
+def _lists(log: Interactions) -> dict[str, Callable[[], object]]:
+    """Lists of ten items."""
+    knn, bpr = ItemKNN(50).fit(log), BPRMF(epochs=1, batch_size=2**16).fit(log, rng=0)
+    return {
+        "ItemKNN, 10 items for all users": lambda: knn.recommend(k=10),
+        "BPRMF, 10 items for all users": lambda: bpr.recommend(k=10),
+    }
 
 
 def _log(size: int, per_user: int = 20) -> Interactions:
