@@ -10,9 +10,10 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 import nodecopy
-from nodecopy import from_features, graph_from, knn_graph
+from nodecopy import from_features, graph_from
 from nodecopy.errors import InputError
 from nodecopy.from_features import estimated_scale, node_prices, weights_at
+from tests.test_neighbours import oracle
 
 
 def points(n: int, seed: int = 0, width: int = 3) -> Any:
@@ -128,11 +129,25 @@ def test_sparse_and_dense_features_are_one(method: str, metric: str) -> None:
     np.testing.assert_allclose(dense.adjacency.toarray(), packed.adjacency.toarray(), atol=1e-6)
 
 
-def test_neighbours_are_those_of_knn_graph() -> None:
-    assert graph_from(points(30), k=4) == knn_graph(points(30), 4)
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=9), st.data())
+def test_nearest_neighbours_are_joined(cells: list[int], data: st.DataObject) -> None:
+    rows = np.array(cells, float)[:, None]
+    k = data.draw(st.integers(1, len(cells) - 1))
+    graph = graph_from(rows, k=k, labels=cells, node_ids=[f"n{i}" for i in range(len(cells))])
+    expected = np.zeros((len(cells), len(cells)))
+    for i, near in enumerate(oracle(rows, k, False, "first")):
+        expected[i, near] = expected[near, i] = 1
+    assert graph.adjacency.toarray().tolist() == expected.tolist()
+    assert not graph.is_weighted
+    np.testing.assert_array_equal(graph.features, rows)
+    assert graph.node_ids[0] == "n0"
+
+
+def test_neighbours_by_angle_are_those_of_unit_rows() -> None:
     unit = points(30) / np.linalg.norm(points(30), axis=1, keepdims=True)
     by_angle = graph_from(points(30) * np.arange(1, 31)[:, None], k=4, metric="cosine")
-    assert np.array_equal(by_angle.adjacency.toarray(), knn_graph(unit, 4).adjacency.toarray())
+    assert np.array_equal(by_angle.adjacency.toarray(), graph_from(unit, k=4).adjacency.toarray())
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nodecopy import neighbours
 from nodecopy.errors import InputError
-from nodecopy.neighbours import Search, knn_graph, nearest
+from nodecopy.neighbours import Search, nearest
 
 
 def oracle(rows: NDArray[Any], k: int, include_self: bool, ties: str) -> list[list[int]]:
@@ -101,26 +101,6 @@ def test_bad_embeddings(rows: Any) -> None:
 def test_bad_ties() -> None:
     with pytest.raises(InputError, match="ties of nearest must be one of 'first', 'all'"):
         nearest(np.eye(2), 1, ties="last")
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(0, 5), min_size=2, max_size=9), st.data())
-def test_knn_graph(cells: list[int], data: st.DataObject) -> None:
-    rows = np.array(cells, float)[:, None]
-    k = data.draw(st.integers(1, len(cells) - 1))
-    graph = knn_graph(rows, k, labels=cells, node_ids=[f"n{i}" for i in range(len(cells))])
-    expected = np.zeros((len(cells), len(cells)))
-    for i, near in enumerate(oracle(rows, k, False, "first")):
-        expected[i, near] = expected[near, i] = 1
-    assert graph.adjacency.toarray().tolist() == expected.tolist()
-    assert not graph.is_weighted
-    np.testing.assert_array_equal(graph.features, rows)
-    assert graph.node_ids[0] == "n0"
-
-
-def test_knn_graph_limits() -> None:
-    with pytest.raises(InputError, match="k of knn_graph must be an integer between 1 and n_nodes - 1 = 1"):
-        knn_graph([[1.0], [2.0]], 2)
 
 
 def test_some_rows_are_answered_as_all_are() -> None:

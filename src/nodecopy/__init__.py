@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from nodecopy.io import write_interactions as write_interactions
     from nodecopy.metrics import compare as compare
     from nodecopy.metrics import statistics as statistics
-    from nodecopy.neighbours import knn_graph as knn_graph
 
 HOME_OF = {
     "Balanced": "copying",
@@ -46,7 +45,6 @@ HOME_OF = {
     "from_networkx": "io",
     "from_pyg": "io",
     "graph_from": "from_features",
-    "knn_graph": "neighbours",
     "read_graph": "io",
     "read_interactions": "io",
     "statistics": "metrics",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy import checks
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
 from nodecopy.rows import IntArray
 
 BLOCK = 2**21  # numbers held at once: 16 MB for each of a handful of arrays
@@ -57,24 +56,6 @@ def nearest(
     [0, 2]
     """
     return Search(embeddings, owner=owner).nearest(k, include_self=include_self, ties=ties)
-
-
-def knn_graph(
-    features: Any, k: int, *, labels: ArrayLike | None = None, node_ids: ArrayLike | None = None
-) -> Graph:
-    """The graph that joins every node with the ``k`` others nearest to it in the features.
-
-    Node copying needs an observed graph; where there are only features, this is the paper's (Remark 1).
-    Edges are binary and undirected: two nodes are joined if either is among the other's nearest. Of
-    nodes equally far the lower number wins. The features stay with the graph.
-
-    >>> knn_graph([[0.0], [1.0], [3.0], [4.0]], 1)
-    Graph(4 nodes, 2 undirected edges, binary, 1 features)
-    """
-    indptr, indices = nearest(features, k, include_self=False, owner="knn_graph")
-    n = len(indptr) - 1
-    adjacency = sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n))
-    return Graph(adjacency, features, labels, node_ids)
 
 
 class Search:

@@ -54,12 +54,13 @@ def test_nodes_without_a_label_are_predicted(run: Run, files: Graph) -> None:
     assert "written to found.csv" in ran.err
 
 
-@pytest.mark.parametrize("method", ["mlp", "gcn", "appnp"])
+@pytest.mark.parametrize("method", ["mlp", "gcn", "appnp", "sbm-gcn", "dfnet"])
 @pytest.mark.parametrize("suffix", ["tsv", "parquet"])
 def test_methods_and_formats(run: Run, files: Graph, method: str, suffix: str) -> None:
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
-    ran = run("classify", "graph.csv", *TABLES, "--method", method, "--out", f"found.{suffix}")
+    options = ("--method", method, "--validation", "0.3", "--out", f"found.{suffix}")
+    ran = run("classify", "graph.csv", *TABLES, *options)
     assert ran.code == 0, ran.err
     assert Path(f"found.{suffix}").stat().st_size > 0
 

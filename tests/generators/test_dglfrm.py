@@ -20,7 +20,7 @@ from nodecopy.generators.dglfrm import (
     logit_of_log,
     relaxed_divergence,
 )
-from nodecopy.generators.vgae import normal_divergence
+from nodecopy.generators.vgae import drawn_normal
 from tests.contracts.graph_models import GraphModel, GraphModelContract
 from tests.generators.test_vgae import two_blocks
 
@@ -90,8 +90,21 @@ def test_divergence_of_normals() -> None:
         return float(q.pdf(x) * (q.logpdf(x) - stats.norm.logpdf(x)))
 
     expected, _ = integrate.quad(integrand, -10, 10)
-    found = normal_divergence(torch.full((3, 2), mean), torch.full((3, 2), log_s))
+    heads = torch.tensor([[mean, mean, log_s, log_s]] * 3)
+    _, found = drawn_normal(heads, np.random.default_rng(0))
     assert found.item() == pytest.approx(2 * expected, rel=1e-5)
+
+
+def test_drawn_normals_have_the_slopes_of_their_values() -> None:
+    heads = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    def drawn(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return drawn_normal(tensor, np.random.default_rng(1))
+
+    noise = np.random.default_rng(1).standard_normal((5, 2), dtype=np.float32)
+    expected = heads[:, :2] + heads[:, 2:].exp() * torch.from_numpy(noise)
+    torch.testing.assert_close(drawn(heads)[0], expected)
+    assert torch.autograd.gradcheck(drawn, heads.requires_grad_())
 
 
 def test_sticks_break_as_kumaraswamy_variables() -> None:

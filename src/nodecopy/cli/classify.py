@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +35,8 @@ class Method(StrEnum):
     GCN = "gcn"
     APPNP = "appnp"
     BGCN_COPY = "bgcn-copy"
+    SBM_GCN = "sbm-gcn"
+    DFNET = "dfnet"
 
 
 class Rounds(StrEnum):
@@ -60,7 +63,7 @@ def classify(
         Rounds | None, typer.Option(help="bgcn-copy: rounds of copying by predicted labels. (default: 1)")
     ] = None,
     validation: Annotated[
-        float, typer.Option(help="A file: share of labelled nodes held out, for --rounds validation.")
+        float, typer.Option(help="A file: share of labelled nodes held out, to choose rounds or to stop by.")
     ] = 0.0,
     labels_per_class: Annotated[
         int | None, typer.Option(help="A dataset: labels of each class to learn from. (default: 20)")
@@ -126,7 +129,7 @@ def classify(
 def _classifier(
     method: Method, graphs: int | None, weight_samples: int | None, rounds: Rounds | None, device: str
 ) -> Classifier:
-    from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
+    from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet
 
     if method is Method.BGCN_COPY:
         number: Any = 1 if rounds is None else rounds.value
@@ -138,7 +141,14 @@ def _classifier(
         )
     if (graphs, weight_samples, rounds) != (None, None, None):
         raise InputError(f"--graphs, --weight-samples and --rounds go with bgcn-copy; got {method.value}.")
-    return {Method.MLP: MLP, Method.GCN: GCN, Method.APPNP: APPNP}[method](device=device)
+    plain: dict[Method, Callable[..., Classifier]] = {
+        Method.MLP: MLP,
+        Method.GCN: GCN,
+        Method.APPNP: APPNP,
+        Method.SBM_GCN: SBMGCN,
+        Method.DFNET: DFNet,
+    }
+    return plain[method](device=device)
 
 
 def _summary(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:

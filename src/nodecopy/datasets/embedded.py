@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy import extras
+from nodecopy.from_features import graph_from
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.neighbours import knn_graph
 
 # Zachary (1977), "An information flow model for conflict and fission in small groups": each member
 # and those of higher number that he or she met outside the club.
@@ -78,7 +78,7 @@ def karate() -> Graph:
 def digits() -> Graph:
     """Scikit-learn's handwritten digits, each joined with the five nearest by their 64 pixels."""
     data = extras.optional("sklearn.datasets", "The digits dataset").load_digits()
-    return knn_graph(data.data.astype(np.float32), 5, labels=data.target)
+    return graph_from(data.data.astype(np.float32), k=5, labels=data.target)
 
 
 def library() -> Interactions:

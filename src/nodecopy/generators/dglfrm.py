@@ -21,7 +21,7 @@ from torch.nn.functional import leaky_relu, softplus
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.generators.presence import PresenceLoss
-from nodecopy.generators.vgae import GAE, Decoder, normal, normal_divergence
+from nodecopy.generators.vgae import GAE, Decoder, drawn_normal
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import LEAK, MOST_DROPPED, Recipe, glorot
 from nodecopy.nn.stack import SparseStack
@@ -166,11 +166,10 @@ class DGLFRM(DGLFRMB):
     def _loss(
         self, encoded: Tensor, decoder: _Communities, pairs: Callable[[Tensor], Tensor], noise: Generator
     ) -> Tensor:
-        logits, mean, log_s = torch.tensor_split(encoded, 3, dim=1)
-        members, divergence = self._members(logits, decoder, noise)
-        degree = mean + log_s.exp() * normal(noise, mean)
-        loss = self._total(members * degree, decoder, pairs)
-        return loss + divergence + normal_divergence(mean, log_s) / len(mean)
+        members, divergence = self._members(encoded[:, : self.latent], decoder, noise)
+        degrees, of_degrees = drawn_normal(encoded[:, self.latent :], noise)
+        loss = self._total(members * degrees, decoder, pairs)
+        return loss + divergence + of_degrees / len(degrees)
 
 
 class _Communities(Decoder):

@@ -75,6 +75,21 @@ class SparseStack:
         return _repeated(order, self._copies, device), origin, self.values.index_select(0, origin)
 
     @cached_property
+    def plain(self) -> Tensor:
+        """The stack as torch multiplies it."""
+        return csr_tensor(self.index, self.values, self._flat_shape)
+
+    @cached_property
+    def plain_transpose(self) -> Tensor:
+        index, _, values = self.transpose
+        return csr_tensor(index, values, self._flat_shape[::-1])
+
+    @property
+    def _flat_shape(self) -> tuple[int, int]:
+        n_models, n_rows, n_columns = self.shape
+        return n_models * n_rows, n_models * n_columns
+
+    @cached_property
     def places(self) -> tuple[Tensor, Tensor]:
         """The model of every stored entry, and its number within that model."""
         device = self.values.device
@@ -111,16 +126,17 @@ class SparseStack:
 
     def product(self, dense: Tensor, factors: Tensor | None = None) -> Tensor:
         """The product, with every stored value times its factor (a dropout mask) where given."""
-        values = self.values if factors is None else self.values * factors.reshape(-1)
         n_models, n_rows, n_columns = self.shape
         flat = dense.reshape(n_models * n_columns, -1)
-        matrix = csr_tensor(self.index, values, (n_models * n_rows, n_models * n_columns))
+        values = self.values if factors is None else self.values * factors.reshape(-1)
+        matrix = self.plain if factors is None else csr_tensor(self.index, values, self._flat_shape)
         if not (torch.is_grad_enabled() and flat.requires_grad):
             return (matrix @ flat).view(n_models, n_rows, -1)
-        index, origin, values_t = self.transpose
-        if factors is not None:
-            values_t = values.index_select(0, origin)
-        transpose = csr_tensor(index, values_t, (n_models * n_columns, n_models * n_rows))
+        if factors is None:
+            transpose = self.plain_transpose
+        else:
+            index, origin, _ = self.transpose
+            transpose = csr_tensor(index, values.index_select(0, origin), self._flat_shape[::-1])
         out: Tensor = _Product.apply(flat, matrix, transpose)  # type: ignore[no-untyped-call]
         return out.view(n_models, n_rows, -1)
 
