@@ -108,8 +108,8 @@ class TableCopying:
         if self._rule is not None:
             rows = rows.filter(rows.source != rows.target)
             rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
-        elif not distinct:
-            rows = engine.keep(_largest(rows))
+        if self._rule is not None or not distinct:
+            rows = engine.keep(engine.largest(rows))
         self._rows, self._fitted = rows, self.law.fit(rows, self.nodes_, engine)
         return self
 
@@ -200,14 +200,7 @@ class TableCopying:
                 ibis.least(copied.source, copied.target),
                 ibis.greatest(copied.source, copied.target),
             )
-            copied = _largest(copied.select(*weight, source=first, target=last))
+            copied = self._engine.largest(copied.select(*weight, source=first, target=last))
         types = {"source": self._id_type} | ({} if self._rule is None else {"target": self._id_type})
         copied = copied.cast(types)
         return copied.select(**{self._names[role]: role for role in ("source", "target", *weight)})
-
-
-def _largest(rows: Any) -> Any:
-    """Each pair once, with the largest of its weights."""
-    if "weight" not in rows.columns:
-        return rows.distinct()
-    return rows.group_by("source", "target").agg(weight=rows.weight.max())
