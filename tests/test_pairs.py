@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodecopy.pairs import HALF, WORD, SpreadPairs
+from nodecopy.pairs import HALF, SpreadPairs
 
 NUMBERS = st.integers(0, 3) | st.integers(-HALF, HALF - 1) | st.sampled_from([-HALF, HALF - 1, -1])
 PIECES = st.lists(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 5)), max_size=30), max_size=4)
@@ -22,9 +22,9 @@ PIECES = st.lists(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 5)), max_s
 def spread(folder: str, pieces: list[list[tuple[int, int, int]]], weight: Any) -> SpreadPairs:
     pairs = SpreadPairs(Path(folder) / "scratch", weight)
     for piece in pieces:
-        packed = np.array([first * WORD + second + HALF for first, second, _ in piece], np.int64)
-        weights = () if weight is None else (np.array([each for *_, each in piece], weight),)
-        pairs.add(packed, *weights)
+        first, second, weights = np.array(piece, np.int64).reshape(-1, 3).T
+        more = () if weight is None else (weights.astype(weight),)
+        pairs.add(first.astype(np.int32), second.astype(np.int32), *more)
     return pairs
 
 
@@ -44,8 +44,8 @@ def test_each_pair_once_with_its_largest_weight(pieces: Any, weight: Any) -> Non
 def test_pairs_with_the_same_first_number_are_together_and_parts_are_even(tmp_path: Path) -> None:
     first, second = np.random.default_rng(0).integers(0, 10_000, (2, 100_000))
     pairs = SpreadPairs(tmp_path / "scratch")
-    for piece in np.split(first * WORD + second + HALF, 4):
-        pairs.add(piece)
+    for piece in np.split(np.stack([first, second]).astype(np.int32), 4, axis=1):
+        pairs.add(*piece)
     parts = [(source, target) for source, target in pairs.parts()]
     source = np.concatenate([part[0] for part in parts])
     assert np.count_nonzero(np.diff(source)) == len(np.unique(first)) - 1

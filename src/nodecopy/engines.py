@@ -24,7 +24,7 @@ from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.files import whole_file
-from nodecopy.pairs import HALF, WORD, SpreadPairs
+from nodecopy.pairs import SpreadPairs
 
 FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
 SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
@@ -240,12 +240,10 @@ class DuckDB(Engine):
         kinds = [rows[name].type() for name in ("source", "target", *weight)]
         if not (all(kind.is_int32() for kind in kinds[:2]) and all(kind.is_primitive() for kind in kinds)):
             return super().largest(rows)
-        first, second = rows.source.cast("int64"), rows.target.cast("int64")
-        packed = rows.select(*weight, pair=first * WORD + (second + HALF))
         path = self._new_scratch()
         pairs = SpreadPairs(path, *(kind.to_numpy() for kind in kinds[2:]))
         with _told("a table cannot be computed"):
-            for batch in self.backend.con.sql(self.backend.compile(packed)).to_arrow_reader(PIECE):
+            for batch in self.backend.con.sql(self.backend.compile(rows)).to_arrow_reader(PIECE):
                 pairs.add(**{name: batch[name].to_numpy() for name in batch.schema.names})
         self.backend.con.register(path.name, pairs)
         self._origins[path.name] = self._origins_of(rows)

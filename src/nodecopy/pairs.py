@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from nodecopy.extras import optional
 
 N_PARTS = 256
-SPREAD = 2654435761  # 2^32 over the golden ratio: neighbouring numbers go to parts far from each other
+SPREAD = np.int64(
+    2654435761
+)  # 2^32 over the golden ratio: neighbouring numbers go to parts far from each other
 HALF, WORD = 2**31, 2**32  # a pair is packed as first * WORD + (second + HALF)
 
 
@@ -40,13 +42,15 @@ class SpreadPairs:
         self._bounds: list[NDArray[np.int64]] = []  # of the parts within each piece of the file
         path.touch()
 
-    def add(self, pair: NDArray[np.int64], weight: NDArray[Any] | None = None) -> None:
-        """Append packed pairs, those of a part beside each other."""
-        piece = np.empty(len(pair), self._type)
-        piece["pair"] = pair
+    def add(self, source: NDArray[Any], target: NDArray[Any], weight: NDArray[Any] | None = None) -> None:
+        """Append pairs, those of a part beside each other."""
+        piece = np.empty(len(source), self._type)
+        np.multiply(source, WORD, out=piece["pair"], dtype=np.int64)
+        piece["pair"] += target
+        piece["pair"] += HALF
         if weight is not None:
             piece["weight"] = weight
-        part = ((pair >> 32) * SPREAD >> 24).astype(np.uint8)
+        part = (source * SPREAD >> 24).astype(np.uint8)
         start = self._bounds[-1][-1] if self._bounds else 0
         self._bounds.append(start + np.append(0, np.cumsum(np.bincount(part, minlength=N_PARTS))))
         with self._path.open("ab") as file:
