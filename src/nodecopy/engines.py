@@ -31,6 +31,7 @@ SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
 
 PATTERN = re.compile(r"[][*?{}\\]")
 
+POOL = 0.8  # of the memory for what DuckDB counts; buffers of readers, writers and pieces are beside it
 PIECE = 2**20  # rows that leave DuckDB at once
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -207,6 +208,7 @@ class DuckDB(Engine):
     ----------
     memory
         What it may use, such as ``"1GB"``; what does not fit is spilled. By default DuckDB's own choice.
+        DuckDB is told four fifths of it, as it does not count all that it uses.
     threads
         By default one a core.
     scratch
@@ -223,9 +225,9 @@ class DuckDB(Engine):
         optional("duckdb", "DuckDB")
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
-            if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
+            if not (size := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B)", memory)):
                 raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {memory!r}.")
-            settings["memory_limit"] = memory
+            settings["memory_limit"] = f"{POOL * float(size[1])}{size[2]}"
         if threads is not None:
             settings["threads"] = checks.integer(threads, "threads", low=1)
         settings["temp_directory"] = str(self._open_scratch(scratch) / "spilled")
