@@ -31,7 +31,7 @@ SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
 
 PATTERN = re.compile(r"[][*?{}\\]")
 
-POOL = 0.9  # of the memory for what DuckDB counts; buffers of readers, writers and pieces are beside it
+POOL = 0.8  # of the memory for what DuckDB counts; buffers of readers, writers and pieces are beside it
 PIECE = 2**20  # rows that leave DuckDB at once
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -208,7 +208,7 @@ class DuckDB(Engine):
     ----------
     memory
         What it may use, such as ``"1GB"``; what does not fit is spilled. By default DuckDB's own choice.
-        DuckDB is told nine tenths of it, as it does not count all that it uses.
+        DuckDB is told four fifths of it, as it does not count all that it uses.
     threads
         By default one a core.
     scratch
