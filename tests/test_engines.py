@@ -98,6 +98,31 @@ def test_other_data_are_told_from_tables(engine: Engine) -> None:
         engine.scan(pyarrow.table({"value": [1]}))
 
 
+def test_duckdb_counts_less_than_it_uses() -> None:
+    with DuckDB("1000MiB", threads=1) as opened:
+        assert opened.backend.con.sql("SELECT current_setting('memory_limit')").fetchone() == ("800.0 MiB",)
+
+
+def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None:
+    given = {"source": [-5, 2, -5, 2], "target": [7, -1, 7, 3], "weight": [1, 2, 3, 4]}
+    pq.write_table(pyarrow.table(given), tmp_path / "rows.parquet")
+    for kind in ("int32", "int64"):  # sorted outside of DuckDB, grouped inside
+        rows = engine.scan(tmp_path / "rows.parquet").cast({"source": kind, "target": kind})
+        found = [tuple(row.values()) for row in engine.rows(engine.largest(rows))]
+        assert sorted(found) == [(-5, 7, 3), (2, -1, 2), (2, 3, 4)]
+        assert len(engine.rows(engine.largest(rows.drop("weight")))) == 3
+
+
+def test_what_is_forgotten_leaves_no_table(engine: Engine, tmp_path: Path) -> None:
+    pq.write_table(pyarrow.table({"source": [1, 1], "target": [2, 2]}), tmp_path / "rows.parquet")
+    rows = engine.scan(tmp_path / "rows.parquet").cast({"source": "int32", "target": "int32"})
+    with engine.forgetting():
+        name = engine.largest(rows).get_name()
+        assert name in engine.backend.list_tables()
+    assert name not in engine.backend.list_tables()
+    assert not (engine._scratch / name).exists()
+
+
 def test_a_closed_engine_says_so(tmp_path: Path) -> None:
     path = save(tmp_path / "in.parquet", 1)
     with DuckDB(threads=1) as opened:

@@ -24,11 +24,15 @@ from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.files import whole_file
+from nodecopy.pairs import SpreadPairs
 
 FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
 SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
 
 PATTERN = re.compile(r"[][*?{}\\]")
+
+POOL = 0.8  # of the memory for what DuckDB counts; buffers of readers, writers and pieces are beside it
+PIECE = 2**20  # rows that leave DuckDB at once
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
@@ -165,6 +169,12 @@ class Engine(ABC):
         """
         return self.keep(table)
 
+    def largest(self, rows: Any) -> Any:
+        """Each pair of source and target once, with the largest of its weights."""
+        if "weight" not in rows.columns:
+            return rows.distinct()
+        return rows.group_by("source", "target").agg(weight=rows.weight.max())
+
     @contextmanager
     def forgetting(self) -> Iterator[None]:
         """Remove what is kept within the block when it ends."""
@@ -173,7 +183,10 @@ class Engine(ABC):
             yield
         finally:
             for path in self._kept[before:]:
-                _remove(path)
+                self._forget(path)
+
+    def _forget(self, path: Path) -> None:
+        _remove(path)
 
     def close(self) -> None:
         """Disconnect and remove scratch files."""
@@ -195,6 +208,7 @@ class DuckDB(Engine):
     ----------
     memory
         What it may use, such as ``"1GB"``; what does not fit is spilled. By default DuckDB's own choice.
+        DuckDB is told four fifths of it, as it does not count all that it uses.
     threads
         By default one a core.
     scratch
@@ -211,9 +225,9 @@ class DuckDB(Engine):
         optional("duckdb", "DuckDB")
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
-            if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
+            if not (size := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B)", memory)):
                 raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {memory!r}.")
-            settings["memory_limit"] = memory
+            settings["memory_limit"] = f"{POOL * float(size[1])}{size[2]}"
         if threads is not None:
             settings["threads"] = checks.integer(threads, "threads", low=1)
         settings["temp_directory"] = str(self._open_scratch(scratch) / "spilled")
@@ -221,6 +235,25 @@ class DuckDB(Engine):
 
     def staged(self, table: Any) -> Any:
         return table  # DuckDB computes stage by stage as written
+
+    def largest(self, rows: Any) -> Any:
+        """As other engines, but pairs of small numbers are sorted outside of DuckDB, at once."""
+        weight = ["weight"] if "weight" in rows.columns else []
+        kinds = [rows[name].type() for name in ("source", "target", *weight)]
+        if not (all(kind.is_int32() for kind in kinds[:2]) and all(kind.is_primitive() for kind in kinds)):
+            return super().largest(rows)
+        path = self._new_scratch()
+        pairs = SpreadPairs(path, *(kind.to_numpy() for kind in kinds[2:]))
+        with _told("a table cannot be computed"):
+            for batch in self.backend.con.sql(self.backend.compile(rows)).to_arrow_reader(PIECE):
+                pairs.add(**{name: batch[name].to_numpy() for name in batch.schema.names})
+        self.backend.con.register(path.name, pairs)
+        self._origins[path.name] = self._origins_of(rows)
+        return self.backend.table(path.name)
+
+    def _forget(self, path: Path) -> None:
+        self.backend.con.unregister(path.name)  # where it is a table's name
+        super()._forget(path)
 
     def _read(self, path: Path) -> Any:
         # Names are patterns to DuckDB, and parts of a path such as k=3 columns: neither is meant here.

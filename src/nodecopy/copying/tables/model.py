@@ -82,6 +82,7 @@ class TableCopying:
         distinct
             The promise that no directed edge is listed twice, which saves a pass over them.
         """
+        ibis = optional("ibis", "an engine of tables")
         checks.real(self.keep, "keep of TableCopying", low=0.0, high=1.0)
         checks.choice(self.symmetrise, "symmetrise of TableCopying", ["maximum", "one-endpoint"])
         self._rule = None if directed or interactions else self.symmetrise
@@ -98,18 +99,26 @@ class TableCopying:
             listed.append(columns(engine.scan(nodes), {"id": NODES["node"]}, "nodes", needed=1))
             check_ids(listed[-1], ["id"], "nodes", engine)
         brought = self.law.ids(engine)
-        self._number(listed + ([] if brought is None else [brought]))
-        types = {"source": self.nodes_.id.type()} | (
-            {} if interactions else {"target": self.nodes_.id.type()}
-        )
-        rows = table.cast(types)
-        if self.weighted:
-            rows = rows.filter(rows.weight > 0)
+        listed += [] if brought is None else [brought]
+        narrow = self._narrow(listed)
+        rows = table.cast({"source": narrow} | ({} if interactions else {"target": narrow}))
+        kept = rows.weight > 0 if self.weighted else ibis.literal(True)
         if self._rule is not None:
-            rows = rows.filter(rows.source != rows.target)
+            kept &= rows.source != rows.target
+            every, rows = rows, rows.filter(kept)
             rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
-        elif not distinct:
-            rows = engine.keep(_largest(rows))
+            rows = engine.keep(engine.largest(rows))
+            # Where edges stand by source, its ids are found with little memory; loops have theirs elsewhere.
+            left_out = every.filter(~kept)
+            listed[:2] = [
+                rows.select(id="source"),
+                left_out.select(id="source"),
+                left_out.select(id="target"),
+            ]
+        else:
+            rows = rows.filter(kept)
+            rows = rows if distinct else engine.keep(engine.largest(rows))
+        self._number([one.cast({"id": narrow}) for one in listed])
         self._rows, self._fitted = rows, self.law.fit(rows, self.nodes_, engine)
         return self
 
@@ -141,12 +150,23 @@ class TableCopying:
         with self._engine.forgetting():
             self._engine.write(self.sample(rng=rng, sample=sample), path)
 
-    def _number(self, tables: list[Any]) -> None:
-        ibis = optional("ibis", "an engine of tables")
+    def _narrow(self, tables: list[Any]) -> Any:
+        """The type of ids inside: joins and unions of smaller numbers are faster."""
         kinds = {table.id.type().is_string() for table in tables}
         if len(kinds) > 1:
             raise InputError("ids of all tables must be integers, or those of all be strings; got both.")
         self._id_type = tables[0].id.type()
+        if kinds == {True}:
+            return self._id_type
+        ends = [self._engine.row(one.aggregate(low=one.id.min(), high=one.id.max())) for one in tables]
+        found = [value for row in ends for value in row.values() if value is not None]
+        for bits in (32, 64):
+            if all(-(2 ** (bits - 1)) <= value < 2 ** (bits - 1) for value in found):
+                return f"int{bits}"
+        return "uint64"
+
+    def _number(self, tables: list[Any]) -> None:
+        ibis = optional("ibis", "an engine of tables")
         ids = self._engine.keep(
             ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
         )
@@ -154,9 +174,7 @@ class TableCopying:
         self.n_nodes_ = int(found["n"])
         if self.n_nodes_ >= MOST_NODES:
             raise InputError(f"a graph must have fewer than 2**32 nodes; got {self.n_nodes_}.")
-        if kinds == {False} and (found["n"] == 0 or (found["low"] >= -(2**31) and found["high"] < 2**31)):
-            ids = ids.cast({"id": "int32"})  # joins and unions of smaller numbers are faster
-        if kinds == {False} and (found["low"], found["high"]) == (0, found["n"] - 1):
+        if (found["low"], found["high"]) == (0, found["n"] - 1):
             self.nodes_ = ids.mutate(number=ids.id.cast("int64"))
         else:
             self.nodes_ = self._engine.keep(
@@ -200,14 +218,7 @@ class TableCopying:
                 ibis.least(copied.source, copied.target),
                 ibis.greatest(copied.source, copied.target),
             )
-            copied = _largest(copied.select(*weight, source=first, target=last))
+            copied = self._engine.largest(copied.select(*weight, source=first, target=last))
         types = {"source": self._id_type} | ({} if self._rule is None else {"target": self._id_type})
         copied = copied.cast(types)
         return copied.select(**{self._names[role]: role for role in ("source", "target", *weight)})
-
-
-def _largest(rows: Any) -> Any:
-    """Each pair once, with the largest of its weights."""
-    if "weight" not in rows.columns:
-        return rows.distinct()
-    return rows.group_by("source", "target").agg(weight=rows.weight.max())
