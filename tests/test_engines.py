@@ -98,9 +98,9 @@ def test_other_data_are_told_from_tables(engine: Engine) -> None:
         engine.scan(pyarrow.table({"value": [1]}))
 
 
-def test_duckdb_counts_less_than_it_uses() -> None:
+def test_duckdb_is_told_its_memory() -> None:
     with DuckDB("1000MiB", threads=1) as opened:
-        assert opened.backend.con.sql("SELECT current_setting('memory_limit')").fetchone() == ("800.0 MiB",)
+        assert opened.backend.con.sql("SELECT current_setting('memory_limit')").fetchone() == ("1000.0 MiB",)
 
 
 def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import tempfile
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +32,11 @@ SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
 
 PATTERN = re.compile(r"[][*?{}\\]")
 
-POOL = 0.8  # of the memory for what DuckDB counts; buffers of readers, writers and pieces are beside it
+# Memory that DuckDB frees goes back to the system earlier than by default.
+FLUSHED = {
+    "allocator_flush_threshold": "16MB",
+    "allocator_bulk_deallocation_flush_threshold": "64MB",
+}
 PIECE = 2**20  # rows that leave DuckDB at once
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -207,12 +212,12 @@ class DuckDB(Engine):
     Parameters
     ----------
     memory
-        What it may use, such as ``"1GB"``; what does not fit is spilled. By default DuckDB's own choice.
-        DuckDB is told four fifths of it, as it does not count all that it uses.
+        What it may use, such as ``"1GB"``; what does not fit is spilled. By default DuckDB's own choice. The
+        process takes a few hundred megabytes beside it.
     threads
         By default one a core.
     scratch
-        Folder for what is spilled and kept; the system's by default. Plan for thrice the edges' size.
+        Folder for what is spilled and kept; the system's by default. Plan for four times the edges' size.
     """
 
     def __init__(
@@ -225,9 +230,9 @@ class DuckDB(Engine):
         optional("duckdb", "DuckDB")
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
-            if not (size := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B)", memory)):
+            if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
                 raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {memory!r}.")
-            settings["memory_limit"] = f"{POOL * float(size[1])}{size[2]}"
+            settings |= {"memory_limit": memory, **FLUSHED}
         if threads is not None:
             settings["threads"] = checks.integer(threads, "threads", low=1)
         settings["temp_directory"] = str(self._open_scratch(scratch) / "spilled")
@@ -244,9 +249,13 @@ class DuckDB(Engine):
             return super().largest(rows)
         path = self._new_scratch()
         pairs = SpreadPairs(path, *(kind.to_numpy() for kind in kinds[2:]))
-        with _told("a table cannot be computed"):
+        with _told("a table cannot be computed"), ThreadPoolExecutor(1) as beside:
+            added = beside.submit(lambda: None)
             for batch in self.backend.con.sql(self.backend.compile(rows)).to_arrow_reader(PIECE):
-                pairs.add(**{name: batch[name].to_numpy() for name in batch.schema.names})
+                added.result()  # a piece is added while DuckDB computes the next, and no more of them wait
+                columns = {name: batch[name].to_numpy() for name in batch.schema.names}
+                added = beside.submit(pairs.add, **columns)
+            added.result()
         self.backend.con.register(path.name, pairs)
         self._origins[path.name] = self._origins_of(rows)
         return self.backend.table(path.name)

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from nodecopy.extras import optional
 
 N_PARTS = 256
-SPREAD = np.int64(
-    2654435761
-)  # 2^32 over the golden ratio: neighbouring numbers go to parts far from each other
+SPREAD = 2654435761  # 2^32 over the golden ratio: neighbouring numbers go to parts far from each other
 HALF, WORD = 2**31, 2**32  # a pair is packed as first * WORD + (second + HALF)
 
 
@@ -44,17 +43,13 @@ class SpreadPairs:
 
     def add(self, source: NDArray[Any], target: NDArray[Any], weight: NDArray[Any] | None = None) -> None:
         """Append pairs, those of a part beside each other."""
-        piece = np.empty(len(source), self._type)
-        np.multiply(source, WORD, out=piece["pair"], dtype=np.int64)
-        piece["pair"] += target
-        piece["pair"] += HALF
+        piece, places = np.empty(len(source), self._type), np.empty(len(source), np.int32)
+        bounds = _spread(source, target, piece["pair"], places)
         if weight is not None:
-            piece["weight"] = weight
-        part = (source * SPREAD >> 24).astype(np.uint8)
-        start = self._bounds[-1][-1] if self._bounds else 0
-        self._bounds.append(start + np.append(0, np.cumsum(np.bincount(part, minlength=N_PARTS))))
+            piece["weight"][places] = weight
+        self._bounds.append((self._bounds[-1][-1] if self._bounds else 0) + bounds)
         with self._path.open("ab") as file:
-            file.write(piece[np.argsort(part, kind="stable")].data)
+            file.write(piece.data)
 
     def parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
         """Columns of the distinct pairs, part by part, in ascending order within each."""
@@ -81,13 +76,43 @@ class SpreadPairs:
         return reader.__arrow_c_stream__(requested_schema)
 
 
+@njit(cache=True, nogil=True)
+def _spread(source: Any, target: Any, pairs: Any, places: Any) -> Any:
+    """Pack pairs, those of a part beside each other, and tell where each went; returns the parts' bounds."""
+    bounds = np.zeros(N_PARTS + 1, np.int64)
+    for number in source:
+        bounds[(np.int64(number) * SPREAD >> 24 & N_PARTS - 1) + 1] += 1
+    bounds = np.cumsum(bounds)
+    ends = bounds[:-1].copy()
+    for i in range(len(source)):
+        part = np.int64(source[i]) * SPREAD >> 24 & N_PARTS - 1
+        pairs[ends[part]] = np.int64(source[i]) * WORD + target[i] + HALF
+        places[i] = ends[part]
+        ends[part] += 1
+    return bounds
+
+
 def _largest(part: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     """Each pair of a part once, unpacked, with its largest weight."""
     weighted = part.dtype.names == ("pair", "weight")
     if weighted:
         part = part[np.argsort(part["pair"])]
     pair = part["pair"] if weighted else np.sort(part["pair"])
-    first = np.append(True, pair[1:] != pair[:-1])
-    weights = (np.maximum.reduceat(part["weight"], np.flatnonzero(first)),) if weighted else ()
-    pair = pair[first]
-    return (pair >> 32).astype(np.int32), (pair % WORD - HALF).astype(np.int32), *weights
+    source, target = np.empty((2, len(pair)), np.int32)
+    n_distinct = _unpack(pair, source, target)
+    columns = source[:n_distinct], target[:n_distinct]
+    if not weighted:
+        return columns
+    first = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
+    return *columns, np.maximum.reduceat(part["weight"], first)
+
+
+@njit(cache=True, nogil=True)
+def _unpack(pairs: Any, source: Any, target: Any) -> int:
+    """Unpack sorted pairs, each once; returns how many there are."""
+    n_distinct, last = 0, pairs[0] - 1
+    for pair in pairs:
+        if pair != last:
+            source[n_distinct], target[n_distinct] = pair >> 32, pair % WORD - HALF
+            n_distinct, last = n_distinct + 1, pair
+    return n_distinct
