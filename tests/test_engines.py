@@ -108,16 +108,16 @@ def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None
     pq.write_table(pyarrow.table(given), tmp_path / "rows.parquet")
     for kind in ("int32", "int64"):  # sorted outside of DuckDB, grouped inside
         rows = engine.scan(tmp_path / "rows.parquet").cast({"source": kind, "target": kind})
-        found = [tuple(row.values()) for row in engine.rows(engine.largest(rows))]
+        found = [tuple(row.values()) for row in engine.rows(engine.distinct(rows))]
         assert sorted(found) == [(-5, 7, 3), (2, -1, 2), (2, 3, 4)]
-        assert len(engine.rows(engine.largest(rows.drop("weight")))) == 3
+        assert len(engine.rows(engine.distinct(rows.drop("weight")))) == 3
 
 
 def test_what_is_forgotten_leaves_no_table(engine: Engine, tmp_path: Path) -> None:
     pq.write_table(pyarrow.table({"source": [1, 1], "target": [2, 2]}), tmp_path / "rows.parquet")
     rows = engine.scan(tmp_path / "rows.parquet").cast({"source": "int32", "target": "int32"})
     with engine.forgetting():
-        name = engine.largest(rows).get_name()
+        name = engine.distinct(rows).get_name()
         assert name in engine.backend.list_tables()
     assert name not in engine.backend.list_tables()
     assert not (engine._scratch / name).exists()

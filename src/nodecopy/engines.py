@@ -25,7 +25,6 @@ from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.files import whole_file
-from nodecopy.pairs import SpreadPairs
 
 FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
 SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
@@ -117,8 +116,8 @@ class Engine(ABC):
                     writer.write_batch(batch)
         return self._reread(path, table)
 
-    def _new_scratch(self) -> Path:
-        self._kept.append(self._scratch / f"{len(self._kept)}.parquet")
+    def _new_scratch(self, suffix: str = ".parquet") -> Path:
+        self._kept.append(self._scratch / f"{len(self._kept)}{suffix}")
         return self._kept[-1]
 
     def _reread(self, path: Path, table: Any) -> Any:
@@ -174,11 +173,19 @@ class Engine(ABC):
         """
         return self.keep(table)
 
-    def largest(self, rows: Any) -> Any:
+    def distinct(self, rows: Any) -> Any:
         """Each pair of source and target once, with the largest of its weights."""
         if "weight" not in rows.columns:
             return rows.distinct()
         return rows.group_by("source", "target").agg(weight=rows.weight.max())
+
+    def keep_distinct(self, rows: Any) -> Any:
+        """The same, computed once; later queries read it from a scratch file."""
+        before = len(self._kept)
+        kept = self.keep(self.distinct(rows))
+        for path in self._kept[before:-1]:
+            self._forget(path)
+        return kept
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
@@ -217,7 +224,8 @@ class DuckDB(Engine):
     threads
         By default one a core.
     scratch
-        Folder for what is spilled and kept; the system's by default. Plan for four times the edges' size.
+        Folder for what is spilled and kept; the system's by default. Plan for five times the edges' size,
+        and for two more with each further sample that is used at the same time.
     """
 
     def __init__(
@@ -241,13 +249,15 @@ class DuckDB(Engine):
     def staged(self, table: Any) -> Any:
         return table  # DuckDB computes stage by stage as written
 
-    def largest(self, rows: Any) -> Any:
+    def distinct(self, rows: Any) -> Any:
         """As other engines, but pairs of small numbers are sorted outside of DuckDB, at once."""
         weight = ["weight"] if "weight" in rows.columns else []
         kinds = [rows[name].type() for name in ("source", "target", *weight)]
         if not (all(kind.is_int32() for kind in kinds[:2]) and all(kind.is_primitive() for kind in kinds)):
-            return super().largest(rows)
-        path = self._new_scratch()
+            return super().distinct(rows)
+        from nodecopy.spread import SpreadPairs  # loads numba, which takes its time
+
+        path = self._new_scratch(".pairs")
         pairs = SpreadPairs(path, *(kind.to_numpy() for kind in kinds[2:]))
         with _told("a table cannot be computed"), ThreadPoolExecutor(1) as beside:
             added = beside.submit(lambda: None)
@@ -261,8 +271,9 @@ class DuckDB(Engine):
         return self.backend.table(path.name)
 
     def _forget(self, path: Path) -> None:
-        self.backend.con.unregister(path.name)  # where it is a table's name
         super()._forget(path)
+        if not self._closed:
+            self.backend.con.unregister(path.name)  # where it is a table's name
 
     def _read(self, path: Path) -> Any:
         # Names are patterns to DuckDB, and parts of a path such as k=3 columns: neither is meant here.

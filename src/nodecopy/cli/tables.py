@@ -74,6 +74,8 @@ def write_samples(
             raise InputError(f"--out {out} must not be a folder that is read; it holds {path}.")
     with whole_folder(out, mark="samples.json", overwrite=overwrite) as folder, open_engine() as engine:
         model.fit(source, engine=engine, directed=directed, interactions=interactions)
+        if not model.n_nodes_:
+            raise InputError(f"{source} must hold at least one edge; it has none.")
         for number in progress(range(n), n, "sampling"):
             path = folder / f"sample-{number:0{len(str(n - 1))}d}.parquet"
             model.write(path, rng=origin["seed"], sample=number)

@@ -40,7 +40,7 @@ def table_statistics(
         ``n_nodes``, ``n_edges``, degree and label statistics, ``n_components``, ``largest_component`` and
         perhaps ``edge_overlap``.
     """
-    entries = engine.keep(_entries(engine.scan(edges), directed))
+    entries = _entries(engine.scan(edges), directed, engine)
     ends = entries.select(id="source").union(entries.select(id="target"))
     table = ends.distinct() if nodes is None else engine.scan(nodes)
     ids = engine.keep(table.select("id").distinct())
@@ -58,20 +58,20 @@ def table_statistics(
     )
     found |= _component_statistics(entries, ids, engine)
     if observed is not None:
-        others = engine.keep(_entries(engine.scan(observed), directed))
+        others = _entries(engine.scan(observed), directed, engine)
         common = entries.semi_join(others, ["source", "target"])
         n_common, n_others = (engine.row(one.aggregate(n=one.count()))["n"] for one in (common, others))
         found["edge_overlap"] = n_common / n_others if n_others else math.nan
     return found
 
 
-def _entries(table: Any, directed: bool) -> Any:
+def _entries(table: Any, directed: bool, engine: Engine) -> Any:
     """Stored entries as an adjacency has them: both directions of an undirected edge, without loops."""
     pairs = table.select("source", "target")
-    if directed:
-        return pairs.distinct()
-    pairs = pairs.filter(pairs.source != pairs.target)
-    return pairs.union(pairs.select(source="target", target="source"), distinct=True)
+    if not directed:
+        pairs = pairs.filter(pairs.source != pairs.target)
+        pairs = pairs.union(pairs.select(source="target", target="source"))
+    return engine.keep_distinct(pairs)
 
 
 def _degree_histogram(entries: Any, ids: Any, engine: Engine) -> list[tuple[int, int]]:

@@ -86,7 +86,7 @@ class TableCopying:
         checks.real(self.keep, "keep of TableCopying", low=0.0, high=1.0)
         checks.choice(self.symmetrise, "symmetrise of TableCopying", ["maximum", "one-endpoint"])
         self._rule = None if directed or interactions else self.symmetrise
-        self._engine = engine
+        self._engine, self._interactions = engine, interactions
         self._names = dict(zip(EDGES, LOG if interactions else EDGES, strict=False))
         known = LOG if interactions else EDGES
         roles = {role: known[name] for role, name in self._names.items()}
@@ -107,7 +107,7 @@ class TableCopying:
             kept &= rows.source != rows.target
             every, rows = rows, rows.filter(kept)
             rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
-            rows = engine.keep(engine.largest(rows))
+            rows = engine.keep_distinct(rows)
             # Where edges stand by source, its ids are found with little memory; loops have theirs elsewhere.
             left_out = every.filter(~kept)
             listed[:2] = [
@@ -117,7 +117,7 @@ class TableCopying:
             ]
         else:
             rows = rows.filter(kept)
-            rows = rows if distinct else engine.keep(engine.largest(rows))
+            rows = rows if distinct else engine.keep_distinct(rows)
         self._number([one.cast({"id": narrow}) for one in listed])
         self._rows, self._fitted = rows, self.law.fit(rows, self.nodes_, engine)
         return self
@@ -136,7 +136,8 @@ class TableCopying:
         Interactions come with columns user, item and perhaps rating.
 
         Each undirected edge stands there once, from the smaller id to the larger. Donors are drawn at
-        once, edges when the table is used.
+        once, directed edges when the table is used; undirected ones then too, but at once by DuckDB where
+        ids are below 2^31, in a scratch file that stays until the engine is closed.
         """
         key = self._key(rng, sample)
         return self._copied(self._engine.keep(self._donors(key)), key)
@@ -218,7 +219,8 @@ class TableCopying:
                 ibis.least(copied.source, copied.target),
                 ibis.greatest(copied.source, copied.target),
             )
-            copied = self._engine.largest(copied.select(*weight, source=first, target=last))
-        types = {"source": self._id_type} | ({} if self._rule is None else {"target": self._id_type})
-        copied = copied.cast(types)
+            copied = self._engine.distinct(copied.select(*weight, source=first, target=last))
+        copied = copied.cast(
+            {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
+        )
         return copied.select(**{self._names[role]: role for role in ("source", "target", *weight)})

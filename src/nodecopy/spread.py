@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nodecopy.extras import optional
 
 N_PARTS = 256
+MOST = 2**21  # pairs of a part that are sorted at once
 SPREAD = 2654435761  # 2^32 over the golden ratio: neighbouring numbers go to parts far from each other
 HALF, WORD = 2**31, 2**32  # a pair is packed as first * WORD + (second + HALF)
 
@@ -52,12 +53,22 @@ class SpreadPairs:
             file.write(piece.data)
 
     def parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Columns of the distinct pairs, part by part, in ascending order within each."""
+        """Columns of the distinct pairs, part by part, in ascending order within each.
+
+        A part with more than ``MOST`` pairs comes in several: a node with very many edges, or pairs that were
+        added very often, take no more memory.
+        """
+        sizes = sum((np.diff(bounds) for bounds in self._bounds), np.zeros(N_PARTS, np.int64))
         with self._path.open("rb") as file:
-            for number in range(N_PARTS):
-                part = np.concatenate([np.empty(0, self._type), *self._pieces(file, number)])
-                if len(part):
-                    yield _largest(part)
+            for number in np.flatnonzero(sizes).tolist():
+                n_rounds = 1 + int(sizes[number]) // MOST
+                for round_ in range(n_rounds):
+                    pieces = self._pieces(file, number)
+                    if n_rounds > 1:
+                        pieces = (_distinct(piece[piece["pair"] % n_rounds == round_]) for piece in pieces)
+                    part = np.concatenate(list(pieces))
+                    if len(part):
+                        yield _unpacked(part)
 
     def _pieces(self, file: Any, number: int) -> Iterator[NDArray[Any]]:
         size = self._type.itemsize
@@ -92,19 +103,24 @@ def _spread(source: Any, target: Any, pairs: Any, places: Any) -> Any:
     return bounds
 
 
-def _largest(part: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Each pair of a part once, unpacked, with its largest weight."""
-    weighted = part.dtype.names == ("pair", "weight")
-    if weighted:
-        part = part[np.argsort(part["pair"])]
-    pair = part["pair"] if weighted else np.sort(part["pair"])
-    source, target = np.empty((2, len(pair)), np.int32)
-    n_distinct = _unpack(pair, source, target)
-    columns = source[:n_distinct], target[:n_distinct]
-    if not weighted:
-        return columns
-    first = np.flatnonzero(np.append(True, pair[1:] != pair[:-1]))
-    return *columns, np.maximum.reduceat(part["weight"], first)
+def _distinct(part: NDArray[Any]) -> NDArray[Any]:
+    """Each pair of a part once, in ascending order, with its largest weight."""
+    if "weight" not in (part.dtype.names or ()):
+        return np.unique(part)
+    part = part[np.argsort(part["pair"])]
+    first = np.flatnonzero(np.append(True, part["pair"][1:] != part["pair"][:-1])[: len(part)])
+    found = part[first]
+    found["weight"] = np.maximum.reduceat(part["weight"], first) if len(part) else ()
+    return found
+
+
+def _unpacked(part: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Columns of the distinct pairs of a part."""
+    weighted = "weight" in (part.dtype.names or ())
+    part = _distinct(part) if weighted else np.sort(part["pair"])
+    source, target = np.empty((2, len(part)), np.int32)
+    n_distinct = _unpack(part["pair"] if weighted else part, source, target)
+    return source[:n_distinct], target[:n_distinct], *([part["weight"]] if weighted else [])
 
 
 @njit(cache=True, nogil=True)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.pairs import HALF, SpreadPairs
+from nodecopy.spread import HALF, SpreadPairs
 
 NUMBERS = st.integers(0, 3) | st.integers(-HALF, HALF - 1) | st.sampled_from([-HALF, HALF - 1, -1])
 PIECES = st.lists(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 5)), max_size=30), max_size=4)
@@ -40,6 +40,23 @@ def test_each_pair_once_with_its_largest_weight(pieces: Any, weight: Any) -> Non
             found = [row for part in pairs.parts() for row in zip(*(c.tolist() for c in part), strict=True)]
             assert {(row[0], row[1]): sum(row[2:]) for row in found} == wanted
             assert len(found) == len(wanted)
+
+
+@pytest.mark.parametrize("weight", [None, np.float64])
+def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: Any) -> None:
+    monkeypatch.setattr("nodecopy.spread.MOST", 100)
+    star = [(7, leaf, leaf % 5) for leaf in range(1000)]
+    often = [(3, 4, 1)] * 1000
+    pieces = [star, often, [(7, 1, 9)], often]
+    found = [
+        row
+        for part in spread(str(tmp_path), pieces, weight).parts()
+        for row in zip(*(column.tolist() for column in part), strict=True)
+    ]
+    assert {row[:2] for row in found} == {row[:2] for row in star} | {(3, 4)}
+    assert len(found) == 1001
+    if weight is not None:
+        assert {(a, b): w for a, b, w in found}[7, 1] == 9
 
 
 def test_pairs_with_the_same_first_number_are_together_and_parts_are_even(tmp_path: Path) -> None:
