@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy.copying.tables import SharedItems, TableCopying
+from nodecopy.copying.tables import LabelTable, SharedItems, TableCopying
 from nodecopy.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 
@@ -121,6 +121,17 @@ def test_what_is_forgotten_leaves_no_table(engine: Engine, tmp_path: Path) -> No
         assert name in engine.backend.list_tables()
     assert name not in engine.backend.list_tables()
     assert not (engine._scratch / name).exists()
+
+
+def test_a_model_whose_engine_is_closed_says_so(tmp_path: Path) -> None:
+    pq.write_table(pyarrow.table({"source": [1, 2], "target": [2, 3]}), tmp_path / "edges.parquet")
+    pq.write_table(pyarrow.table({"id": [1, 2, 3], "label": [0, 0, 0]}), tmp_path / "labels.parquet")
+    with DuckDB(threads=1) as opened:
+        model = TableCopying(LabelTable(tmp_path / "labels.parquet"))
+        model.fit(tmp_path / "edges.parquet", engine=opened)
+        assert len(list(opened._scratch.glob("*.pairs"))) == 0  # what fit made only on the way is gone
+    with pytest.raises(InputError, match="engine is closed"):
+        model.write(tmp_path / "sample.parquet", rng=0)
 
 
 def test_a_closed_engine_says_so(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
         ("--out", "folder.csv", "folder.csv must be a file; there is a folder"),
         ("--out", "log.csv/all.csv", "log.csv/all.csv must lie in a folder; "),
         ("--save", "log.csv/new/model.npz", "log.csv/new/model.npz must lie in a folder; "),
-        ("--out", "log.csv", "log.csv must not be the source"),
+        ("--out", "log.csv", "--out must not name a file that is read"),
     ):
         ran = run("recommend", log, "--all-users", option, path)
         assert (ran.code, ran.out) == (2, "")
@@ -293,6 +293,7 @@ def test_a_missing_package_is_named_before_anything_is_learnt(
         raise MissingExtraError(f"{purpose} needs {module}")
 
     monkeypatch.setattr(command, "optional", missing)
+    monkeypatch.setattr("nodecopy.cli.targets.optional", missing)
     ran = run("recommend", "library", "--all-users", "--out", "all.parquet")
     assert (ran.code, "writing Parquet needs pyarrow" in ran.err) == (2, True)
     ran = run("recommend", "library", "--all-users", "--model", "mgccf")

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 import nodecopy
 from nodecopy import checks
 from nodecopy.cli import sources, splits
+from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
-from nodecopy.io.formats import TABLES, format_of, target_format
+from nodecopy.io.formats import TABLES, format_of
 from nodecopy.io.graphs import FORMATS
 from nodecopy.rng import child
 
@@ -91,9 +92,7 @@ def attack(
     there are no features, the attacker gives each node one of its own. A budget that a victim cannot bear
     is spent as far as possible; an isolated victim has no degree to spend, and is left alone by default.
     """
-    for path, formats in ((out, FORMATS), (flips, (".npz",))):
-        if path is not None:
-            target_format(path, formats)  # before anything is computed
+    check_targets([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
     optional("torch", "nodecopy attack")
     from nodecopy.experiments.attacked import ATTACK, VICTIMS
     from nodecopy.nn.features import with_features

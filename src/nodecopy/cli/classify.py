@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 import nodecopy
 from nodecopy.cli import sources, splits
+from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.graph import Graph
-from nodecopy.io.formats import TABLES, target_format
+from nodecopy.io.formats import TABLES
 from nodecopy.io.tables import write_table
 from nodecopy.rng import child, seed_sequence
 
@@ -54,7 +55,9 @@ def classify(
     features: sources.Features = None,
     directed: sources.Directed = False,
     largest_component: sources.LargestComponent = False,
-    method: Annotated[Method, typer.Option(help="The classifier.")] = Method.BGCN_COPY,
+    method: Annotated[
+        Method, typer.Option(help="The classifier; sbm-gcn on a file needs --validation.")
+    ] = Method.BGCN_COPY,
     graphs: Annotated[int | None, typer.Option(help="bgcn-copy: sampled graphs. (default: 10)")] = None,
     weight_samples: Annotated[
         int | None, typer.Option(help="bgcn-copy: dropout samples of each network. (default: 10)")
@@ -82,9 +85,7 @@ def classify(
     labels are known, the split is that of the first trial of the experiments, and the accuracy on its
     test nodes is told.
     """
-    for path, formats in ((out, TABLES), (save, (".npz",))):
-        if path is not None:
-            target_format(path, formats)  # before anything is trained
+    check_targets([source, labels, features], out=(out, TABLES), save=(save, (".npz",)))
     optional("torch", "nodecopy classify")
     classifier = _classifier(method, graphs, weight_samples, rounds, device)
     graph = sources.load_graph(source, labels, features, directed, largest_component)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 import nodecopy
 from nodecopy.cli import sources, splits
+from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io.formats import TABLES, target_format
+from nodecopy.io.formats import TABLES
 from nodecopy.io.tables import write_table
 from nodecopy.rng import child
 
@@ -74,8 +75,7 @@ def defend(
     Each attacked node is predicted with the neighbourhoods of similar nodes in place of its own. Labels
     of nodes that --nodes or --flips tell, where they are known, are not learnt from.
     """
-    if out is not None:
-        target_format(out, TABLES)  # before anything is trained
+    check_targets([source, labels, features, flips], out=(out, TABLES))
     optional("torch", "nodecopy defend")
     from nodecopy.nn.features import with_features
 

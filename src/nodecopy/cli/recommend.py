@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 import nodecopy
 from nodecopy import checks, datasets
 from nodecopy.cli import sources
+from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, err, progress, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.interactions import Interactions
-from nodecopy.io.formats import TABLES, target_format
+from nodecopy.io.formats import TABLES
 from nodecopy.io.tables import write_table
 from nodecopy.metrics.ranking import top_items
 from nodecopy.rng import child, seed_sequence
@@ -94,11 +95,7 @@ def recommend(
     get the most popular items. Who has met nearly everything gets fewer than k. What was rated below
     --min-rating is met all the same, and a recommender that --save kept knows it.
     """
-    for path, formats in ((out, TABLES), (save, (".npz",))):
-        if path is not None and target_format(path, formats) == ".parquet":  # before anything is learnt
-            optional("pyarrow", "writing Parquet")
-        if path is not None and source is not None and path.resolve() == Path(source).resolve():
-            raise InputError(f"{path} must not be the source, which would be lost.")
+    check_targets([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
     checks.integer(k, "--k", low=1)
     if not (user or all_users or save):
         raise InputError("name users with --user, or give --all-users.")

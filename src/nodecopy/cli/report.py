@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from nodecopy import checks
 from nodecopy.cli import sources, splits
 from nodecopy.cli.sample import default_law, donor_law
+from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import err, remark
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
-from nodecopy.io.formats import target_format
 from nodecopy.metrics import compare
 from nodecopy.report import page, reproduction, sections
 from nodecopy.report.sections import Sampled, Section
@@ -69,7 +69,7 @@ def report(
     binary, a node that is attacked and repaired; one of five labels is hidden to judge by. The page
     needs no network and no server.
     """
-    target_format(out, (".html",))
+    check_targets([], out=(out, (".html",)))
     checks.integer(samples, "--samples", low=1)
     if source is None and interactions is None and results is None:
         raise InputError("give a graph, --interactions or --results: there is nothing to report.")

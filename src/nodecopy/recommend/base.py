@@ -161,7 +161,11 @@ class Recommender(Settings, ABC):
         k: Sequence[int] = (10, 20),
         convention: str = "formula",
     ) -> dict[str, float]:
-        """Recall, NDCG, coverage and novelty on test interactions; see :func:`.ranking.evaluate`."""
+        """Recall, NDCG, coverage and novelty on test interactions; see :func:`.ranking.evaluate`.
+
+        Lists leave out what was learnt from and the validation part, not all of ``seen_``: what users met and
+        did not like may be among the test interactions.
+        """
         known = self._fitted()
         for name, other in (("test", test), ("validation", validation)):
             if other is not None:
