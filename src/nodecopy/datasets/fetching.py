@@ -189,9 +189,9 @@ def _cached(file: DataFile, content: bytes) -> Path:
     try:
         with whole_file(path) as temporary:
             temporary.write_bytes(content)
-    except OSError as error:
+    except (OSError, InputError) as error:
         raise InputError(
-            f"The cache folder must be writable; {path} cannot be written ({error}). "
+            f"The cache folder must be writable; {path} cannot be written ({str(error).rstrip('.')}). "
             f"Set the environment variable NODECOPY_CACHE to another folder."
         ) from error
     return path
