@@ -61,14 +61,18 @@ class SpreadPairs:
         sizes = sum((np.diff(bounds) for bounds in self._bounds), np.zeros(N_PARTS, np.int64))
         with self._path.open("rb") as file:
             for number in np.flatnonzero(sizes).tolist():
-                n_rounds = 1 + int(sizes[number]) // MOST
-                for round_ in range(n_rounds):
-                    pieces = self._pieces(file, number)
-                    if n_rounds > 1:
-                        pieces = (_distinct(piece[piece["pair"] % n_rounds == round_]) for piece in pieces)
-                    part = np.concatenate(list(pieces))
-                    if len(part):
-                        yield _unpacked(part)
+                if sizes[number] <= MOST:
+                    yield _unpacked(np.concatenate(list(self._pieces(file, number))))
+                else:
+                    yield from self._in_rounds(file, number)
+
+    def _in_rounds(self, file: Any, number: int) -> Iterator[tuple[NDArray[Any], ...]]:
+        n_rounds = 1 + sum(len(_distinct(piece)) for piece in self._pieces(file, number)) // MOST
+        for round_ in range(n_rounds):
+            pieces = self._pieces(file, number)
+            chosen = [_distinct(piece[piece["pair"] % n_rounds == round_]) for piece in pieces]
+            if any(map(len, chosen)):
+                yield _unpacked(np.concatenate(chosen))
 
     def _pieces(self, file: Any, number: int) -> Iterator[NDArray[Any]]:
         size = self._type.itemsize
@@ -106,7 +110,7 @@ def _spread(source: Any, target: Any, pairs: Any, places: Any) -> Any:
 def _distinct(part: NDArray[Any]) -> NDArray[Any]:
     """Each pair of a part once, in ascending order, with its largest weight."""
     if "weight" not in (part.dtype.names or ()):
-        return np.unique(part)
+        return np.unique(part["pair"]).view(part.dtype)
     part = part[np.argsort(part["pair"])]
     first = np.flatnonzero(np.append(True, part["pair"][1:] != part["pair"][:-1])[: len(part)])
     found = part[first]
