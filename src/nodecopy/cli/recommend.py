@@ -237,10 +237,12 @@ def _tell(columns: dict[str, NDArray[Any]], fitted: Recommender, numbers: NDArra
             f"{shown(size)} item{'s' * (size != 1)} learnt from" if size else "no history: what is popular"
         )
         remark(f"{one['user']}, {learnt}" + ("" if one["items"] else "; has met every item"))
+        who = [str(one["user"])] if len(told) > 1 else []  # remarks may go elsewhere
         rows = [
-            [str(rank), str(row["item"]), shown(row["score"])] for rank, row in enumerate(one["items"], 1)
+            [*who, str(rank), str(row["item"]), shown(row["score"])]
+            for rank, row in enumerate(one["items"], 1)
         ]
         if rows:
-            table(["rank", "item", "score"], rows)
+            table([*(["user"] if who else []), "rank", "item", "score"], rows)
     if len(told) < len(lists):
         remark(f"and {shown(len(lists) - len(told))} users more: give --out FILE for a table of all")
