@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy import checks
+from nodecopy.entries import edge_weights, identifiers, positions, without_duplicates
 from nodecopy.errors import InputError
-from nodecopy.graph import edge_weights, identifiers, positions, without_duplicates
 from nodecopy.rows import Rows, frozen_state
 
 

@@ -10,8 +10,9 @@ import typer
 
 from nodecopy.cli import sources
 from nodecopy.cli.terminal import as_json, progress, shown, table
+from nodecopy.entries import positions
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph, positions
+from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
 

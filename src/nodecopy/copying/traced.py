@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.model import NodeCopying
-from nodecopy.graph import Graph, without_duplicates
+from nodecopy.entries import without_duplicates
+from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.rng import Rng
 from nodecopy.rows import FloatArray, IntArray

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy import checks
+from nodecopy.entries import identifiers, without_duplicates
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph, identifiers, without_duplicates
+from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import networks, npz, tables
 from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nodecopy.entries import without_duplicates
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
 from nodecopy.files import whole_file
-from nodecopy.graph import Graph, without_duplicates
+from nodecopy.graph import Graph
 from nodecopy.io.formats import PathLike
 from nodecopy.io.tables import same_type
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy import checks
+from nodecopy.entries import edge_weights, without_duplicates
 from nodecopy.errors import InputError
 from nodecopy.extras import optional
-from nodecopy.graph import Graph, edge_weights, without_duplicates
+from nodecopy.graph import Graph
 
 
 def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:

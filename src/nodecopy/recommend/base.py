@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy import checks
+from nodecopy.entries import identifiers, positions
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.extras import optional
-from nodecopy.graph import identifiers, positions
 from nodecopy.interactions import Interactions
 from nodecopy.io.formats import PathLike
 from nodecopy.metrics import ranking
