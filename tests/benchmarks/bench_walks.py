@@ -38,7 +38,6 @@ def main() -> None:
             evaluate_every=given.evaluate_every or 500,
             n_transitions=given.transitions,
             device=given.device,
-            replay=given.replay,
         )
     else:
         model = CELL(
@@ -71,7 +70,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("model", choices=["netgan", "cell"])
     parser.add_argument("--dataset", default="cora")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--replay", action="store_true", help="NetGAN: play back one recorded iteration")
     parser.add_argument("--seconds", type=float, default=600, help="stop at the first evaluation after them")
     parser.add_argument("--iterations", type=int, help="stop after so many")
     parser.add_argument("--overlap", type=float, default=0.5, help="stop where a sample has it")

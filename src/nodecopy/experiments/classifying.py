@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nodecopy import datasets
 from nodecopy.errors import InputError
 from nodecopy.experiments.experiment import Cell
+from nodecopy.experiments.once import FittedOnce, fitted_once
 from nodecopy.experiments.parts import assembled
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.trials import NodeSplit, Solved, graph_of, trial_seed, trial_split
@@ -32,9 +33,11 @@ def classified(cell: Cell, trials: list[int], store: Store, device: str) -> Iter
         datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph
         for split in splits
     ]
+    graph_model = getattr(classifier, "graph_model", None)
+    seconds_before = graph_model.seconds if isinstance(graph_model, FittedOnce) else 0.0
     start = time.perf_counter()
     predictions: list[Prediction] = classifier.fit_trials(prepared(cell, trials, splits, graphs))
-    seconds = (time.perf_counter() - start) / len(trials)
+    seconds = seconds_before + (time.perf_counter() - start) / len(trials)
     labels = codes(graph)
     for trial, prediction, split in zip(trials, predictions, splits, strict=True):
         judged = scores(prediction.probabilities, labels, split.test)
@@ -44,7 +47,11 @@ def classified(cell: Cell, trials: list[int], store: Store, device: str) -> Iter
 def classifier_of(cell: Cell, device: str) -> Any:
     """The classifier of a cell, not yet fitted."""
     optional("torch", "running an experiment")
-    return assembled(cell.method, cell.path, {**cell.settings, "device": device}, device)
+
+    def once(path: str, settings: Mapping[str, Any]) -> FittedOnce:
+        return fitted_once(cell, path, settings, device)
+
+    return assembled(cell.method, cell.path, {**cell.settings, "device": device}, device, once=once)
 
 
 def prepared(cell: Cell, trials: list[int], splits: list[NodeSplit], graphs: list[Graph]) -> list[Trial]:

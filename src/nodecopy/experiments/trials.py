@@ -39,8 +39,12 @@ class Solved(NamedTuple):
 
 def trial_seed(cell: Cell, trial: int) -> SeedSequence:
     """The seed sequence of a trial; its children 0 and 1 are for the split and for the method."""
-    dataset = zlib.crc32(cell.dataset.encode())
-    return child(child(child(seed_sequence(cell.seed), dataset), cell.labels), trial)
+    return child(child(dataset_seed(cell), cell.labels), trial)
+
+
+def dataset_seed(cell: Cell) -> SeedSequence:
+    """The seed sequence of all trials of a dataset."""
+    return child(seed_sequence(cell.seed), zlib.crc32(cell.dataset.encode()))
 
 
 def trial_split(cell: Cell, trial: int) -> NodeSplit:

@@ -13,7 +13,6 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy import checks
-from nodecopy.errors import InputError
 from nodecopy.generators.assembling import AssembledModel, Watch, row_blocks
 from nodecopy.generators.walks import Critic, Drawn, RealWalks, WalkGenerator
 from nodecopy.graph import Graph
@@ -61,10 +60,8 @@ class NetGAN(AssembledModel):
     critic_steps, learning_rate
         Steps of the critic in an iteration; of Adam.
     device
-        ``"cpu"`` or ``"cuda"``; a graph of thousands of nodes wants the latter.
-    replay
-        Whether a GPU records an iteration once and plays it back, which takes it less time (see
-        :mod:`nodecopy.nn.replay`); not for the CPU.
+        ``"cpu"`` or ``"cuda"``; a graph of thousands of nodes wants the latter, which records an iteration
+        once and plays it back (see :mod:`nodecopy.nn.replay`).
 
     Attributes
     ----------
@@ -107,20 +104,19 @@ class NetGAN(AssembledModel):
         critic_steps: int = 3,
         learning_rate: float = 3e-4,
         device: str = "cpu",
-        replay: bool = False,
     ) -> None:
         self.overlap, self.max_iterations, self.evaluate_every = overlap, max_iterations, evaluate_every
         self.n_transitions, self.walk_length, self.batch_size = n_transitions, walk_length, batch_size
         self.hidden, self.critic_hidden, self.embedding = hidden, critic_hidden, embedding
         self.critic_steps, self.learning_rate = critic_steps, learning_rate
-        self.device, self.replay = device, replay
+        self.device = device
 
     def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
         """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
         adjacency, device, seed = self._pattern(graph), self._check(), seed_sequence(rng)
         training = _Training(self, adjacency, Drawn(child(seed, TRAINING), device))
         counting = Drawn(child(seed, COUNTING), device)
-        step = Replay(training.step, training.drawn.source) if self.replay else training.step
+        step = Replay(training.step, training.drawn.source) if device.type == "cuda" else training.step
         for iteration in range(1, self.max_iterations + 1):
             step()
             if iteration % self.evaluate_every == 0 or iteration == self.max_iterations:
@@ -144,10 +140,7 @@ class NetGAN(AssembledModel):
         for name, low in lowest.items():
             checks.integer(getattr(self, name), f"{name} of NetGAN", low=low)
         checks.real(self.learning_rate, "learning_rate of NetGAN", low=0.0)
-        device = checked_device(self.device)
-        if self.replay and device.type == "cpu":
-            raise InputError(f"replay of NetGAN needs the device 'cuda'; got {self.device!r}.")
-        return device
+        return checked_device(self.device)
 
 
 class _Training:
@@ -159,10 +152,9 @@ class _Training:
         self.real = RealWalks(adjacency, drawn.device)
         self.generator = WalkGenerator(n_nodes, settings.hidden, settings.embedding, drawn)
         self.critic = Critic(n_nodes, settings.critic_hidden, settings.embedding, drawn)
+        replayed = drawn.device.type == "cuda"
         self.generator_descent, self.critic_descent = (
-            Descent(
-                [{"params": weights, "weight_decay": decay}], settings.learning_rate, BETAS, settings.replay
-            )
+            Descent([{"params": weights, "weight_decay": decay}], settings.learning_rate, BETAS, replayed)
             for weights, decay in (
                 (self.generator.weights, GENERATOR_DECAY),
                 (self.critic.weights, CRITIC_DECAY),
