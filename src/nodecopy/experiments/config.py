@@ -280,7 +280,7 @@ def _statistic(entry: Any, where: str) -> Published:
 
 def _timing(table: Mapping[str, Any], protocol: Protocol, methods: Iterable[Method]) -> Timing:
     where = "[seconds]"
-    _keys(table, where, ("over", "labels", "published"))
+    _keys(table, where, ("over", "labels", "trials", "published"))
     names = [one.name for one in methods]
     seconds = _table(table["published"], "published of [seconds]")
     if table["labels"] not in protocol.labels:
@@ -290,6 +290,7 @@ def _timing(table: Mapping[str, Any], protocol: Protocol, methods: Iterable[Meth
     return Timing(
         registry.known(_text(table, "over", where), names, f"over of {where}"),
         table["labels"],
+        checks.integer(table["trials"], f"trials of {where}", low=1),
         {
             registry.known(name, names, f"published of {where}"): checks.real(
                 one, f"{name} of {where}", low=0.0

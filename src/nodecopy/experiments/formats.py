@@ -41,7 +41,7 @@ VERDICT = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
     "plus {} (the paper's rounding); otherwise {} by the difference."
 )
-SECONDS = "Seconds are a trial's share of those of its batch."
+SECONDS = "Seconds are the median of the first {} trials; a trial has its share of the seconds of its batch."
 
 
 class Style(NamedTuple):
@@ -151,22 +151,19 @@ def gain_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], 
 def time_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of seconds per trial and of their ratios to those of one method, beside the paper's."""
     timing, protocol = results.experiment.timing, results.experiment.protocol
-    if timing is None:
+    if timing is None or timing.labels not in protocol.labels:
         return [], []
     titles = {method.name: style.plain(method.title) for method in results.experiment.methods}
-    columns = {column.labels: column for column in protocol.columns}
-    heads = ["seconds per trial", *(f"{labels} labels" for labels in columns)]
-    heads += [f"ratio to {titles.get(timing.over, timing.over)}", "paper", "paper's ratio"]
+    column = next(one for one in protocol.columns if one.labels == timing.labels)
+    ratio = f"ratio to {titles.get(timing.over, timing.over)}"
+    heads = ["seconds per trial", f"{timing.labels} labels", ratio, "paper", "paper's ratio"]
+    cells = {name: results.cells.get((dataset, column, name)) for name in {*titles, timing.over}}
+    ours = {name: cell.seconds_alone if cell else None for name, cell in cells.items()}
     rows = []
     for name, title in titles.items():
-        cells = [results.cells.get((dataset, column, name)) for column in columns.values()]
-        ours = {labels: cell.seconds if cell else None for labels, cell in zip(columns, cells, strict=True)}
-        column = columns.get(timing.labels)
-        other = results.cells.get((dataset, column, timing.over)) if column else None
         theirs, base = timing.published.get(name), timing.published.get(timing.over)
-        if theirs is not None or any(one is not None for one in ours.values()):
-            texts = [_significant(one) for one in ours.values()]
-            texts.append(_ratio(ours.get(timing.labels), other.seconds if other else None))
+        if theirs is not None or ours[name] is not None:
+            texts = [_significant(ours[name]), _ratio(ours[name], ours[timing.over])]
             rows.append([title, *texts, _significant(theirs), _ratio(theirs, base)])
     return heads, rows
 
@@ -197,7 +194,7 @@ def rank_grid(results: Results, style: Style) -> tuple[list[str], list[list[str]
 def notes(results: Results) -> list[str]:
     """How to read the table."""
     experiment, protocol = results.experiment, results.experiment.protocol
-    timing = [SECONDS] if experiment.timing else []
+    timing = [SECONDS.format(experiment.timing.trials)] if experiment.timing else []
     if protocol.digits is None:
         title = next((one.title for one in experiment.methods if one.name == protocol.reference), "")
         first = [SAMPLES.format(protocol.samples), NEAREST.format(title)]

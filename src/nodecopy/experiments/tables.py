@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy.experiments.experiment import Column, Experiment, Method, Place, Published
+from nodecopy.experiments.experiment import Column, Experiment, Method, Place, Published, Timing
 from nodecopy.experiments.measures import MEASURES
 from nodecopy.experiments.store import Record, Store
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
@@ -70,13 +70,14 @@ class Summary:
     brier: float | None
     ece: float | None
     seconds: float | None
+    seconds_alone: float | None
     seconds_total: float
     values: tuple[float, ...]
     samples: tuple[float, ...]
     provenance: Mapping[str, tuple[str, ...]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; ``seconds`` is per trial."""
+        """Plain values, ready for JSON; ``seconds`` are per trial, those ``alone`` by :class:`.Timing`."""
         place = {"dataset": self.dataset, **vars(self.column), "method": self.method}
         own = {key: value for key, value in vars(self).items() if key not in ("dataset", "column", "method")}
         return {
@@ -199,6 +200,7 @@ def _summary(
         brier=_mean([one.scores["brier"] for one in records if "brier" in one.scores]),
         ece=_mean([one.scores["ece"] for one in records if "ece" in one.scores]),
         seconds=_mean([one.seconds for one in records]),
+        seconds_alone=_seconds_alone(records, experiment.timing),
         seconds_total=math.fsum(one.seconds for one in records),
         values=values,
         samples=_samples(records, place[1].score),
@@ -256,6 +258,11 @@ def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[li
     """The results of the trials that both have."""
     common = [trial for trial in first if trial in second]
     return [first[trial] for trial in common], [second[trial] for trial in common]
+
+
+def _seconds_alone(records: Sequence[Record], timing: Timing | None) -> float | None:
+    timed = [one.seconds for one in records if timing and one.trial < timing.trials]
+    return float(np.median(timed)) if timed else None
 
 
 def _mean(values: Sequence[float]) -> float | None:
