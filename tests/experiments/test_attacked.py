@@ -244,6 +244,24 @@ def test_results_from_before_a_score_are_read(store: Store) -> None:
     assert [one.mean for one in numbers.values()] == pytest.approx([60, 25])
 
 
+def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
+    text = TOML.replace("victims = 5", 'victims = 5\nscores = ["accuracy", "others"]')
+    table = experiment(text[: text.index("[published")])
+    for cell in table.cells(0):
+        store.write(cell, Record(0, {"accuracy": 0.5, "others": 0.75}, 1.0, {}, {}))
+    results = summarise(table, store)
+    wide = summarise(experiment(), store)
+    assert formats.parts(wide) == [wide]
+    heads = [heads for heads, _ in formats.grids(results, "karate", formats.TERMINAL)]
+    assert [one[1:] for one in heads if one[0] == "method"] == [
+        ["no attack", "no attack, others"],
+        ["DICE", "DICE, others"],
+    ]
+    assert [one[0] for one in heads] == ["method", "gain"] * 2
+    assert formats.latex(results).count(r"\begin{tabular}{lll}") == 2
+    assert formats.markdown(results).count("| Weak | **50.0** (n = 1) |") == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

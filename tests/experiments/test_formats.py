@@ -142,13 +142,13 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
     heads, rows = formats.time_grid(results, "karate", formats.TERMINAL)
     assert heads == ["seconds per trial", "3 labels", "ratio to Weak", "paper", "paper's ratio"]
     assert rows == [
-        ["Weak", "2.00", "1.00", "30.0", "1.00"],
-        ["Strong", "1.50", "0.750", "-", "-"],
+        ["Weak", "1.00", "1.00", "30.0", "1.00"],
+        ["Strong", "1.50", "1.50", "-", "-"],
         ["Absent", "-", "-", "86573", "2886"],
     ]
     text = formats.markdown(results)
     assert "| Absent | - | - | 86573 | 2886 |" in text
-    assert "Seconds are the median of the first 3 trials" in text
+    assert "Seconds are the fewest of the first 3 trials" in text
     without_column = summarise(table.narrowed(methods=["strong"], labels=[1]), store)
     assert formats.time_grid(without_column, "karate", formats.TERMINAL) == ([], [])
 

@@ -184,12 +184,10 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 def _show(results: Results) -> None:
     for dataset in results.experiment.protocol.datasets:
         out.print(f"\n[bold]{dataset}[/]")
-        table(*formats.grid(results, dataset, formats.TERMINAL))
-        for below in (formats.gain_grid, formats.time_grid):
-            heads, rows = below(results, dataset, formats.TERMINAL)
-            if rows:
+        for number, (heads, rows) in enumerate(formats.grids(results, dataset, formats.TERMINAL)):
+            if number:
                 out.print()
-                table(heads, rows)
+            table(heads, rows)
     heads, rows = formats.rank_grid(results, formats.TERMINAL)
     if rows:
         out.print()

@@ -47,8 +47,9 @@ class Published:
 class Timing:
     """Run times to be compared with those of the method ``over``, and the paper's seconds by method.
 
-    All are those of trials with ``labels`` labels per class; ours the median of the first ``trials``, which
-    have the machine for themselves where the others need not.
+    All are those of trials with ``labels`` labels per class; ours the shortest of the first
+    ``trials``, which have the machine for themselves where the others need not: a process that uses a GPU
+    for the first time takes seconds longer.
     """
 
     over: str

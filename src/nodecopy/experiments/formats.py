@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from nodecopy.experiments.experiment import Column, Protocol
 from nodecopy.experiments.measures import MEASURES
 from nodecopy.experiments.tables import Gain, Results, Summary, rounding
+
+Grid: TypeAlias = tuple[list[str], list[list[str]]]
+"""Heads and rows."""
 
 NODES = (
     "In percent, mean and standard deviation over trials. The paper calls its deviations standard "
@@ -41,7 +45,7 @@ VERDICT = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
     "plus {} (the paper's rounding); otherwise {} by the difference."
 )
-SECONDS = "Seconds are the median of the first {} trials; a trial has its share of the seconds of its batch."
+SECONDS = "Seconds are the fewest of the first {} trials; a trial has its share of the seconds of its batch."
 
 
 class Style(NamedTuple):
@@ -65,11 +69,9 @@ def markdown(results: Results) -> str:
     """A table per dataset, the gains below it, and where the numbers come from."""
     lines = [f"# {_title(results)}", "", *(f"- {note}" for note in notes(results)), ""]
     for dataset in results.experiment.protocol.datasets:
-        lines += [f"## {dataset}", "", *_pipes(*grid(results, dataset, MARKDOWN)), ""]
-        for below in (gain_grid, time_grid):
-            heads, rows = below(results, dataset, MARKDOWN)
-            if rows:
-                lines += [*_pipes(heads, rows), ""]
+        lines += [f"## {dataset}", ""]
+        for heads, rows in grids(results, dataset, MARKDOWN):
+            lines += [*_pipes(heads, rows), ""]
     heads, rows = rank_grid(results, MARKDOWN)
     if rows:
         lines += [*_pipes(heads, rows), ""]
@@ -77,10 +79,14 @@ def markdown(results: Results) -> str:
 
 
 def latex(results: Results) -> str:
-    """A ``tabular`` with a block per dataset; needs the booktabs package."""
+    """A ``tabular`` with a block per dataset, or several of them; needs the booktabs package."""
+    lines = [f"% {line}" for line in (_title(results), *notes(results), *footer(results))]
+    return "\n".join([*lines, *map(_tabular, parts(results))])
+
+
+def _tabular(results: Results) -> str:
     heads, _ = grid(results, results.experiment.protocol.datasets[0], LATEX)
-    lines = [*(f"% {line}" for line in (_title(results), *notes(results), *footer(results)))]
-    lines += [rf"\begin{{tabular}}{{{'l' * len(heads)}}}", r"\toprule", _ampersands(heads)]
+    lines = [rf"\begin{{tabular}}{{{'l' * len(heads)}}}", r"\toprule", _ampersands(heads)]
     for dataset in results.experiment.protocol.datasets:
         lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_tex(dataset)}}}}} \\"]
         lines += [_ampersands(row) for row in grid(results, dataset, LATEX)[1]]
@@ -111,7 +117,25 @@ def comma_separated(results: Results) -> str:
     return text.getvalue()
 
 
-def grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
+def parts(results: Results) -> list[Results]:
+    """What one table shows: all of it, or one attack where each has several scores, so it stays narrow."""
+    experiment = results.experiment
+    if len(experiment.protocol.scores) == 1 or not experiment.protocol.attackers:
+        return [results]
+    narrow = (experiment.narrowed(attacks=[one.name]) for one in experiment.protocol.attackers)
+    return [replace(results, experiment=one) for one in narrow]
+
+
+def grids(results: Results, dataset: str, style: Style) -> Iterator[Grid]:
+    """The tables of a dataset that have rows: the results, below them the gains and the run times."""
+    for part in parts(results):
+        for below in (grid, gain_grid, time_grid):
+            heads, rows = below(part, dataset, style)
+            if rows:
+                yield heads, rows
+
+
+def grid(results: Results, dataset: str, style: Style) -> Grid:
     """Heads and rows of a dataset's table: ours, and where the paper prints something, that and a verdict."""
     protocol = results.experiment.protocol
     compared = {column for _, column, _ in results.experiment.published}
@@ -132,7 +156,7 @@ def grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[
     return heads, rows
 
 
-def gain_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
+def gain_grid(results: Results, dataset: str, style: Style) -> Grid:
     """Heads and rows of the gains of methods over others on the same trials."""
     protocol = results.experiment.protocol
     titles = {method.name: method.title for method in results.experiment.methods}
@@ -148,7 +172,7 @@ def gain_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], 
     return heads, rows
 
 
-def time_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], list[list[str]]]:
+def time_grid(results: Results, dataset: str, style: Style) -> Grid:
     """Heads and rows of seconds per trial and of their ratios to those of one method, beside the paper's."""
     timing, protocol = results.experiment.timing, results.experiment.protocol
     if timing is None or timing.labels not in protocol.labels:
@@ -168,7 +192,7 @@ def time_grid(results: Results, dataset: str, style: Style) -> tuple[list[str], 
     return heads, rows
 
 
-def rank_grid(results: Results, style: Style) -> tuple[list[str], list[list[str]]]:
+def rank_grid(results: Results, style: Style) -> Grid:
     """Heads and rows of the mean rank of graph models by dataset: 1 is nearest on every statistic."""
     experiment, protocol = results.experiment, results.experiment.protocol
     if not protocol.reference:

@@ -262,7 +262,7 @@ def _paired(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[li
 
 def _seconds_alone(records: Sequence[Record], timing: Timing | None) -> float | None:
     timed = [one.seconds for one in records if timing and one.trial < timing.trials]
-    return float(np.median(timed)) if timed else None
+    return min(timed, default=None)
 
 
 def _mean(values: Sequence[float]) -> float | None:
