@@ -3,7 +3,8 @@
 Run from the repository, for instance
 ``python -m tests.benchmarks.bench_walks netgan --device cuda --seconds 500 --out netgan.csv``. Each
 evaluation prints and writes a row: iteration, seconds so far (evaluations included), and the statistics of
-the graph assembled from what was learned. The first row, iteration 0, is the observed graph.
+the graph assembled from what was learned. The first row, iteration 0, is the observed graph. At the end a
+picture of it is drawn beside the file.
 """
 
 from __future__ import annotations
@@ -63,6 +64,28 @@ def main() -> None:
 
         row(0, graph)
         model.fit(graph, rng=given.seed, watch=row)
+    draw(given.out)
+
+
+def draw(path: Path) -> None:
+    """The statistics of a CSV file against the iteration, with those of the observed graph as lines."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with path.open(newline="") as file:
+        observed, *rows = csv.DictReader(file)
+    names = [name for name in STATISTICS if name != "edges"]
+    iterations = [int(row["iteration"]) for row in rows]
+    figure, axes = pyplot.subplots(2, 3, figsize=(10, 5.2), layout="constrained", sharex=True)
+    for axis, name in zip(axes.flat, names, strict=True):
+        axis.axhline(float(observed[name]), color="tab:green", linewidth=1)
+        axis.plot(iterations, [float(row[name]) for row in rows], ".-", color="0.2")
+        axis.set_title(name.replace("_", " "), fontsize=9)
+        axis.tick_params(labelsize=8)
+    figure.supxlabel(f"iteration, {rows[-1]['seconds']} s in all; green: observed", fontsize=9)
+    figure.savefig(path.with_suffix(".png"), dpi=110)
 
 
 def _arguments() -> argparse.Namespace:
@@ -76,7 +99,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--evaluate-every", type=int)
     parser.add_argument("--transitions", type=int, default=15_000_000, help="of a NetGAN evaluation")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True, help="the CSV file")
+    parser.add_argument("--out", type=Path, required=True, help="the CSV file; a picture gets its name")
     return parser.parse_args()
 
 

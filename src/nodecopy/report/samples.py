@@ -65,7 +65,9 @@ def _draw(axes: Any, panel: Panel, models: list[str], highlight: Collection[str]
             axes.plot([float(np.mean(values))], [place], "o", color=colour, markersize=3, zorder=3)
     shown = [panel.observed, *(value for values in panel.samples.values() for value in values)]
     if min(shown) > 0 and max(shown) > WIDE * min(shown):
-        axes.set_xscale("log")
+        axes.set_xscale("log", subs=[])
+        axes.locator_params(axis="x", subs=[1.0, 3.0], numticks=5)
+        axes.xaxis.set_major_formatter("{x:g}")
     axes.set_yticks(range(len(models)), models, fontsize="x-small")
     axes.set_ylim(len(models) - 0.5, -0.5)
     axes.tick_params(axis="x", labelsize="x-small")
