@@ -133,6 +133,14 @@ def test_corrected_probabilities_are_the_calibrated_ones_scaled() -> None:
     np.testing.assert_allclose(corrected.edge_probabilities(*UPPER), scaled, rtol=1e-6)
 
 
+def test_a_second_fit_forgets_the_first() -> None:
+    model = Given("corrected").fit(vectors(1))
+    before = model.edge_probabilities(*UPPER)
+    after = model.fit(vectors(2)).edge_probabilities(*UPPER)
+    assert not np.allclose(before, after)
+    assert np.array_equal(after, Given("corrected").fit(vectors(2)).edge_probabilities(*UPPER))
+
+
 LAWS = {
     "raw": EdgeLaw(vectors()),
     "calibrated": EdgeLaw(vectors(), (5.0, -4.0)),

@@ -1,4 +1,4 @@
-"""The blocked loss against the N x N one."""
+"""The blocked loss against the N x N one, and the sampled loss against a loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from nodecopy.generators.pairs import PairLoss
+from nodecopy.generators.pairs import PairLoss, SampledPairLoss
 
 CPU = torch.device("cpu")
 
@@ -75,3 +75,47 @@ def test_nothing_of_n_by_n_is_held() -> None:
         loss = pairs(z, with_value=False)
         loss.backward()  # type: ignore[no-untyped-call]
     assert 0 < largest <= max(pairs.logits_at_once, 3 * n_nodes)
+
+
+def sampled(seed: int, adjacency: sparse.csr_array | None = None) -> SampledPairLoss:
+    adjacency = random_adjacency() if adjacency is None else adjacency
+    return SampledPairLoss(adjacency, CPU, np.random.default_rng(seed))
+
+
+def test_every_shuffle_pairs_every_node_once_and_is_undone() -> None:
+    adjacency = random_adjacency()
+    shuffled, back = sampled(0)._shuffled(CPU)
+    assert shuffled.numel() >= adjacency.nnz > shuffled.numel() - 23
+    for number, order in enumerate(shuffled):
+        assert sorted(order.tolist()) == list(range(23))
+        assert torch.equal(order[back[number] - 23 * number], torch.arange(23))
+    assert not torch.equal(shuffled[0], shuffled[1])
+
+
+def test_the_sampled_loss_is_that_of_its_pairs() -> None:
+    """By a loop over edges and drawn pairs."""
+    adjacency = random_adjacency()
+    z = torch.randn(23, 3, generator=torch.Generator().manual_seed(3), requires_grad=True)
+    loss = sampled(1)(z)
+    shuffled, _ = sampled(1)._shuffled(CPU)
+    rows, columns = adjacency.nonzero()
+    at_edges = [torch.log1p(torch.exp(-z[i] @ z[j])) for i, j in zip(rows, columns, strict=True)]
+    at_others = [torch.log1p(torch.exp(z[i] @ z[j])) for order in shuffled for i, j in enumerate(order)]
+    expected = torch.stack(at_edges).mean() + torch.stack(at_others).mean()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    found, wanted = (torch.autograd.grad(one, z)[0] for one in (sampled(1)(z, with_value=False), expected))
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_sampled_pairs_cost_edges() -> None:
+    """As many nodes as no N x N matrix could have."""
+    n_nodes = 200_000
+    ring = sparse.eye_array(n_nodes, k=1, format="csr", dtype=np.float32)
+    z = torch.zeros(n_nodes, 2, requires_grad=True)
+    loss = sampled(0, sparse.csr_array(ring + ring.T))(z)
+    assert loss.item() == pytest.approx(2 * np.log(2), rel=1e-5)
+
+
+def test_a_complete_graph_has_no_other_pairs_and_trains() -> None:
+    adjacency = sparse.csr_array(1 - np.eye(5, dtype=np.float32))
+    assert sampled(0, adjacency)(torch.zeros(5, 2)).item() == pytest.approx(2 * np.log(2))

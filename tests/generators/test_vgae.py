@@ -70,11 +70,12 @@ def test_training_is_that_of_the_dense_model(kind: type[GAE], heads: int) -> Non
     np.testing.assert_allclose(model.embeddings(), expected, atol=2e-4)
 
 
+@pytest.mark.parametrize("pairs", ["all", "sampled"])
 @both
-def test_blocks_are_found(kind: type[GAE]) -> None:
+def test_blocks_are_found(kind: type[GAE], pairs: str) -> None:
     """Pairs that were no edges: likelier within a block. Without features the nodes are their own."""
     graph = two_blocks()
-    model = kind(latent=4, sampler="raw").fit(graph, rng=0)
+    model = kind(latent=4, sampler="raw", pairs=pairs).fit(graph, rng=0)
     first, second = np.triu_indices(40, 1)
     free = np.asarray(graph.adjacency[first, second]).ravel() == 0
     chance = model.edge_probabilities(first[free], second[free])
@@ -144,6 +145,7 @@ def test_before_fit(kind: type[GAE]) -> None:
             {"sampler": "cooked"},
             "sampler of VGAE must be one of 'raw', 'calibrated', 'corrected'; got 'cooked'",
         ),
+        ({"pairs": "some"}, "pairs of VGAE must be one of 'all', 'sampled'; got 'some'"),
         ({"balanced": 1}, "balanced of VGAE must be True or False; got 1"),
         ({"device": "abacus"}, "device .* got 'abacus'"),
     ],

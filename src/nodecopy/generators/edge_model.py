@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -115,7 +116,7 @@ class EdgeModel(GraphModel):
     """
 
     embeddings_: NDArray[np.float32]
-    law_: EdgeLaw
+    decoded_: NDArray[np.float32]
     sampler: str
     balanced: bool
     device: str
@@ -129,10 +130,16 @@ class EdgeModel(GraphModel):
         """The same trained model with another sampler; nothing is trained again."""
         self._fitted()
         other = copy(self)
+        other.__dict__.pop("law_", None)
         other.sampler = sampler
         other._check_sampler()
-        other.law_ = other._calibrated(torch.tensor(self.law_.decoded, device=self.device))
         return other
+
+    @cached_property
+    def law_(self) -> EdgeLaw:
+        """The probabilities of pairs, calibrated when first asked for: embeddings do without."""
+        self._check_sampler()
+        return self._calibrated(torch.tensor(self.decoded_, device=self.device))
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
@@ -154,16 +161,17 @@ class EdgeModel(GraphModel):
             raise InputError(f"balanced of {name} must be True or False; got {self.balanced!r}.")
 
     def _learned(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
-        """Keep what training found, calibrated as the sampler asks."""
+        """Keep what training found."""
         vectors = decoded.detach()
         if not bool(vectors.isfinite().all()):
             raise InputError("features must not be so large that training overflows; scale them down.")
         self.graph_ = graph.undirected()
         self.embeddings_ = frozen(embeddings.detach().cpu().numpy().copy())
-        self.law_ = self._calibrated(vectors)
+        self.decoded_ = frozen(vectors.cpu().numpy().copy())
+        self.__dict__.pop("law_", None)  # that of an earlier fit
 
     def _calibrated(self, vectors: Tensor) -> EdgeLaw:
-        law, rows = EdgeLaw(frozen(vectors.cpu().numpy().copy())), self.graph_.rows
+        law, rows = EdgeLaw(self.decoded_), self.graph_.rows
         if self.sampler == "raw":
             return law
         edges = np.stack([rows.row_numbers, rows.indices]).astype(np.int64)

@@ -4,6 +4,9 @@ Nearly all pairs are no edges, and for those the cross-entropy of a logit x is s
 runs over all pairs as if none were an edge, a block of rows at a time, and the few positive ones are
 corrected after. Its gradient needs the same blocks, so it is made in the same pass and nothing but
 one N x d matrix is kept for the backward pass.
+
+Beside it the loss for large graphs, whose N^2 pairs nobody can wait for: edges, and as many random pairs,
+drawn anew every time.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -34,7 +38,22 @@ def row_blocks(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
         start = rows.stop
 
 
-class PairLoss:
+class _Loss:
+    """A loss of Z, ``[N, d]``, that makes its gradient along with its value."""
+
+    def __call__(self, z: Tensor, *, with_value: bool = True) -> Tensor:
+        """The loss of Z.
+
+        Training needs the gradient alone; without the value, which is then 0, it is twice as fast.
+        """
+        loss: Tensor = _ValueAndGradient.apply(z, self, with_value)  # type: ignore[no-untyped-call]
+        return loss
+
+    def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError
+
+
+class PairLoss(_Loss):
     """Weighted cross-entropy of the logits Z Z^T against A + I, as in Kipf and Welling's code.
 
     Entry (i, j) weighs ``positive_weight`` = (N^2 - sum A) / sum A where A + I has a one, else one, and
@@ -61,14 +80,6 @@ class PairLoss:
         self.scale = 1 / (2 * (n_nodes**2 - n_ones))
         cores = torch.get_num_threads() if device.type == "cpu" else 1
         self.logits_at_once = logits_at_once or cores * LOGITS_AT_ONCE[device.type]
-
-    def __call__(self, z: Tensor, *, with_value: bool = True) -> Tensor:
-        """The loss of Z, ``[N, d]``.
-
-        Training needs the gradient alone; without the value, which is then 0, it is twice as fast.
-        """
-        loss: Tensor = _PairLoss.apply(z, self, with_value)  # type: ignore[no-untyped-call]
-        return loss
 
     def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
         value, gradient = self._if_none_were_edges(z, with_value)
@@ -105,10 +116,54 @@ class PairLoss:
         return value, HALF_ROOT * (gradient + gradient_across.T) + z.sum(dim=0) / 2
 
 
-class _PairLoss(torch.autograd.Function):
+class SampledPairLoss(_Loss):
+    """Cross-entropy of the logits z_i . z_j: the mean over edges, and that over as many random pairs.
+
+    A shuffle of the nodes gives every node a partner; there are as many shuffles as makes at least as many
+    pairs as A has ones. What a shuffle did to rows another one undoes, so gradients need no scattering.
+    The few of these pairs that are edges count as if they were none.
+
+    Parameters
+    ----------
+    adjacency
+        Binary and symmetric, with some edges and an empty diagonal.
+    device
+        Where Z lives.
+    draws
+        Shuffles at every call.
+    """
+
+    def __init__(self, adjacency: sparse.csr_array, device: torch.device, draws: Generator) -> None:
+        n_nodes, self.draws = adjacency.shape[0], draws
+        self.positives = SparseStack([adjacency], device)
+        self.in_order = np.tile(np.arange(n_nodes), (-(-adjacency.nnz // n_nodes), 1))
+
+    def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        logits = torch.sparse.sampled_addmm(self.positives.plain, z, z.T, beta=0).values()
+        slopes = torch.sigmoid(-logits) * (-2 / len(logits))  # twice: a row is both ends of its edges
+        gradient = self.positives.product(z[None], slopes)[0]
+        shuffled, back = self._shuffled(z.device)
+        partners = z[shuffled]
+        others = (z * partners).sum(dim=-1)
+        weights = (others.sigmoid() / others.numel())[..., None]
+        gradient += (weights * partners).sum(dim=0)
+        gradient += (weights * z).flatten(0, 1)[back].sum(dim=0)
+        value = softplus(-logits).mean() + softplus(others).mean() if with_value else z.new_zeros(())
+        return value, gradient
+
+    def _shuffled(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """The partner of each node, by shuffle; and where in all of them the node itself is the partner."""
+        shuffled = self.draws.permuted(self.in_order, axis=1)
+        back = np.empty_like(shuffled)
+        np.put_along_axis(back, shuffled, self.in_order, axis=1)
+        back += np.arange(len(back))[:, None] * back.shape[1]
+        return torch.from_numpy(shuffled).to(device), torch.from_numpy(back).to(device)
+
+
+class _ValueAndGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, z: Tensor, pairs: PairLoss, with_value: bool) -> Tensor:
-        value, gradient = pairs.value_and_gradient(z, with_value)
+    def forward(ctx: Any, z: Tensor, loss: _Loss, with_value: bool) -> Tensor:
+        value, gradient = loss.value_and_gradient(z, with_value)
         ctx.save_for_backward(gradient)
         return value
 

@@ -8,14 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from scipy import sparse
 from torch import Tensor
 
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.generators.edge_model import EdgeModel
-from nodecopy.generators.pairs import PairLoss
+from nodecopy.generators.pairs import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
 from nodecopy.nn.descent import Descent
 from nodecopy.nn.devices import checked_device
@@ -25,7 +25,7 @@ from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.rng import Rng, child, seed_sequence
 from nodecopy.rows import Rows
 
-WEIGHTS, NOISE, DECODER = range(3)
+WEIGHTS, NOISE, DECODER, PAIRS = range(4)
 """What the children of a seed are for."""
 
 
@@ -50,6 +50,9 @@ class GAE(EdgeModel):
         Widths of the hidden layer and of the embeddings.
     epochs, learning_rate
         Of Adam.
+    pairs
+        ``"all"``, the authors' loss; or ``"sampled"``, edges and as many random pairs, drawn anew in every
+        epoch (:class:`.SampledPairLoss`), for graphs of more than some ten thousand nodes.
     sampler, balanced
         How inner products become the edges of samples: see :class:`.EdgeModel`.
     device
@@ -61,7 +64,8 @@ class GAE(EdgeModel):
       gets the identity, one feature for each node.
     - *Directions and weights* are not used: inner products cannot tell (i, j) from (j, i), and an edge
       is there or not. Samples have neither.
-    - *Memory* grows with nodes and edges, never with pairs of nodes; time does grow with pairs.
+    - *Memory* grows with nodes and edges, never with pairs of nodes. Time does grow with pairs, unless they
+      are sampled; then what is left of it is the calibration, once, where the sampler has one.
 
     Examples
     --------
@@ -86,12 +90,13 @@ class GAE(EdgeModel):
         latent: int = 16,
         epochs: int = 200,
         learning_rate: float = 0.01,
+        pairs: str = "all",
         sampler: str = "corrected",
         balanced: bool = True,
         device: str = "cpu",
     ) -> None:
         self.hidden, self.latent, self.epochs = hidden, latent, epochs
-        self.learning_rate, self.device = learning_rate, device
+        self.learning_rate, self.pairs, self.device = learning_rate, pairs, device
         self.sampler, self.balanced = sampler, balanced
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
@@ -108,7 +113,7 @@ class GAE(EdgeModel):
             encoder.second *= ((width + (self._heads - 1) * self.latent) / width) ** 0.5
         decoder = self._decoder(graph, features, np.random.default_rng(child(seed, DECODER)))
         graphs = SparseStack([normalised(adjacency)], device)
-        pairs = partial(PairLoss(adjacency, device), with_value=False)
+        pairs = partial(self._pair_loss(adjacency, device, seed), with_value=False)
         noise = np.random.default_rng(child(seed, NOISE))
         descent = Descent([*encoder.weights, *decoder.weights], self.learning_rate)
 
@@ -124,6 +129,13 @@ class GAE(EdgeModel):
 
     def _recipe(self) -> Recipe:
         return Recipe(hidden=self.hidden, dropout=0.0)
+
+    def _pair_loss(
+        self, adjacency: sparse.csr_array, device: torch.device, seed: SeedSequence
+    ) -> PairLoss | SampledPairLoss:
+        if self.pairs == "all":
+            return PairLoss(adjacency, device)
+        return SampledPairLoss(adjacency, device, np.random.default_rng(child(seed, PAIRS)))
 
     def _decoder(self, graph: Graph, features: SparseStack, draws: Generator) -> Decoder:
         return Decoder()
@@ -145,6 +157,7 @@ class GAE(EdgeModel):
         checks.integer(self.latent, f"latent of {name}", low=1)
         checks.integer(self.epochs, f"epochs of {name}", low=1)
         checks.real(self.learning_rate, f"learning_rate of {name}", low=0.0)
+        checks.choice(self.pairs, f"pairs of {name}", ("all", "sampled"))
         self._check_sampler()
         return checked_device(self.device)
 
