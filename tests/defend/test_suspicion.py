@@ -30,15 +30,16 @@ def test_suspicion_by_hand() -> None:
 
     Expected neighbourhoods of 1 and 2 have the cosine 1/2, so they are unlike by 1/2 and their edge looks
     wrong by log 2 / 2. Node 1: J = 0, F = 1/4, W = log 2 / 4, degree 2. Node 2: J = 2 log 2, F = 1/2,
-    W = log 2 / 2, degree 1. They share the blame for their edge, twice.
+    W = log 2 / 2, degree 1. They share the blame for their edge, twice. With copied neighbours node 2 would
+    diverge by log 2 from what is predicted of its neighbour, as it is it does not: exp(-4 log 2) = 1/16.
     """
     graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1, 0], [1, 0], [0, 1], [1, 1]])
     left, right = [1.0, 0.0], [0.0, 1.0]
     copied = np.array([left, left, right, left])
     plain = np.array([left, left, left, right])
     around = np.array([[1, 0], [1, 0], [1 / 2, np.sqrt(3) / 2], [1, 0]])
-    one, two = np.log(2) / 4 * np.sqrt(2), 3 / 2 * np.log(2)
-    expected = [0, one**3 / (one**2 + two**2), two**3 / (one**2 + two**2), 0]
+    one, two = np.log(2) / 4 * 2**0.4, 3 / 2 * np.log(2)
+    expected = [0, one**3 / (one**2 + two**2), two**3 / (one**2 + two**2) / 16, 0]
     np.testing.assert_allclose(
         suspicion(graph, feature_embedding(graph), around, plain, copied, copied), expected, atol=1e-12
     )
