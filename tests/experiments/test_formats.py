@@ -148,14 +148,15 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
     ]
     text = formats.markdown(results)
     assert "| Absent | - | - | 86573 | 2886 |" in text
-    assert "Seconds are the fewest of the first 3 trials" in text
+    assert "Seconds: the fewest among trials 1 to 3." in text
     without_column = summarise(table.narrowed(methods=["strong"], labels=[1]), store)
     assert formats.time_grid(without_column, "karate", formats.TERMINAL) == ([], [])
+    assert "Seconds:" not in formats.markdown(without_column)
 
 
 def test_without_timing_there_are_no_seconds(results: Results) -> None:
     assert formats.time_grid(results, "karate", formats.TERMINAL) == ([], [])
-    assert "Seconds are" not in formats.markdown(results)
+    assert "Seconds:" not in formats.markdown(results)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,11 +12,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from nodecopy import Graph
+from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
 from nodecopy.experiments import config
 from nodecopy.experiments.classifying import classified
-from nodecopy.experiments.once import FITTED
+from nodecopy.experiments.once import FITTED, FittedOnce
 from nodecopy.experiments.store import Store
 
 HERE = "tests.experiments.test_once"
@@ -37,6 +39,9 @@ settings = {{ n_graphs = 2, epochs = 3, graph_model = {{ once = "{HERE}:Slow" }}
 
 class Slow:
     """Notes every fit, and returns the observed graph."""
+
+    def __init__(self, depth: str = "1") -> None:
+        self.depth = depth
 
     def fit(self, graph: Graph, *, rng: Any = None) -> Self:
         FITS.append((graph, rng))
@@ -85,6 +90,34 @@ def test_another_seed_is_another_fit(tmp_path: Path) -> None:
     assert len(FITS) == 2
 
 
-def test_trials_that_lose_edges_cannot_share_a_fit(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="once must not stand in an experiment whose trials take edges away"):
-        solved(TOML.replace("trials = 3", "trials = 3\nwithout_test_edges = true"), tmp_path)
+def test_other_settings_are_another_fit(tmp_path: Path) -> None:
+    solved(TOML, tmp_path)
+    solved(TOML.replace(":Slow", ':Slow", depth = "2'), tmp_path)
+    assert len(FITS) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("trials = 3", "trials = 3\nwithout_test_edges = true", "whose trials have the same edges"),
+        (
+            f"{HERE}:Slow",
+            "nodecopy.classify:GCN",
+            "be the class of a graph model; got",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted_once(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """The error comes before the fit, which may take long."""
+    with pytest.raises(InputError, match=rf"once of \[methods.slow\] must .*{message}"):
+        solved(TOML.replace(old, new), tmp_path)
+    assert not FITS
+
+
+def test_threads_share_one_fit() -> None:
+    graph = datasets.load("karate")
+    once = FittedOnce(Slow(), graph, 0)
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: once.fit(graph), range(8))) == {once}
+    assert len(FITS) == 1
+    assert copy.deepcopy(once) is once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from nodecopy import Graph
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.generators import GAE, VGAE, pairs
+from nodecopy.generators import GAE, VGAE, edge_model, pairs
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.edge_model import THIN_BELOW, EdgeLaw, EdgeModel
 from nodecopy.generators.links import numbered_pairs
@@ -75,9 +76,43 @@ class Given(EdgeModel):
 @pytest.mark.parametrize("then", ["raw", "calibrated", "corrected"])
 def test_another_sampler_is_as_if_fitted_with_it(first: str, then: str) -> None:
     trained = Given(first).fit(vectors())
+    trained.edge_probabilities([0], [1])  # calibrates for the first one
     other, expected = trained.with_sampler(then), Given(then).fit(vectors())
     assert trained.sampler == first
     np.testing.assert_array_equal(other.edge_probabilities(*UPPER), expected.edge_probabilities(*UPPER))
+
+
+def test_calibration_waits_until_it_is_needed_and_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        made.append(threading.current_thread())
+        return logistic_regression(*args, **options)
+
+    monkeypatch.setattr(edge_model, "logistic_regression", counted)
+    model = Given("corrected").fit(vectors())
+    model.embeddings()
+    assert not made
+    list(model.sample_many(8, rng=0, workers=4))
+    model.edge_probabilities([0], [1])
+    assert made == [threading.current_thread()]
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_settings_count_at_the_fit(asked_before: bool) -> None:
+    model = Given("corrected").fit(vectors())
+    if asked_before:
+        model.edge_probabilities([0], [1])
+    model.sampler, model.balanced = "raw", False
+    expected = Given("corrected").fit(vectors()).edge_probabilities(*UPPER)
+    np.testing.assert_array_equal(model.edge_probabilities(*UPPER), expected)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_a_model_from_a_gpu_samples_without_one() -> None:
+    model = Given("corrected").fit(vectors())
+    model.device = "cuda"
+    assert model.sample(rng=0).n_edges > 0
 
 
 def test_an_unknown_sampler_is_named() -> None:

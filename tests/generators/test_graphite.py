@@ -64,6 +64,10 @@ def test_without_feedback_it_is_the_vgae() -> None:
     plain, inert = VGAE(epochs=5).fit(graph, rng=0), Graphite(epochs=5, feedback=0).fit(graph, rng=0)
     np.testing.assert_allclose(inert.embeddings(), plain.embeddings(), atol=1e-6)
     assert not np.allclose(Graphite(epochs=5).fit(graph, rng=0).embeddings(), plain.embeddings(), atol=1e-3)
+    plain, inert = plain.set_params(pairs="sampled"), inert.set_params(pairs="sampled")
+    sampled = plain.fit(graph, rng=0).embeddings()
+    np.testing.assert_allclose(inert.fit(graph, rng=0).embeddings(), sampled, atol=1e-6)
+    assert not np.allclose(VGAE(epochs=5).fit(graph, rng=0).embeddings(), sampled, atol=1e-4)
 
 
 def test_probabilities_are_those_of_the_decoded_vectors() -> None:

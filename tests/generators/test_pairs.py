@@ -116,6 +116,17 @@ def test_sampled_pairs_cost_edges() -> None:
     assert loss.item() == pytest.approx(2 * np.log(2), rel=1e-5)
 
 
-def test_a_complete_graph_has_no_other_pairs_and_trains() -> None:
+def test_pairs_are_drawn_anew_at_every_call() -> None:
+    pairs, z = sampled(0), torch.randn(23, 3, generator=torch.Generator().manual_seed(4))
+    first, second = pairs(z).item(), pairs(z).item()
+    assert first != second
+    assert first == sampled(0)(z).item()
+
+
+def test_a_complete_graph_can_be_sampled_too() -> None:
+    """Its random pairs are edges and nodes with themselves; the gradient is finite."""
     adjacency = sparse.csr_array(1 - np.eye(5, dtype=np.float32))
-    assert sampled(0, adjacency)(torch.zeros(5, 2)).item() == pytest.approx(2 * np.log(2))
+    z = torch.ones(5, 2, requires_grad=True)
+    (slope,) = torch.autograd.grad(sampled(0, adjacency)(z), z)
+    assert slope.isfinite().all()
+    assert slope.abs().max() > 0

@@ -24,6 +24,18 @@ def test_a_panel_for_each_graph_and_statistic() -> None:
     assert (degree.get_xscale(), edges.get_xscale()) == ("linear", "log")
 
 
+@pytest.mark.parametrize(
+    ("largest", "ticks"), [(40, [1, 3, 10, 30]), (1e4, [1, 100, 1e4]), (1e6, [1, 100, 1e4, 1e6])]
+)
+def test_log_axes_have_few_plain_ticks(largest: float, ticks: list[float]) -> None:
+    pytest.importorskip("matplotlib")
+    (axes,) = spreads({"one": {"edges": Panel(1.0, {"other": [largest]})}}).axes
+    low, high = axes.get_xlim()
+    assert [tick for tick in axes.get_xticks() if low <= tick <= high] == pytest.approx(ticks)
+    assert not len(axes.get_xticks(minor=True))
+    assert axes.xaxis.get_major_formatter()(10000.0) == "10000"
+
+
 def test_graphs_must_have_the_same_statistics() -> None:
     one, other = {"degree": Panel(1.0, {})}, {"edges": Panel(1.0, {})}
     with pytest.raises(InputError, match="of all the same statistics"):

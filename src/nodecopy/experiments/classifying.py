@@ -34,7 +34,7 @@ def classified(cell: Cell, trials: list[int], store: Store, device: str) -> Iter
         for split in splits
     ]
     graph_model = getattr(classifier, "graph_model", None)
-    seconds_before = graph_model.seconds if isinstance(graph_model, FittedOnce) else 0.0
+    seconds_before = graph_model.fit(graph).seconds if isinstance(graph_model, FittedOnce) else 0.0
     start = time.perf_counter()
     predictions: list[Prediction] = classifier.fit_trials(prepared(cell, trials, splits, graphs))
     seconds = seconds_before + (time.perf_counter() - start) / len(trials)

@@ -45,7 +45,7 @@ VERDICT = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
     "plus {} (the paper's rounding); otherwise {} by the difference."
 )
-SECONDS = "Seconds are the fewest of the first {} trials; a trial has its share of the seconds of its batch."
+SECONDS = "Seconds: the fewest among trials 1 to {}. A trial has its share of those of its batch."
 
 
 class Style(NamedTuple):
@@ -127,11 +127,11 @@ def parts(results: Results) -> list[Results]:
 
 
 def grids(results: Results, dataset: str, style: Style) -> Iterator[Grid]:
-    """The tables of a dataset that have rows: the results, below them the gains and the run times."""
+    """The tables of a dataset: the results, and below them the gains and the run times, if there are any."""
     for part in parts(results):
         for below in (grid, gain_grid, time_grid):
             heads, rows = below(part, dataset, style)
-            if rows:
+            if rows or below is grid:
                 yield heads, rows
 
 
@@ -218,7 +218,9 @@ def rank_grid(results: Results, style: Style) -> Grid:
 def notes(results: Results) -> list[str]:
     """How to read the table."""
     experiment, protocol = results.experiment, results.experiment.protocol
-    timing = [SECONDS.format(experiment.timing.trials)] if experiment.timing else []
+    clock = experiment.timing
+    timed = clock is not None and clock.labels in protocol.labels
+    timing = [SECONDS.format(min(clock.trials, protocol.trials))] if clock and timed else []
     if protocol.digits is None:
         title = next((one.title for one in experiment.methods if one.name == protocol.reference), "")
         first = [SAMPLES.format(protocol.samples), NEAREST.format(title)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.links import Pairs, numbered_pairs
 from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
 from nodecopy.graph import Graph
+from nodecopy.rng import Rng
 from nodecopy.rows import frozen
 
 SAMPLERS = ("raw", "calibrated", "corrected")
@@ -120,6 +120,8 @@ class EdgeModel(GraphModel):
     sampler: str
     balanced: bool
     device: str
+    _sampling: tuple[str, bool]
+    _law: EdgeLaw | None = None
 
     def embeddings(self) -> NDArray[np.float32]:
         """One row per node, before the decoder (a mean, where nodes have distributions); read-only."""
@@ -130,16 +132,20 @@ class EdgeModel(GraphModel):
         """The same trained model with another sampler; nothing is trained again."""
         self._fitted()
         other = copy(self)
-        other.__dict__.pop("law_", None)
         other.sampler = sampler
         other._check_sampler()
+        other._sampling, other._law = (sampler, self._sampling[1]), None
         return other
 
-    @cached_property
+    @property
     def law_(self) -> EdgeLaw:
         """The probabilities of pairs, calibrated when first asked for: embeddings do without."""
-        self._check_sampler()
-        return self._calibrated(torch.tensor(self.decoded_, device=self.device))
+        return self._ready()
+
+    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
+        """As :meth:`.GraphModel.sample_many`; calibrates before its threads need it."""
+        self._ready()
+        return super().sample_many(n, rng=rng, workers=workers)
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
@@ -168,16 +174,24 @@ class EdgeModel(GraphModel):
         self.graph_ = graph.undirected()
         self.embeddings_ = frozen(embeddings.detach().cpu().numpy().copy())
         self.decoded_ = frozen(vectors.cpu().numpy().copy())
-        self.__dict__.pop("law_", None)  # that of an earlier fit
+        self._sampling, self._law = (self.sampler, self.balanced), None
 
-    def _calibrated(self, vectors: Tensor) -> EdgeLaw:
+    def _ready(self) -> EdgeLaw:
+        self._fitted()
+        if self._law is None:
+            self._law = self._calibrated(*self._sampling)
+        return self._law
+
+    def _calibrated(self, sampler: str, balanced: bool) -> EdgeLaw:
         law, rows = EdgeLaw(self.decoded_), self.graph_.rows
-        if self.sampler == "raw":
+        if sampler == "raw":
             return law
+        # A model that was trained on a GPU may have been brought to where there is none.
+        vectors = torch.tensor(self.decoded_, device=self.device if torch.cuda.is_available() else "cpu")
         edges = np.stack([rows.row_numbers, rows.indices]).astype(np.int64)
         edges = edges[:, edges[0] < edges[1]]
-        calibration = logistic_regression(vectors, edges, balanced=self.balanced)
+        calibration = logistic_regression(vectors, edges, balanced=balanced)
         law = replace(law, calibration=calibration)
-        if self.sampler == "calibrated":
+        if sampler == "calibrated":
             return law
         return replace(law, scale=self.graph_.n_edges / expected_edges(vectors, calibration))

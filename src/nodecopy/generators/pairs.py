@@ -44,7 +44,7 @@ class _Loss:
     def __call__(self, z: Tensor, *, with_value: bool = True) -> Tensor:
         """The loss of Z.
 
-        Training needs the gradient alone; without the value, which is then 0, it is twice as fast.
+        Training needs the gradient alone; the value, which is 0 then, would take as long again or less.
         """
         loss: Tensor = _ValueAndGradient.apply(z, self, with_value)  # type: ignore[no-untyped-call]
         return loss
@@ -121,7 +121,7 @@ class SampledPairLoss(_Loss):
 
     A shuffle of the nodes gives every node a partner; there are as many shuffles as makes at least as many
     pairs as A has ones. What a shuffle did to rows another one undoes, so gradients need no scattering.
-    The few of these pairs that are edges count as if they were none.
+    The few of these pairs that are edges, or a node with itself, count like the others.
 
     Parameters
     ----------

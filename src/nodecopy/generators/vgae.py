@@ -64,8 +64,8 @@ class GAE(EdgeModel):
       gets the identity, one feature for each node.
     - *Directions and weights* are not used: inner products cannot tell (i, j) from (j, i), and an edge
       is there or not. Samples have neither.
-    - *Memory* grows with nodes and edges, never with pairs of nodes. Time does grow with pairs, unless they
-      are sampled; then what is left of it is the calibration, once, where the sampler has one.
+    - *Memory* grows with nodes and edges, never with pairs of nodes. Time does grow with pairs: in every
+      epoch, unless they are sampled, and in every sample of a graph.
 
     Examples
     --------

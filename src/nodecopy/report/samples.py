@@ -13,6 +13,8 @@ from nodecopy.extras import optional
 OBSERVED, ONE, OTHER = "#a3be8c", "#d08770", "#3b4252"
 WIDE = 30
 """Largest value over smallest from which an axis is logarithmic."""
+VERY_WIDE = 500
+"""The same from which it has ticks at powers of ten alone."""
 
 
 class Panel(NamedTuple):
@@ -65,9 +67,11 @@ def _draw(axes: Any, panel: Panel, models: list[str], highlight: Collection[str]
             axes.plot([float(np.mean(values))], [place], "o", color=colour, markersize=3, zorder=3)
     shown = [panel.observed, *(value for values in panel.samples.values() for value in values)]
     if min(shown) > 0 and max(shown) > WIDE * min(shown):
-        axes.set_xscale("log", subs=[])
-        axes.locator_params(axis="x", subs=[1.0, 3.0], numticks=5)
+        axes.set_xscale("log")
+        subs = [1.0, 3.0] if max(shown) < VERY_WIDE * min(shown) else [1.0]
+        axes.locator_params(axis="x", subs=subs, numticks=4)
         axes.xaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
     axes.set_yticks(range(len(models)), models, fontsize="x-small")
     axes.set_ylim(len(models) - 0.5, -0.5)
     axes.tick_params(axis="x", labelsize="x-small")
