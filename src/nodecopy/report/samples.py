@@ -13,7 +13,7 @@ from nodecopy.extras import optional
 OBSERVED, ONE, OTHER = "#a3be8c", "#d08770", "#3b4252"
 WIDE = 30
 """Largest value over smallest from which an axis is logarithmic."""
-VERY_WIDE = 500
+VERY_WIDE = 100
 """The same from which it has ticks at powers of ten alone."""
 
 
