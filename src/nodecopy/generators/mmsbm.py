@@ -17,6 +17,8 @@ from nodecopy.graph import Graph
 Floats = NDArray[np.float64]
 CERTAIN = 1 - 2.0**-40
 """The largest probability of an edge."""
+LEAST = 1e-12
+"""The least, so that what is observed is possible."""
 
 
 class MMSBM(PairModel):
@@ -109,17 +111,18 @@ class MMSBM(PairModel):
 
     def _learn(self, graph: Graph, draws: Generator) -> None:
         self._check()
-        phi = self._first_memberships(graph, draws)
+        pi = self._first_memberships(graph, draws)
+        phi = pi.copy()
         ascent = _Ascent(graph, self.delta, self.batch, draws)
-        theta = ascent.expected_counts(phi)
+        theta = ascent.expected_counts(pi)
         for t in range(self.steps if graph.n_nodes > 1 else 0):
             half = self.step_size * (t + self.tau) ** -self.kappa / 2
-            pi, beta = phi / phi.sum(axis=1, keepdims=True), theta[1] / theta.sum(axis=0)
-            nodes, for_phi, for_theta = ascent.directions(pi, beta)
+            nodes, for_phi, for_theta = ascent.directions(pi, theta[1] / theta.sum(axis=0))
             here = phi[nodes]
-            phi[nodes] = np.abs(here + half * (self.alpha - 1 - self.rho * here + for_phi))
+            moved = np.abs(here + half * (self.alpha - 1 - self.rho * here + for_phi))
+            phi[nodes], pi[nodes] = moved, moved / moved.sum(axis=1, keepdims=True)
             theta = np.abs(theta + half * (self.eta - 1 - self.rho * theta + for_theta))
-        self.memberships_ = phi / phi.sum(axis=1, keepdims=True)
+        self.memberships_ = pi
         self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), CERTAIN)
 
     def _draw(self, graph: Graph, draws: Generator) -> Pairs:
@@ -213,8 +216,8 @@ class _Ascent:
         nodes = self.draws.choice(self.n_nodes, self.batch, replace=False)
         partners = self.draws.choice(self.n_nodes, self.batch, replace=False)
         above = beta - self.delta
-        linked = self._pull_of_edges(pi, beta, nodes)
-        weight = self.most / np.maximum(1 - self.delta - (pi[nodes] * above) @ pi[partners].T, 1e-12)
+        pulls = self._pulls(pi, above)
+        weight = self.most / np.maximum(1 - self.delta - (pi[nodes] * above) @ pi[partners].T, LEAST)
         taken = self.links[nodes][:, partners].tocoo()
         weight[taken.row, taken.col] *= 1 - taken.data / self.most
         _, here, there = np.intersect1d(nodes, partners, assume_unique=True, return_indices=True)
@@ -223,23 +226,23 @@ class _Ascent:
         n_met = self.most * len(partners) - np.bincount(taken.row, taken.data, len(nodes))
         n_met[here] -= self.most
         n_unlinked = self.most * (self.n_nodes - 1) - self.degrees[nodes]
-        towards = above * (linked - (n_unlinked / np.maximum(n_met, 1))[:, None] * unlinked)
+        towards = above * (pulls[nodes] - (n_unlinked / np.maximum(n_met, 1))[:, None] * unlinked)
         for_phi = pi[nodes] * (towards - (pi[nodes] * towards).sum(axis=1, keepdims=True))
-        one, other = pi[self.edges[0]], pi[self.edges[1]]
-        within = np.einsum("ek,ek,e->k", one, other, 1 / _linked(one, other, beta, self.delta))
-        outside = (self.n_pairs - len(one)) / max(n_met.sum(), 1) * (pi[nodes] * unlinked).sum(axis=0)
+        within = np.einsum("nk,nk->k", pi, pulls) / 2  # an edge pulls at both of its ends
+        scale = (self.n_pairs - len(self.edges[0])) / max(n_met.sum(), 1)
+        outside = scale * (pi[nodes] * unlinked).sum(axis=0)
         slope = beta * (1 - beta) * (within - outside)
         return nodes, for_phi, np.stack([-slope, slope])
 
-    def _pull_of_edges(self, pi: Floats, beta: Floats, nodes: Nodes) -> Floats:
-        """For each node the sum of its neighbours' memberships, each over the chance of the edge."""
-        links = self.links[nodes]
-        rows = np.repeat(nodes, np.diff(links.indptr))
-        links.data = links.data / _linked(pi[rows], pi[links.indices], beta, self.delta)
-        return np.asarray(links @ pi)
+    def _pulls(self, pi: Floats, above: Floats) -> Floats:
+        from nodecopy.generators.pulls import pulls  # compiling takes a while; nobody else should wait
+
+        links, result = self.links, np.empty_like(pi)
+        pulls(links.indptr, links.indices, links.data, pi, above, self.delta, LEAST, result)
+        return result
 
 
 def _linked(one: Floats, other: Floats, beta: Floats, delta: float) -> Floats:
-    """P(edge) of pairs given both memberships; never zero, so that what is observed is possible."""
-    chance: Floats = np.maximum(delta + np.einsum("ek,ek,k->e", one, other, beta - delta), 1e-12)
+    """P(edge) of pairs given both memberships."""
+    chance: Floats = np.maximum(delta + np.einsum("ek,ek,k->e", one, other, beta - delta), LEAST)
     return chance
