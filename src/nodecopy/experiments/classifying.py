@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 def classified(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
     """Predictions of the test nodes."""
-    classifier, graph = classifier_of(cell, device), graph_of(cell)
+    classifier = classifier_of(cell, device)  # says so where there is no torch
+    from nodecopy.nn.features import with_features
+
+    graph = with_features(graph_of(cell))
     splits = [trial_split(cell, trial) for trial in trials]
     graphs = [
         datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph

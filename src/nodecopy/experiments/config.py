@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -95,15 +96,45 @@ def parse(text: str, name: str) -> Experiment:
 def _extended(table: dict[str, Any]) -> dict[str, Any]:
     """A file with a ``base`` takes from that experiment what it does not say itself.
 
-    Single keys of [protocol] are taken, other tables as a whole; published numbers never.
+    Single keys of [protocol] are taken, other tables as a whole, and an empty [methods.x] or [attacks.x]
+    is that of the base. Published numbers and seconds are never taken, nor what is said of datasets that
+    the file does not have.
     """
     if "base" not in table:
         return table
     base = tomllib.loads(_packaged(_text(table, "base", "a file")))
-    protocol = base["protocol"] | _table(table.get("protocol", {}), "[protocol]")
-    kept = {key: value for key, value in base.items() if key != "published"}
-    own = {key: value for key, value in table.items() if key != "base"}
-    return kept | own | {"protocol": protocol}
+    protocol = _table(table.get("protocol", {}), "[protocol]")
+    base = _about(base, protocol.get("datasets", base["protocol"]["datasets"]))
+    whole = {**base, **table, "protocol": base["protocol"] | protocol}
+    for part in ("methods", "attacks"):
+        entries, theirs = _table(whole.get(part, {}), f"[{part}]"), base.get(part, {})
+        whole[part] = {
+            name: entry or _beside(entries, theirs.get(name, {})) for name, entry in entries.items()
+        }
+    return {key: value for key, value in whole.items() if key != "base"}
+
+
+def _about(base: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
+    """What an experiment says of some datasets, without its published numbers."""
+    chosen = chosen if isinstance(chosen, list) else []
+    protocol, methods = dict(base["protocol"]), {}
+    if "largest_component" in protocol:
+        protocol["largest_component"] = [one for one in protocol["largest_component"] if one in chosen]
+    for name, method in base["methods"].items():
+        only = [one for one in method.get("datasets", chosen) if one in chosen]
+        if only:
+            on = {one: settings for one, settings in method.get("on", {}).items() if one in chosen}
+            methods[name] = method | {"on": on} | ({"datasets": only} if "datasets" in method else {})
+    methods = {name: _beside(methods, method) for name, method in methods.items()}
+    said = {key: value for key, value in base.items() if key not in ("published", "seconds")}
+    return said | {"protocol": protocol, "methods": methods}
+
+
+def _beside(methods: Mapping[str, Any], method: dict[str, Any]) -> dict[str, Any]:
+    """A method, compared only with methods that are there."""
+    over = [other for other in method.get("gain_over", []) if other in methods]
+    rest = {key: value for key, value in method.items() if key != "gain_over"}
+    return rest | ({"gain_over": over} if over else {})
 
 
 def _packaged(source: str) -> str:
@@ -333,6 +364,9 @@ def _class_path(table: Mapping[str, Any], where: str) -> str:
     path = table.get("class", "")
     if "class" in table and not (isinstance(path, str) and CLASS_PATH.fullmatch(path)):
         raise InputError(f"class of {where} must read module:Class; got {path!r}.")
+    package = str(path).partition(":")[0].partition(".")[0]
+    if package and find_spec(package) is None:
+        raise InputError(f"class of {where} must be importable; got {path}, and there is no {package}.")
     return str(path)
 
 

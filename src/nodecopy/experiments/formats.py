@@ -17,10 +17,7 @@ from nodecopy.experiments.tables import Gain, Results, Summary, rounding
 Grid: TypeAlias = tuple[list[str], list[list[str]]]
 """Heads and rows."""
 
-NODES = (
-    "In percent, mean and standard deviation over trials. The paper calls its deviations standard "
-    "errors; by their size they are standard deviations too."
-)
+NODES = "In percent, mean and standard deviation over trials."
 INTERACTIONS = (
     "In percent, mean and standard deviation over trials, which are random splits. Settings were chosen in "
     "every trial by Recall@20 on its validation part, out of as many for each method."
@@ -36,7 +33,7 @@ SAMPLES = (
 )
 NEAREST = (
     "Bold: the nearest of ours to {}. Asterisk: nearer than our second nearest by the Wilcoxon signed-rank "
-    "test at 5 %. The paper prints no deviations: they are taken to be ours."
+    "test at 5 %."
 )
 BEST = (
     "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %."
@@ -45,6 +42,10 @@ VERDICT = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
     "plus {} (the paper's rounding); otherwise {} by the difference."
 )
+CALLED_ERRORS = (
+    "The paper calls its deviations standard errors; by their size they are standard deviations too."
+)
+NO_DEVIATIONS = "The paper prints no deviations: they are taken to be ours."
 SECONDS = "Seconds: the fewest among trials 1 to {}. A trial has its share of those of its batch."
 
 
@@ -224,11 +225,12 @@ def notes(results: Results) -> list[str]:
     if protocol.digits is None:
         title = next((one.title for one in experiment.methods if one.name == protocol.reference), "")
         first = [SAMPLES.format(protocol.samples), NEAREST.format(title)]
-        verdict = VERDICT.format("half a unit of the printed digits", "above or below")
+        paper = [VERDICT.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
     else:
         first = [NODES, BEST] if protocol.labels else [INTERACTIONS, CONVENTIONS, BEST]
-        verdict = VERDICT.format(f"{rounding(protocol.digits):g}", "ahead or behind")
-    return [*first, verdict, *timing, *experiment.notes]
+        paper = [VERDICT.format(f"{rounding(protocol.digits):g}", "ahead or behind")]
+        paper += [CALLED_ERRORS] if protocol.labels else []
+    return [*first, *(paper if experiment.published else []), *timing, *experiment.notes]
 
 
 def footer(results: Results) -> list[str]:
