@@ -81,11 +81,11 @@ def _unit_rows(rows: Any) -> Any:
     """Rows of unit length; those of zeros stay."""
     largest: Any = abs(rows).max(axis=1)
     largest = np.asarray(largest.toarray() if hasattr(largest, "toarray") else largest).ravel()
-    scaled = _times(rows, largest)  # so that squares neither overflow nor vanish
-    return _times(scaled, np.sqrt(np.asarray((scaled * scaled).sum(axis=1)).ravel()))
+    scaled = _divided(rows, largest)  # so that squares neither overflow nor vanish
+    return _divided(scaled, np.sqrt(np.asarray((scaled * scaled).sum(axis=1)).ravel()))
 
 
-def _times(rows: Any, divisors: FloatArray) -> Any:
+def _divided(rows: Any, divisors: FloatArray) -> Any:
     factors = np.divide(1.0, divisors, out=np.zeros_like(divisors), where=divisors > 0)
     return sparse.csr_array(rows * factors[:, None]) if sparse.issparse(rows) else rows * factors[:, None]
 

@@ -11,7 +11,7 @@ from nodecopy import Graph
 from nodecopy.attacks import DICE, FGA, Attack, Nettack, RandomFlips, ThroughCopying
 from nodecopy.attacks.surrogate import Knowledge
 from nodecopy.errors import InputError
-from tests.contracts.attacks import TARGETS, TRAIN, AttackContract
+from tests.contracts.attacks import TARGETS, TRAIN, AttackContract, with_isolated
 from tests.contracts.classifiers import planted_graph
 
 DRAWS = np.random.default_rng(1)
@@ -48,10 +48,6 @@ class TestIndirectNettack(AttackContract):
     def build(self, targets: list[int], **settings: Any) -> Attack:
         return Nettack(degree_test=False, surrogate=LINEAR, direct=False, **settings)
 
-    def test_an_isolated_target(self, graph: Graph) -> None:
-        """Nothing that happens elsewhere can reach it, but flips are granted and made."""
-        super().test_an_isolated_target(graph)
-
     def test_the_victim_itself_stays_untouched(self, graph: Graph) -> None:
         for target in TARGETS:
             assert target not in self.run(graph, together=False).of(target).flips
@@ -62,7 +58,11 @@ class TestNettackWithFeatures(AttackContract):
         return Nettack(degree_test=False, surrogate=LINEAR, features=True, **settings)
 
     def test_an_isolated_target(self, graph: Graph) -> None:
-        """Covered without features; here features may be flipped instead."""
+        """A given budget is spent, on features or on edges; its degree is none."""
+        lonely = with_isolated(graph, 4)
+        found = self.run(lonely, [4], budget=2)
+        assert found.apply(lonely) != lonely
+        assert self.run(lonely, [4], budget="degree").apply(lonely) == lonely
 
 
 class TestFGA(AttackContract):
@@ -81,7 +81,9 @@ class TestMistargetedFGA(AttackContract):
         assert (found.flips == 0).any(axis=1).all()
 
     def test_an_isolated_target(self, graph: Graph) -> None:
-        """The victim is not looked at."""
+        """The victim is not looked at: nothing happens to it."""
+        lonely = with_isolated(graph, 4)
+        assert self.run(lonely, [4]).apply(lonely).degrees[4] == 0
 
 
 class TestThroughCopying(AttackContract):

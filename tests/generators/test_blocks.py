@@ -16,7 +16,7 @@ from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, DegreeCorrectedSBM
 from nodecopy.generators.base import PairModel, blocks_of
-from nodecopy.generators.cells import Cells, draw_cells, n_pairs
+from nodecopy.generators.block_pairs import Cells, draw_cells, n_pairs
 from tests.strategies import graphs
 
 SAMPLES = 1500

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nodecopy import Graph, datasets
 from nodecopy.classify import BayesianGCN
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.generators import MMSBM
+from nodecopy.generators import MMSBM, mmsbm
 from nodecopy.generators.mmsbm import _Ascent
 from tests.contracts.graph_models import community_graph
 from tests.generators.test_blocks import assert_close, frequencies
@@ -64,6 +64,28 @@ def test_the_steps_are_gradients_of_the_likelihood(directed: bool) -> None:
         assert for_phi[row] == pytest.approx(expected, abs=1e-4)
     for place in itertools.product(range(2), range(3)):
         assert for_theta[place] == pytest.approx(theta[place] * slope(theta, place), abs=1e-4)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_compiled_pulls_are_the_plain_ones(
+    directed: bool, delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(5)
+    graph = Graph(draw.random((40, 40)) < 0.1, directed=directed)
+    pi, above = draw.dirichlet(np.ones(3), 40), np.array([0.4, 0.0, -0.02])
+    ascent = _Ascent(graph, delta, 40, draw)
+    plain = ascent._pulls(pi, above)
+    monkeypatch.setattr(mmsbm, "COMPILED_FROM", 0)
+    np.testing.assert_allclose(ascent._pulls(pi, above), plain, rtol=1e-10)
+
+
+def test_settings_count_at_the_fit() -> None:
+    model = MMSBM(steps=2).fit(datasets.load("karate"), rng=0)
+    found, sample = model.edge_probabilities([0], [33]), model.sample(rng=1)
+    model.set_params(draw="hard", delta=0.5)
+    assert model.edge_probabilities([0], [33]) == found
+    assert model.sample(rng=1) == sample
 
 
 def test_a_few_partners_give_the_same_gradient_on_average() -> None:

@@ -15,7 +15,7 @@ from nodecopy import Graph, Interactions, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import NetGAN
 from nodecopy.generators.netgan import transition_counts
-from nodecopy.generators.walks import LSTM, PENALTY, Critic, Drawn, RealWalks, WalkGenerator, rows_of
+from nodecopy.generators.walks import LSTM, PENALTY, Critic, Drawn, RealWalks, WalkGenerator, taken_rows
 from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
 
 CPU = torch.device("cpu")
@@ -86,7 +86,7 @@ def test_straight_through_gradients_are_those_of_one_hot_vectors() -> None:
     soft = logits.softmax(dim=1)
     hard = (one_hot(node, 9) - soft).detach() + soft
     expected = gradients(hard @ table)
-    rows = rows_of(table, node, logits.softmax(dim=1))
+    rows = taken_rows(table, node, logits.softmax(dim=1))
     assert torch.equal(rows, table[node])
     for mine, theirs in zip(gradients(rows), expected, strict=True):
         torch.testing.assert_close(mine, theirs)
@@ -140,7 +140,7 @@ def test_transitions_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     np.add.at(expected, (walks[:, :-1], walks[:, 1:]), 1)
     found = transition_counts(generator, 148, 4, drawn(1))
     assert np.array_equal(found.toarray(), expected + expected.T)
-    monkeypatch.setattr("nodecopy.generators.netgan.LOGITS_AT_ONCE", {"cpu": 70})
+    monkeypatch.setattr("nodecopy.generators.netgan.CHOICES_AT_ONCE", {"cpu": 70})
     monkeypatch.setattr("nodecopy.generators.netgan.TRANSITIONS_AT_ONCE", 60)
     in_chunks = transition_counts(generator, 148, 4, drawn(1))
     assert in_chunks.sum() == found.sum() == 300

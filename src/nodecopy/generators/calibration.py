@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nodecopy.generators.links import Pairs
-from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
+from nodecopy.generators.pairs import LOGITS_AT_ONCE, triangle_blocks
 
 Floats = NDArray[np.float64]
 Line = tuple[float, float]
@@ -85,7 +85,7 @@ def expected_edges(decoded: Tensor, line: Line) -> float:
 def _sums(decoded: Tensor, line: Floats) -> Floats:
     """Over all pairs i < j."""
     total = np.zeros(5)
-    for rows in row_blocks(len(decoded), LOGITS_AT_ONCE[decoded.device.type]):
+    for rows in triangle_blocks(len(decoded), LOGITS_AT_ONCE[decoded.device.type]):
         scores = (decoded[rows] @ decoded[rows.start :].T).double().sigmoid_()
         square = scores[:, : len(scores)]  # here each pair is met twice, and each node with itself
         total += _sums_of(scores, line)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from nodecopy import checks
 from nodecopy.generators.base import Nodes, PairModel, Pairs, distinct, pairs_of
-from nodecopy.generators.cells import Cells, draw_cells
+from nodecopy.generators.block_pairs import Cells, draw_cells
 from nodecopy.graph import Graph
 
 MOST_REDRAWS = 20
@@ -110,7 +110,7 @@ class ConfigurationModel(PairModel):
         checks.integer(self.swaps, "swaps of ConfigurationModel", low=0)
         rows, columns = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
         loops = rows[rows == columns]
-        self._edges, self._loops = pairs_of(graph), (loops, loops)
+        self._edges, self._loops, self._rounds = pairs_of(graph), (loops, loops), self.swaps
 
     def _draw(self, graph: Graph, draws: Generator) -> Pairs:
         from nodecopy.generators import swaps  # compiling takes a while; nobody else should wait
@@ -118,7 +118,7 @@ class ConfigurationModel(PairModel):
         first, second = (ends.copy() for ends in self._edges)
         n_edges, directed = len(first), graph.directed
         table = np.empty(1 << (4 * n_edges).bit_length(), np.int64)
-        for _ in range(self.swaps if n_edges > 1 else 0):
+        for _ in range(self._rounds if n_edges > 1 else 0):
             one, other = draws.integers(0, n_edges, (2, n_edges))
             coins = draws.random(n_edges) < 0.5
             swaps.swap(first, second, graph.n_nodes, directed, one, other, coins, table)

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from nodecopy import checks
 from nodecopy.errors import InputError
-from nodecopy.generators.base import GraphModel, Nodes
+from nodecopy.generators.base import GraphModel, Nodes, pairs_of
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.links import Pairs, numbered_pairs
-from nodecopy.generators.pairs import LOGITS_AT_ONCE, row_blocks
+from nodecopy.generators.pairs import LOGITS_AT_ONCE, triangle_blocks
 from nodecopy.graph import Graph
 from nodecopy.rng import Rng
 from nodecopy.rows import frozen
@@ -78,7 +78,7 @@ class EdgeLaw:
     def _row_by_row(self, draws: Generator) -> Iterator[Pairs]:
         """A uniform number for every pair, a block of rows at a time."""
         z = torch.tensor(self.decoded)
-        for rows in row_blocks(len(z), LOGITS_AT_ONCE["cpu"]):
+        for rows in triangle_blocks(len(z), LOGITS_AT_ONCE["cpu"]):
             chances = self._of_scores((z[rows] @ z[rows.start :].T).double().sigmoid_())
             hits = (torch.from_numpy(draws.random(chances.shape)) < chances).triu_(1)
             yield np.stack(np.nonzero(hits.numpy())) + rows.start
@@ -183,13 +183,12 @@ class EdgeModel(GraphModel):
         return self._law
 
     def _calibrated(self, sampler: str, balanced: bool) -> EdgeLaw:
-        law, rows = EdgeLaw(self.decoded_), self.graph_.rows
+        law = EdgeLaw(self.decoded_)
         if sampler == "raw":
             return law
         # A model that was trained on a GPU may have been brought to where there is none.
         vectors = torch.tensor(self.decoded_, device=self.device if torch.cuda.is_available() else "cpu")
-        edges = np.stack([rows.row_numbers, rows.indices]).astype(np.int64)
-        edges = edges[:, edges[0] < edges[1]]
+        edges = np.stack(pairs_of(self.graph_))
         calibration = logistic_regression(vectors, edges, balanced=balanced)
         law = replace(law, calibration=calibration)
         if sampler == "calibrated":

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nodecopy import checks
 from nodecopy.errors import InputError
+from nodecopy.generators.base import pairs_of
 from nodecopy.graph import Graph
 from nodecopy.rng import Rng, generator
 
@@ -78,7 +79,7 @@ def link_split(graph: Graph, *, validation: float = 0.05, test: float = 0.10, rn
     first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
     # Rounded first, since 0.05 x 60 may be a little below 3 in binary.
     cuts = np.cumsum([int(round(share * graph.n_edges, 6)) for share in (validation, test)])
-    edges = np.stack([first, second])[:, first < second]
+    edges = np.stack(pairs_of(graph))
     hidden = edges[:, draws.permutation(graph.n_edges)[: cuts[1]]]
     others = non_edges(graph, int(cuts[1]), rng=draws)
     numbers = _number(np.minimum(first, second), np.maximum(first, second), graph.n_nodes)
@@ -97,8 +98,7 @@ def non_edges(graph: Graph, size: int, *, rng: Rng) -> Pairs:
     n_nodes = graph.n_nodes
     n_others = n_nodes * (n_nodes - 1) // 2 - graph.n_edges
     checks.integer(size, "size of non_edges", low=0, high=n_others, high_name="pairs without an edge")
-    first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
-    taken = _number(first, second, n_nodes)[first < second]
+    taken = _number(*pairs_of(graph), n_nodes)
     drawn = generator(rng).choice(n_others, size, replace=False) if size else np.zeros(0, np.int64)
     return numbered_pairs(
         drawn + np.searchsorted(taken - np.arange(len(taken)), drawn, side="right"), n_nodes

@@ -19,6 +19,8 @@ CERTAIN = 1 - 2.0**-40
 """The largest probability of an edge."""
 LEAST = 1e-12
 """The least, so that what is observed is possible."""
+COMPILED_FROM = 2**14
+"""So many links are worth waiting for a compiler."""
 
 
 class MMSBM(PairModel):
@@ -79,6 +81,7 @@ class MMSBM(PairModel):
 
     memberships_: Floats
     strengths_: Floats
+    _drawn: Floats
 
     def __init__(
         self,
@@ -103,11 +106,12 @@ class MMSBM(PairModel):
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Probability that nodes ``first[k]`` and ``second[k]`` are linked."""
-        pi = self._drawn_memberships()
+        self._fitted()
+        pi = self._drawn
         one = checks.indices(first, "first", size=len(pi))
         other = checks.indices(second, "second", size=len(pi))
         checks.vector(other, "second", length=len(one), per="pair")
-        return _linked(pi[one], pi[other], self.strengths_, self.delta)
+        return _linked(pi[one], pi[other], self.strengths_ - self._delta, self._delta)
 
     def _learn(self, graph: Graph, draws: Generator) -> None:
         self._check()
@@ -122,8 +126,10 @@ class MMSBM(PairModel):
             moved = np.abs(here + half * (self.alpha - 1 - self.rho * here + for_phi))
             phi[nodes], pi[nodes] = moved, moved / moved.sum(axis=1, keepdims=True)
             theta = np.abs(theta + half * (self.eta - 1 - self.rho * theta + for_theta))
-        self.memberships_ = pi
-        self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), CERTAIN)
+        self.memberships_ = self._drawn = pi
+        self.strengths_, self._delta = np.minimum(theta[1] / theta.sum(axis=0), CERTAIN), self.delta
+        if self.draw == "hard":
+            self._drawn = np.eye(pi.shape[1])[pi.argmax(axis=1)]
 
     def _draw(self, graph: Graph, draws: Generator) -> Pairs:
         """Throw more pairs than needed, each block by its memberships, and keep as many as it takes.
@@ -131,9 +137,9 @@ class MMSBM(PairModel):
         A pair's mean number of hits is a mean of -log(1 - p) over the blocks both nodes draw; by
         convexity, the chance of a hit is then at least the pair's probability of an edge.
         """
-        pi, beta, directed = self._drawn_memberships(), self.strengths_, graph.directed
+        pi, beta, delta, directed = self._drawn, self.strengths_, self._delta, graph.directed
         n_nodes, n_blocks = pi.shape
-        everywhere, delta = -np.log1p(-self.delta), self.delta
+        everywhere = -np.log1p(-delta)
         extra = np.maximum(-np.log1p(-beta) - everywhere, 0)
         share = 1 if directed else 0.5
         masses = pi.sum(axis=0)
@@ -149,16 +155,9 @@ class MMSBM(PairModel):
             )
         first, second = distinct(ends[0], ends[1], n_nodes, directed)
         hits = everywhere + np.einsum("ek,ek,k->e", pi[first], pi[second], extra)
-        wanted = _linked(pi[first], pi[second], beta, delta)
+        wanted = _linked(pi[first], pi[second], beta - delta, delta)
         kept = draws.random(len(first)) * -np.expm1(-hits) < wanted
         return first[kept], second[kept]
-
-    def _drawn_memberships(self) -> Floats:
-        self._fitted()
-        if self.draw == "mixed":
-            return self.memberships_
-        hard: Floats = np.eye(self.memberships_.shape[1])[self.memberships_.argmax(axis=1)]
-        return hard
 
     def _first_memberships(self, graph: Graph, draws: Generator) -> Floats:
         if self.memberships is None:
@@ -235,14 +234,20 @@ class _Ascent:
         return nodes, for_phi, np.stack([-slope, slope])
 
     def _pulls(self, pi: Floats, above: Floats) -> Floats:
-        from nodecopy.generators.pulls import pulls  # compiling takes a while; nobody else should wait
+        """For each node the sum of its neighbours' memberships, each over the chance of the edge."""
+        links = self.links
+        if links.nnz < COMPILED_FROM:
+            nodes = np.repeat(np.arange(self.n_nodes), np.diff(links.indptr))
+            shares = links.data / _linked(pi[nodes], pi[links.indices], above, self.delta)
+            return np.asarray(sparse.csr_array((shares, links.indices, links.indptr), links.shape) @ pi)
+        from nodecopy.generators.pulls import pulls
 
-        links, result = self.links, np.empty_like(pi)
+        result = np.empty_like(pi)
         pulls(links.indptr, links.indices, links.data, pi, above, self.delta, LEAST, result)
         return result
 
 
-def _linked(one: Floats, other: Floats, beta: Floats, delta: float) -> Floats:
+def _linked(one: Floats, other: Floats, above: Floats, delta: float) -> Floats:
     """P(edge) of pairs given both memberships."""
-    chance: Floats = np.maximum(delta + np.einsum("ek,ek,k->e", one, other, beta - delta), LEAST)
+    chance: Floats = np.maximum(delta + np.einsum("ek,ek,k->e", one, other, above), LEAST)
     return chance

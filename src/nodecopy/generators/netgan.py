@@ -28,7 +28,7 @@ HOTTEST, COOLING, COLDEST = 5.0, 5e-5, 0.5
 """Temperature of the softmax: at the start, its decay per iteration, its end."""
 BETAS = (0.5, 0.9)
 GENERATOR_DECAY, CRITIC_DECAY = 1e-7, 5e-5
-LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
+CHOICES_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
 TRANSITIONS_AT_ONCE = 2**22
 
 
@@ -187,7 +187,7 @@ def transition_counts(
     """How often a generator's walks go from one node to the other or back, symmetric and sparse."""
     n_nodes = len(generator.down)
     n_walks = -(-n_transitions // (walk_length - 1))
-    at_once = max(1, LOGITS_AT_ONCE[drawn.device.type] // n_nodes)
+    at_once = max(1, CHOICES_AT_ONCE[drawn.device.type] // n_nodes)
     total, waiting, n_waiting = sparse.csr_array((n_nodes, n_nodes), dtype=np.int64), [], 0
     for start in range(0, n_walks, at_once):
         walks = generator.draw(min(at_once, n_walks - start), walk_length, drawn)

@@ -29,7 +29,7 @@ HALF_ROOT = 0.5**0.5
 """Vectors scaled by it have inner products of half the size."""
 
 
-def row_blocks(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
+def triangle_blocks(n_nodes: int, logits_at_once: int) -> Iterator[slice]:
     """Rows to take at once, each with the columns from its first row on: they meet every unordered pair."""
     start = 0
     while start < n_nodes:
@@ -103,7 +103,7 @@ class PairLoss(_Loss):
         gradient, gradient_across = torch.empty_like(down), torch.zeros_like(across)
         # Once for all blocks: to get memory and give it back takes as long as a product.
         room = z.new_empty(max(len(z), min(len(z) ** 2, self.logits_at_once)))
-        for block in row_blocks(len(z), self.logits_at_once):
+        for block in triangle_blocks(len(z), self.logits_at_once):
             rows, columns = down[block], across[:, block.start :]
             halves = room[: len(rows) * columns.shape[1]].view(len(rows), -1)
             torch.mm(rows, columns, out=halves)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from nodecopy.generators.base import Nodes, PairModel, Pairs, blocks_of, distinct, pairs_of
-from nodecopy.generators.cells import Cells, draw_cells, n_pairs
+from nodecopy.generators.block_pairs import Cells, draw_cells, n_pairs
 from nodecopy.graph import Graph
 
 

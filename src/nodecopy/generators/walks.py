@@ -132,8 +132,8 @@ class WalkGenerator:
             logits = self._logits(state[0])
             noisy = logits - drawn.uniform(*logits.shape).clamp_(1e-20).log_().neg_().clamp_(1e-20).log_()
             node, soft = noisy.argmax(dim=1), (noisy / temperature).softmax(dim=1)
-            inputs = rows_of(self.down, node, soft)
-            walk.append(rows_of(table, node, soft))
+            inputs = taken_rows(self.down, node, soft)
+            walk.append(taken_rows(table, node, soft))
         return torch.stack(walk, dim=1)
 
     def _start(self, size: int, drawn: Drawn) -> State:
@@ -172,7 +172,7 @@ class Critic:
         The first thing the critic does with such a walk is to multiply it by its embedding E, so with g
         the slope after that the slope is g E^T, and its length comes from g and E^T E, N-wide nowhere.
         """
-        size, rows = len(real), rows_of(self.down, torch.cat([real, fake]))
+        size, rows = len(real), taken_rows(self.down, torch.cat([real, fake]))
         mixed = torch.lerp(rows[:size], rows[size:], drawn.uniform(size, 1, 1))
         scores = self.scores(torch.cat([rows, mixed]))
         (g,) = torch.autograd.grad(scores[2 * size :].sum(), mixed, create_graph=True)
@@ -181,7 +181,7 @@ class Critic:
         return scores[size : 2 * size].mean() - scores[:size].mean() + PENALTY * penalty
 
 
-def rows_of(table: Tensor, node: Tensor, soft: Tensor | None = None) -> Tensor:
+def taken_rows(table: Tensor, node: Tensor, soft: Tensor | None = None) -> Tensor:
     """Rows of ``table`` by node; ``soft`` gets a gradient as if it were their one-hot vectors."""
     rows: Tensor = _Rows.apply(table, node, soft)  # type: ignore[no-untyped-call]
     return rows
