@@ -1,10 +1,12 @@
 """Graph models and embeddings to compare node copying with.
 
 They answer like node copying does. Read :mod:`.base` first, the contract; then one file a model:
-:mod:`.classical`, :mod:`.sbm` (drawn by :mod:`.cells`) and :mod:`.mmsbm`; the autoencoders :mod:`.vgae`,
-:mod:`.graphite` and :mod:`.dglfrm`, whose loss over all pairs of nodes is in :mod:`.pairs` and whose
-samplers are in :mod:`.edge_model`; :mod:`.cell` and :mod:`.netgan`, which learn walks and are assembled by
-:mod:`.assembling`. :mod:`.links` tells how well edges are predicted that a model has not seen.
+:mod:`.classical` (compiled: :mod:`.swaps`), :mod:`.sbm` (drawn by :mod:`.block_pairs`) and :mod:`.mmsbm`
+(compiled: :mod:`.pulls`); the autoencoders :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm`, whose losses
+are in :mod:`.pairs`, over all pairs of nodes, and :mod:`.presence`, and whose samplers are in
+:mod:`.edge_model`, made to fit by :mod:`.calibration`; :mod:`.cell` and :mod:`.netgan` (with :mod:`.walks`),
+which learn walks and are assembled by :mod:`.assembling`. :mod:`.links` tells how well edges are predicted
+that a model has not seen.
 Names are imported when they are used, so that nothing but the trained ones needs torch.
 """
 
