@@ -15,7 +15,7 @@ from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import BarabasiAlbert, ChungLu, ConfigurationModel, ErdosRenyi
 from nodecopy.generators.base import PairModel
-from tests.generators.test_blocks import assert_close, frequencies
+from tests.generators.test_sbm import assert_close, frequencies
 from tests.strategies import graphs
 
 

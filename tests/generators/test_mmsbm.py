@@ -17,7 +17,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import MMSBM, mmsbm
 from nodecopy.generators.mmsbm import _Ascent
 from tests.contracts.graph_models import community_graph
-from tests.generators.test_blocks import assert_close, frequencies
+from tests.generators.test_sbm import assert_close, frequencies
 from tests.strategies import graphs
 
 Floats = NDArray[np.float64]
