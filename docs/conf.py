@@ -14,6 +14,7 @@ import nodecopy
 
 GALLERY = (
     "sampling",
+    "how_many_donors",
     "few_labels",
     "uncertainty",
     "attack_and_defence",
