@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 import nodecopy
 from nodecopy import from_features, graph_from
 from nodecopy.errors import InputError
-from nodecopy.from_features import estimated_scale, node_prices, weights_at
+from nodecopy.from_features import estimated_scale, node_prices, prices_alone, weights_at
 from tests.test_neighbours import oracle
 
 
@@ -76,6 +76,26 @@ def test_two_nodes_by_hand() -> None:
     prices = node_prices(one, two, np.array([1.5]), np.ones(2))
     np.testing.assert_allclose(prices, 2.0)
     np.testing.assert_allclose(weights_at(one, two, np.array([1.5]), prices), 0.5)
+
+
+def test_prices_to_begin_with() -> None:
+    """Costs 0 and 1: p = 1 / p with one edge, 2 p - 1 = 1 / p with both. Costs 0 and 0: 2 p = 1 / p."""
+    np.testing.assert_allclose(prices_alone(np.array([[0.0, 1.0], [0.0, 0.0]])), [1.0, 0.5**0.5])
+
+
+@pytest.mark.parametrize("outlier", [1e2, 1e4, 1e6, 1e9, 1e12])
+def test_an_outlier_changes_nobody_else(outlier: float) -> None:
+    """No weight is above one at the minimum: w <= (1 / s_i + 1 / s_j) / 2, and both sums are at least w."""
+    x = points(60, 1)
+    alone = graph_from(x, "learned", k=3).adjacency.toarray()
+    far = graph_from(np.vstack([x, np.full((1, x.shape[1]), outlier)]), "learned", k=3)
+    assert (far.degrees > 0).all()
+    assert far.adjacency.max() <= 1
+    assert far.adjacency[[60]].sum() < 0.01
+    near = far.adjacency.toarray()[:60, :60]
+    assert abs((near > 0).sum() - (alone > 0).sum()) <= 12  # of about 180: the scale is a little another
+    heavy = graph_from(np.random.default_rng(0).lognormal(0, 3, (200, 3)), "learned", k=5)
+    assert (heavy.degrees > 0).all()
 
 
 def test_a_node_alone_takes_as_many_as_estimated() -> None:

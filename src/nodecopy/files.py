@@ -20,6 +20,11 @@ def check_place(path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} must be a file; there is a folder of that name.")
+    check_parent(target)
+
+
+def check_parent(target: Path) -> None:
+    """See that something can be written under that name; folders on the way may be missing."""
     folder = next(one for one in target.absolute().parents if one.exists())
     if not folder.is_dir():
         raise InputError(f"{target} must lie in a folder; {folder} is a file.")
@@ -68,6 +73,7 @@ def whole_folder(path: str | os.PathLike[str], *, mark: str, overwrite: bool = F
             raise InputError(
                 f"{path} must be a folder that an earlier run wrote, with a {mark}, to be replaced."
             )
+    check_parent(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     old = temporary.with_name(f"{temporary.name}-old")

@@ -20,6 +20,10 @@ MOST_ROUNDS, CLOSE_ENOUGH = 20, 0.02
 """How long to look for the wanted mean degree, and the relative error at which to stop."""
 MOST_STEPS, PRECISION = 100, 1e-10
 """Of Newton's method."""
+ROUNDING = 1e-14
+"""Relative error of a price, generously."""
+FAR = 100.0
+"""From this cost on an edge costs less than it should: its weight is next to nothing in any case."""
 
 
 def graph_from(
@@ -62,6 +66,10 @@ def graph_from(
     has one number per node, by Newton's method. Where many nodes are equally far, say duplicates, no
     scale may give the wanted degree; the nearest is taken.
 
+    Outliers do no harm: edges of nodes so far from all others that their weights would add up to less than
+    1/100 are made a little less faint. Features spread over many orders of magnitude do: the search for the
+    minimum may end before it is there. Take their logarithms first.
+
     Examples
     --------
     >>> graph_from([[0.0], [1.0], [3.0], [4.0]], k=1)
@@ -79,6 +87,8 @@ def graph_from(
 
 def _unit_rows(rows: Any) -> Any:
     """Rows of unit length; those of zeros stay."""
+    if not rows.shape[1]:
+        return rows
     largest: Any = abs(rows).max(axis=1)
     largest = np.asarray(largest.toarray() if hasattr(largest, "toarray") else largest).ravel()
     scaled = _divided(rows, largest)  # so that squares neither overflow nor vanish
@@ -86,8 +96,13 @@ def _unit_rows(rows: Any) -> Any:
 
 
 def _divided(rows: Any, divisors: FloatArray) -> Any:
-    factors = np.divide(1.0, divisors, out=np.zeros_like(divisors), where=divisors > 0)
-    return sparse.csr_array(rows * factors[:, None]) if sparse.issparse(rows) else rows * factors[:, None]
+    """Rows over their divisors; those over zero become zero."""
+    if isinstance(rows, np.ndarray):
+        return np.divide(rows, divisors[:, None], out=np.zeros(rows.shape), where=divisors[:, None] > 0)
+    rows = rows.tocsr().astype(np.float64, copy=True)
+    each = np.repeat(divisors, np.diff(rows.indptr))
+    rows.data = np.divide(rows.data, each, out=np.zeros(len(each)), where=each > 0)
+    return rows
 
 
 def _nearest(search: Search, k: int) -> sparse.csr_array:
@@ -119,11 +134,14 @@ def weights_of_degree(
     n = len(by_node)
     scale = estimated_scale(by_node, k)
     low, high = 0.0, np.inf
-    prices = np.ones(n)
     best, error = np.zeros(len(lengths)), np.inf
     for _ in range(MOST_ROUNDS):
-        prices = node_prices(first, second, scale * lengths, prices)
-        weights = weights_at(first, second, scale * lengths, prices)
+        costs = _bearable(scale * lengths)
+        prices = node_prices(first, second, costs, prices_alone(_bearable(scale * by_node)))
+        weights = weights_at(first, second, costs, prices)
+        for node in np.flatnonzero(_per_node(first, second, weights, n) == 0):  # rounded away
+            edges = np.flatnonzero((first == node) | (second == node))
+            weights[edges[costs[edges].argmin()]] = 1 / prices[node]
         degree = 2.0 * np.count_nonzero(weights) / n
         if abs(degree - k) < error:
             best, error = weights, abs(degree - k)
@@ -132,6 +150,30 @@ def weights_of_degree(
         low, high = (scale, high) if degree > k else (low, scale)
         scale = 2 * low if high == np.inf else high / 2 if low == 0 else np.sqrt(low * high)
     return best
+
+
+def prices_alone(costs: FloatArray) -> NDArray[np.float64]:
+    """Prices if the other end of every edge had the same: where to begin.
+
+    ``costs`` holds those of every node's edges in ascending order. With t edges of the sum s the price solves
+    t p - s = 1 / p; as many edges are taken as makes it least.
+    """
+    n_taken, total = np.arange(1, costs.shape[1] + 1), np.cumsum(costs, axis=1)
+    prices: NDArray[np.float64] = ((total + np.sqrt(total**2 + 4 * n_taken)) / (2 * n_taken)).min(axis=1)
+    return prices
+
+
+def _bearable(costs: FloatArray) -> NDArray[np.float64]:
+    """Costs that grow like their logarithm where they are large.
+
+    A weight is a price less a cost, and the price of a node that is far from all others is about the cost
+    of its nearest edge. Of numbers with sixteen digits little is left then, and the search for the minimum
+    has to weigh such nodes against all others.
+    """
+    found: NDArray[np.float64] = np.where(
+        costs > FAR, FAR * (1 + np.log(np.maximum(costs, FAR) / FAR)), costs
+    )
+    return found
 
 
 def estimated_scale(by_node: FloatArray, k: int) -> float:
@@ -170,7 +212,7 @@ def node_prices(
     for _ in range(MOST_STEPS):
         weights = weights_at(first, second, costs, prices)
         gradient = _per_node(first, second, weights, len(prices)) - 1 / prices
-        if np.abs(gradient * prices).max() <= PRECISION:
+        if (np.abs(gradient * prices) <= PRECISION + ROUNDING * prices**2).all():
             break
         step = _newton_step(first, second, weights > 0, prices, gradient)
         fall = step < 0

@@ -61,6 +61,30 @@ def test_fresh_computes_what_is_asked_for_anew(run: Run, table: str) -> None:
     assert computed() == 24 + 2
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--device", "abacus"),
+        ("--device", "cuda:99"),
+        ("--jobs", "0"),
+        ("--batch", "0"),
+        ("--seed", "-1"),
+        ("--out", "{table}/in-a-file"),
+    ],
+)
+def test_what_is_computed_anew_is_not_removed_before_all_is_checked(
+    run: Run, table: str, wrong: tuple[str, str]
+) -> None:
+    run("reproduce", table, "--methods", "weak", "--labels", "1")
+    before = sorted(Path("results/store").rglob("*.json"))
+    assert before
+    found = run(
+        "reproduce", table, "--fresh", "--methods", "weak", *(one.format(table=table) for one in wrong)
+    )
+    assert found.code == 2
+    assert sorted(Path("results/store").rglob("*.json")) == before
+
+
 def test_stored_shows_what_is_there_and_computes_nothing(run: Run, table: str) -> None:
     run("reproduce", table, "--methods", "weak", "--labels", "1")
     before = computed()

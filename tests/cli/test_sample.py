@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +158,20 @@ def test_mistakes_are_told_in_one_line(run: Run, arguments: list[str], message: 
     assert ran.code == 2
     assert message in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from nodecopy.cli import main; main()"]
+    started = subprocess.Popen(
+        [*command, "sample", "karate", "--n", "10000000", "--out", "samples"],
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 60
+    while not any(tmp_path.glob(".samples-*/*")) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert any(tmp_path.iterdir())
+    started.terminate()
+    assert started.wait(timeout=60) == 128 + signal.SIGTERM
+    assert not any(tmp_path.iterdir())

@@ -183,3 +183,21 @@ def test_statistics_on_cora() -> None:
     assert found["triangles"] > 400
     assert found["assortativity"] < -0.03
     assert found["power_law_exponent"] == pytest.approx(1.885, abs=0.05)
+
+
+def test_training_that_overflows() -> None:
+    with pytest.raises(InputError, match=r"learning_rate of CELL must not be so large .* got 1e"):
+        CELL(learning_rate=1e30).fit(datasets.load("karate"), rng=0)
+
+
+def test_an_interrupted_fit_leaves_the_one_before() -> None:
+    model = CELL(steps=20).fit(datasets.load("karate"), rng=0)
+    before, overlap = model.sample(rng=0), model.overlap_
+
+    def stop(step: int, sample: Graph) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(datasets.load("digits").subgraph(np.arange(60)), rng=0, watch=stop)
+    assert model.sample(rng=0) == before
+    assert model.overlap_ == overlap

@@ -211,3 +211,20 @@ def test_the_bayesian_gcn_takes_it_as_its_graph_model() -> None:
 def test_probabilities_need_a_fit() -> None:
     with pytest.raises(NotFittedError, match="MMSBM"):
         MMSBM().edge_probabilities([0], [1])
+
+
+@pytest.mark.parametrize(
+    "given_pi", [np.full((34, 2), 1e308), np.full((34, 2), 6e4, np.float16), [[2**62] * 2] * 34]
+)
+def test_large_memberships_are_shares_all_the_same(given_pi: Any) -> None:
+    fitted = MMSBM(given_pi, steps=2).fit(datasets.load("karate"), rng=0)
+    assert (
+        fitted.memberships_ == MMSBM(np.ones((34, 2)), steps=2).fit(fitted.graph_, rng=0).memberships_
+    ).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize("large", [{"rho": 1e4}, {"step_size": 1e7}, {"rho": 1e300, "step_size": 1e300}])
+def test_inference_that_overflows(large: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="of MMSBM must not be so large that inference overflows; got"):
+        MMSBM(**large).fit(datasets.load("karate"), rng=0)

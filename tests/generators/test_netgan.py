@@ -228,3 +228,8 @@ def test_wrong_settings(options: dict[str, Any], message: str) -> None:
 def test_graphs_that_cannot_be_fitted(graph: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         NetGAN().fit(graph, rng=0)
+
+
+def test_training_that_overflows() -> None:
+    with pytest.raises(InputError, match=r"learning_rate of NetGAN must not be so large .* got 1e"):
+        NetGAN(learning_rate=1e30, max_iterations=4, n_transitions=2000).fit(datasets.load("karate"), rng=0)

@@ -162,7 +162,7 @@ def test_wrong_settings(options: dict[str, Any], message: str) -> None:
         (Graph(np.zeros((3, 3))), "must have an edge .* got Graph"),
         (Graph(np.eye(3), directed=True), "must have an edge between two different nodes"),
         (Interactions(np.eye(3)), "graph of GAE must be a Graph; got Interactions"),
-        (two_blocks(features=np.full((40, 2), 1e30)), "features must not be so large"),
+        (two_blocks(features=np.full((40, 2), 1e30)), "features and settings of GAE must not be so large"),
     ],
 )
 def test_graphs_that_cannot_be_fitted(graph: Any, message: str) -> None:

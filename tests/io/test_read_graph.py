@@ -214,3 +214,12 @@ def test_features_whose_columns_are_numbered(write: Callable[[str, str], Path]) 
     edges = write("edges.csv", "a,b\n")
     graph = read_graph(edges, features=write("features.csv", "node,0,1\na,1,2\nb,3,4\n"))
     assert graph.features.tolist() == [[1, 2], [3, 4]]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "header", ["citing,cited", "node1,node2", "FromNodeId,ToNodeId", "source_id,target_id"]
+)
+def test_a_header_above_words(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text(f"{header}\nann,bob\nbob,cleo\n")
+    assert read_graph(path).node_ids.tolist() == ["ann", "bob", "cleo"]

@@ -18,7 +18,7 @@ from nodecopy.experiments.experiment import Experiment
 from nodecopy.experiments.runner import Finished
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.tables import Results, summarise
-from nodecopy.files import whole_file
+from nodecopy.files import check_place, whole_file
 from nodecopy.report.samples import Panel, spreads
 
 
@@ -96,11 +96,10 @@ def reproduce(
     kept = Store(store.resolve() if scheduler else store)
     if stored and not resume:
         raise InputError("--stored and --fresh exclude each other: one computes nothing, the other all.")
-    if not resume:
-        for cell in chosen.cells(seed):
-            kept.forget(cell, range(chosen.protocol.trials))
+    if out_folder:
+        check_place(out_folder / f"{chosen.name}.md")
     if not stored:
-        _run(chosen, kept, seed, device, batch, jobs, scheduler)
+        _run(chosen, kept, seed, device, batch, jobs, scheduler, fresh=not resume)
     results = summarise(chosen, kept, seed=seed)
     written = [*_write(results, out_folder), *_draw(results, out_folder)] if out_folder else []
     if json_:
@@ -119,10 +118,13 @@ def _run(
     batch: int | None,
     jobs: int,
     scheduler: str | None,
+    *,
+    fresh: bool,
 ) -> None:
     """Run what is missing under a progress bar that only a person sees."""
     trials = range(chosen.protocol.trials)
-    total = sum(len(store.missing(cell, trials)) for cell in chosen.cells(seed))
+    todo = (trials if fresh else store.missing(cell, trials) for cell in chosen.cells(seed))
+    total = sum(map(len, todo))
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("trials", total=total)
         skipped: set[str] = set()
@@ -143,6 +145,7 @@ def _run(
             batch=batch,
             jobs=jobs,
             scheduler=scheduler,
+            fresh=fresh,
             report=tell,
         )
 

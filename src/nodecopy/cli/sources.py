@@ -21,7 +21,8 @@ from nodecopy.io.formats import reading
 Source: TypeAlias = Annotated[
     str,
     typer.Argument(
-        help="A dataset (see 'nodecopy datasets list') or a file: .csv .tsv .txt .parquet .npz .graphml."
+        help="A dataset (see 'nodecopy datasets list') or a file: .csv .tsv .txt .parquet .npz .graphml. "
+        "A table's first row is a header if it reads source,target or the like, or stands above numbers."
     ),
 ]
 Labels: TypeAlias = Annotated[

@@ -67,6 +67,7 @@ def run(
     batch: int | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
+    fresh: bool = False,
     report: Report = lambda finished: None,
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
@@ -93,6 +94,8 @@ def run(
         Address of a Dask cluster whose workers compute instead, all at once whatever ``jobs`` says. They
         need nodecopy, the datasets, and the store's folder under the same path. What a worker that is
         lost had under way is computed by another.
+    fresh
+        Whether all is computed anew: what the store holds of it is removed, once everything is checked.
     report
         Called in this process after every batch.
     """
@@ -100,7 +103,15 @@ def run(
     checks.integer(seed, "seed", low=0)
     if batch is not None:
         checks.integer(batch, "batch", low=1)
+    if device != "cpu" and scheduler is None:
+        optional("torch", f"device {device}")
+        from nodecopy.nn.devices import checked_device
+
+        checked_device(device)
     with _workers(jobs, scheduler) as (performed, jobs):
+        if fresh:
+            for cell in experiment.cells(seed):
+                store.forget(cell, range(experiment.protocol.trials))
         batches = _batches(experiment, store, seed, batch, jobs)
         _run(experiment, batches, performed, store, seed, device, report)
 

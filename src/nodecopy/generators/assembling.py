@@ -10,18 +10,22 @@ the result is exact without an N x N matrix.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from copy import copy
+from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.random import Generator
+import torch
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
+from torch import Tensor
 
 from nodecopy import checks
 from nodecopy.errors import InputError
 from nodecopy.generators.base import GraphModel, Nodes
 from nodecopy.graph import Graph
 from nodecopy.metrics import edge_overlap
+from nodecopy.rng import Rng, seed_sequence
 from nodecopy.rows import IntArray, Rows
 
 Pairs: TypeAlias = NDArray[np.int64]
@@ -32,7 +36,7 @@ SCORES_AT_ONCE = 2**18
 
 
 class AssembledModel(GraphModel):
-    """A graph model whose samples are assembled from scores; inherit, fit and answer :meth:`_score_blocks`.
+    """A graph model whose samples are assembled from scores; inherit, train and answer :meth:`_score_blocks`.
 
     Nodes without edges play no part and have none in samples: scores are those of the others.
 
@@ -43,8 +47,26 @@ class AssembledModel(GraphModel):
     """
 
     overlap: float
+    learning_rate: float
     overlap_: float
     steps_: int
+
+    def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
+        """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
+        trained = copy(self)  # training that is interrupted leaves what was fitted before
+        trained._train(graph, seed_sequence(rng), watch)
+        vars(self).update(vars(trained), graph_=graph)
+        return self
+
+    def _train(self, graph: Graph, seed: SeedSequence, watch: Watch | None) -> None:
+        raise NotImplementedError
+
+    def _must_be_finite(self, numbers: Iterable[Tensor]) -> None:
+        if not all(bool(torch.isfinite(one).all()) for one in numbers):
+            raise InputError(
+                f"learning_rate of {type(self).__name__} must not be so large that training overflows; "
+                f"got {self.learning_rate:g}."
+            )
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         """The rows of the symmetric scores of nodes with edges, in new arrays for :func:`row_blocks`."""

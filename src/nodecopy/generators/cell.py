@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
@@ -18,7 +19,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.descent import Descent
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.stack import SparseStack
-from nodecopy.rng import Rng, child, seed_sequence
+from nodecopy.rng import child
 
 WEIGHTS, EVALUATION = range(2)
 """What the children of a seed are for."""
@@ -84,9 +85,8 @@ class CELL(AssembledModel):
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
         self.evaluate_every, self.device = evaluate_every, device
 
-    def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
-        """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
-        adjacency, device, seed = self._pattern(graph), self._check(), seed_sequence(rng)
+    def _train(self, graph: Graph, seed: SeedSequence, watch: Watch | None) -> None:
+        adjacency, device = self._pattern(graph), self._check()
         n_nodes, draws = adjacency.shape[0], np.random.default_rng(child(seed, WEIGHTS))
         scale = np.sqrt(2 / (n_nodes + self.rank))
         down, up = (
@@ -102,14 +102,13 @@ class CELL(AssembledModel):
             descent.step(lambda: loss(down, up))
             if step % self.evaluate_every == 0 or step == self.steps:
                 pi, normalisers = stationary(down.detach(), up.detach(), pi)
+                self._must_be_finite([pi, normalisers])
                 self.down_, self.up_ = down.detach().cpu().numpy().copy(), up.detach().cpu().numpy().copy()
                 self.log_weights_ = (pi.log() - normalisers).cpu().numpy()
                 if self._is_good(
                     graph, step, np.random.default_rng(child(child(seed, EVALUATION), step)), watch
                 ):
                     break
-        self.graph_ = graph
-        return self
 
     def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
         """pi_i P_ij + pi_j P_ji = exp(w_ij + log pi_i - n_i) + exp(w_ji + log pi_j - n_j)."""

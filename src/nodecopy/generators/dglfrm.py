@@ -136,7 +136,7 @@ class DGLFRMB(GAE):
             raise InputError(f"decoder of {name} must be a tuple of two widths; got {self.decoder!r}.")
         for width in self.decoder:
             checks.integer(width, f"decoder of {name}", low=1)
-        if checks.real(self.alpha, f"alpha of {name}", low=0.0) == 0:
+        if checks.real(self.alpha, f"alpha of {name}", low=0.0, high=1e30) == 0:
             raise InputError(f"alpha of {name} must be above 0; got {self.alpha!r}.")
         checks.real(self.dropout, f"dropout of {name}", low=0.0, high=MOST_DROPPED)
         return super()._check(graph)

@@ -170,7 +170,8 @@ class EdgeModel(GraphModel):
         """Keep what training found."""
         vectors = decoded.detach()
         if not bool(vectors.isfinite().all()):
-            raise InputError("features must not be so large that training overflows; scale them down.")
+            name = type(self).__name__
+            raise InputError(f"features and settings of {name} must not be so large that training overflows.")
         self.graph_ = graph.undirected()
         self.embeddings_ = frozen(embeddings.detach().cpu().numpy().copy())
         self.decoded_ = frozen(vectors.cpu().numpy().copy())

@@ -126,6 +126,11 @@ class MMSBM(PairModel):
             moved = np.abs(here + half * (self.alpha - 1 - self.rho * here + for_phi))
             phi[nodes], pi[nodes] = moved, moved / moved.sum(axis=1, keepdims=True)
             theta = np.abs(theta + half * (self.eta - 1 - self.rho * theta + for_theta))
+            if not (np.isfinite(pi[nodes]).all() and np.isfinite(theta).all() and theta.sum(axis=0).all()):
+                raise InputError(
+                    "step_size, rho, alpha and eta of MMSBM must not be so large that inference overflows; "
+                    f"got {self.step_size:g}, {self.rho:g}, {self.alpha:g} and {self.eta:g}."
+                )
         self.memberships_ = self._drawn = pi
         self.strengths_, self._delta = np.minimum(theta[1] / theta.sum(axis=0), CERTAIN), self.delta
         if self.draw == "hard":
@@ -174,9 +179,11 @@ class MMSBM(PairModel):
                 f"got {given.dtype} of shape {given.shape}."
             )
         checks.finite(given, "memberships of MMSBM")
-        if (given < 0).any() or not (given.sum(axis=1) > 0).all():
+        if (given < 0).any() or not (given > 0).any(axis=1).all():
             raise InputError("memberships of MMSBM must not be negative, nor all zero in any row.")
-        return np.asarray(given / given.sum(axis=1, keepdims=True), np.float64)
+        pi = np.asarray(given, np.float64)
+        pi = pi / pi.max(axis=1, keepdims=True)  # or the sum might overflow
+        return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
     def _check(self) -> None:
         checks.real(self.certainty, "certainty of MMSBM", low=0.0, high=1.0)

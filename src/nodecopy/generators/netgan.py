@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
@@ -19,7 +20,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.descent import Descent
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.replay import Replay
-from nodecopy.rng import Rng, child, seed_sequence
+from nodecopy.rng import child
 
 TRAINING, COUNTING, ASSEMBLING = range(3)
 """What the children of a seed are for."""
@@ -111,15 +112,15 @@ class NetGAN(AssembledModel):
         self.critic_steps, self.learning_rate = critic_steps, learning_rate
         self.device = device
 
-    def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
-        """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
-        adjacency, device, seed = self._pattern(graph), self._check(), seed_sequence(rng)
+    def _train(self, graph: Graph, seed: SeedSequence, watch: Watch | None) -> None:
+        adjacency, device = self._pattern(graph), self._check()
         training = _Training(self, adjacency, Drawn(child(seed, TRAINING), device))
         counting = Drawn(child(seed, COUNTING), device)
         step = Replay(training.step, training.drawn.source) if device.type == "cuda" else training.step
         for iteration in range(1, self.max_iterations + 1):
             step()
             if iteration % self.evaluate_every == 0 or iteration == self.max_iterations:
+                self._must_be_finite(training.generator.weights)
                 self.counts_ = transition_counts(
                     training.generator, self.n_transitions, self.walk_length, counting
                 )
@@ -127,8 +128,6 @@ class NetGAN(AssembledModel):
                 if self._is_good(graph, iteration, draws, watch):
                     break
                 training.temperature.fill_(max(COLDEST, HOTTEST * math.exp(-COOLING * iteration)))
-        self.graph_ = graph
-        return self
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         n_nodes = self.counts_.shape[0]

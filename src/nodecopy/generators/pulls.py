@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def pulls(indptr, indices, counts, pi, above, delta, least, result):
     """For each node the sum of its neighbours' memberships, each over the chance of the edge.
 

@@ -18,8 +18,19 @@ from nodecopy.io import networks, npz, tables
 from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 
 EDGES = {
-    "source": ("source", "src", "from", "u"),
-    "target": ("target", "dst", "to", "v"),
+    "source": (
+        "source",
+        "src",
+        "from",
+        "u",
+        "source_id",
+        "from_node",
+        "fromnodeid",
+        "node1",
+        "node_1",
+        "citing",
+    ),
+    "target": ("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
     "weight": ("weight", "w", "value"),
 }
 NODES = {"node": ("id", "node", "node_id", "name"), "label": ("label", "class", "y")}
