@@ -66,9 +66,9 @@ def graph_from(
     has one number per node, by Newton's method. Where many nodes are equally far, say duplicates, no
     scale may give the wanted degree; the nearest is taken.
 
-    Outliers do no harm: edges of nodes so far from all others that their weights would add up to less than
-    1/100 are made a little less faint. Features spread over many orders of magnitude do: the search for the
-    minimum may end before it is there. Take their logarithms first.
+    Outliers do little harm: edges of nodes so far from all others that their weights would add up to less
+    than 1/100 are made a little less faint. Features spread over many orders of magnitude do: the search for
+    the minimum may end before it is there. Take their logarithms first.
 
     Examples
     --------

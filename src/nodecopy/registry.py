@@ -26,12 +26,17 @@ def resolve(name: str, paths: Mapping[str, str], what: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+def found(path: str, where: str) -> Any:
+    """The class at ``path`` (``module:Class``); errors say ``where`` it was asked for."""
+    try:
+        return resolve("class", {"class": path}, "name")
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise InputError(f"class of {where} must be importable; got {path} ({error}).") from error
+
+
 def made(name: str, path: str, settings: Mapping[str, Any], where: str) -> Any:
     """Import the class at ``path`` (``module:Class``) and make one; errors say ``where`` it was asked for."""
-    try:
-        make = resolve(name, {name: path}, "name")
-    except (ModuleNotFoundError, AttributeError) as error:
-        raise InputError(f"class of {where} must be importable; got {path} ({error}).") from error
+    make = found(path, where)
     try:
         return make(**settings)
     except TypeError as error:

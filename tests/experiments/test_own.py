@@ -43,8 +43,22 @@ def test_an_empty_table_is_that_of_the_base() -> None:
     assert [method.name for method in found] == ["gcn", "bgcn-copy", "votes"]
     assert (found[0].path, found[0].settings) == (base["gcn"].path, base["gcn"].settings)
     assert found[1].gain_over == ("gcn",)  # the base compares it with gcn-400 too, which is not here
-    with pytest.raises(InputError, match=r"\[methods.gnc\] must have title"):
+    with pytest.raises(InputError, match=r"an empty table of \[methods\] .* Did you mean gcn"):
         config.parse('base = "table2"\ntitle = "x"\n[methods.gnc]', "mine")
+    for nothing in ("0", "false", "[]"):
+        with pytest.raises(InputError, match=r"\[methods.gcn\]"):
+            config.parse(f'base = "table2"\ntitle = "x"\n[methods]\ngcn = {nothing}', "mine")
+    with pytest.raises(InputError, match=r"\[methods\] of mine.toml must have a method"):
+        config.parse('base = "table2"\ntitle = "x"\n[methods]', "mine")
+
+
+@pytest.mark.parametrize("name", config.names())
+def test_any_experiment_may_be_a_base(name: str) -> None:
+    own, base = config.parse(f'base = "{name}"\ntitle = "x"', "mine"), config.load(name)
+    assert own.protocol == base.protocol
+    assert [(one.name, one.path, one.settings) for one in own.methods] == [
+        (one.name, one.path, one.settings) for one in base.methods
+    ]
 
 
 def test_what_the_base_says_of_other_datasets_is_left_out() -> None:

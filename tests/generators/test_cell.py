@@ -186,7 +186,7 @@ def test_statistics_on_cora() -> None:
 
 
 def test_training_that_overflows() -> None:
-    with pytest.raises(InputError, match=r"learning_rate of CELL must not be so large .* got 1e"):
+    with pytest.raises(InputError, match=r"settings of CELL must not be so large .* learning_rate of 1e"):
         CELL(learning_rate=1e30).fit(datasets.load("karate"), rng=0)
 
 

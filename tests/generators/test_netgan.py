@@ -231,5 +231,5 @@ def test_graphs_that_cannot_be_fitted(graph: Any, message: str) -> None:
 
 
 def test_training_that_overflows() -> None:
-    with pytest.raises(InputError, match=r"learning_rate of NetGAN must not be so large .* got 1e"):
+    with pytest.raises(InputError, match=r"settings of NetGAN must not be so large .* learning_rate of 1e"):
         NetGAN(learning_rate=1e30, max_iterations=4, n_transitions=2000).fit(datasets.load("karate"), rng=0)

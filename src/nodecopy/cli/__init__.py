@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -53,8 +52,6 @@ app.command("demo")(demo.demo)
 
 def _end(number: int, frame: object) -> None:
     """End like Ctrl-C does, so that nothing temporary stays behind."""
-    for child in multiprocessing.active_children():  # nobody told them
-        child.terminate()
     sys.exit(128 + number)
 
 

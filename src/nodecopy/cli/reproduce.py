@@ -97,7 +97,8 @@ def reproduce(
     if stored and not resume:
         raise InputError("--stored and --fresh exclude each other: one computes nothing, the other all.")
     if out_folder:
-        check_place(out_folder / f"{chosen.name}.md")
+        for suffix in (".md", ".csv", ".tex", ".png"):
+            check_place(out_folder / f"{chosen.name}{suffix}")
     if not stored:
         _run(chosen, kept, seed, device, batch, jobs, scheduler, fresh=not resume)
     results = summarise(chosen, kept, seed=seed)

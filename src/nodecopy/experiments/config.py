@@ -6,6 +6,7 @@ Everything is checked when a file is read, so that a misspelt setting costs no h
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
@@ -70,6 +71,8 @@ def parse(text: str, name: str) -> Experiment:
     attackers = tuple(_attacker(key, _table(entry, f"[attacks.{key}]")) for key, entry in attacks)
     protocol = _protocol(_table(table["protocol"], "[protocol]"), attackers)
     entries = _table(table["methods"], "[methods]").items()
+    if not entries:
+        raise InputError(f"[methods] of {name}.toml must have a method; it is empty.")
     methods = tuple(_method(key, _table(entry, f"[methods.{key}]"), protocol) for key, entry in entries)
     for method in methods:
         runnable = [other.name for other in methods if other.path and other is not method]
@@ -102,14 +105,17 @@ def _extended(table: dict[str, Any]) -> dict[str, Any]:
     """
     if "base" not in table:
         return table
-    base = tomllib.loads(_packaged(_text(table, "base", "a file")))
+    base = _extended(tomllib.loads(_packaged(_text(table, "base", "a file"))))
     protocol = _table(table.get("protocol", {}), "[protocol]")
     base = _about(base, protocol.get("datasets", base["protocol"]["datasets"]))
     whole = {**base, **table, "protocol": base["protocol"] | protocol}
     for part in ("methods", "attacks"):
         entries, theirs = _table(whole.get(part, {}), f"[{part}]"), base.get(part, {})
         whole[part] = {
-            name: entry or _beside(entries, theirs.get(name, {})) for name, entry in entries.items()
+            name: _beside(entries, theirs[registry.known(name, theirs, f"an empty table of [{part}]")])
+            if entry == {}
+            else entry
+            for name, entry in entries.items()
         }
     return {key: value for key, value in whole.items() if key != "base"}
 
@@ -365,7 +371,7 @@ def _class_path(table: Mapping[str, Any], where: str) -> str:
     if "class" in table and not (isinstance(path, str) and CLASS_PATH.fullmatch(path)):
         raise InputError(f"class of {where} must read module:Class; got {path!r}.")
     package = str(path).partition(":")[0].partition(".")[0]
-    if package and find_spec(package) is None:
+    if package and package not in sys.modules and find_spec(package) is None:
         raise InputError(f"class of {where} must be importable; got {path}, and there is no {package}.")
     return str(path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from nodecopy.experiments.sampling import sampled
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.trials import Solved
 from nodecopy.extras import optional
+from nodecopy.registry import found
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,9 @@ def run(
         checked_device(device)
     with _workers(jobs, scheduler) as (performed, jobs):
         if fresh:
+            for method in experiment.methods:
+                if method.path:
+                    found(method.path, f"[methods.{method.name}]")
             for cell in experiment.cells(seed):
                 store.forget(cell, range(experiment.protocol.trials))
         batches = _batches(experiment, store, seed, batch, jobs)
@@ -186,8 +191,11 @@ def _in_processes(jobs: int, perform: Perform, batches: list[Batch]) -> Iterator
         try:
             for future in as_completed([pool.submit(perform, one) for one in batches]):
                 yield future.result()
-        except BaseException:
+        except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(error, Exception):  # somebody wants an end: nobody waits for what is under way
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
             raise
 
 
@@ -196,6 +204,7 @@ def _settle(jobs: int) -> None:
     threads = str(max(1, (os.cpu_count() or 1) // jobs))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
     parent = multiprocessing.parent_process()
 
     def follow() -> None:

@@ -64,8 +64,8 @@ class AssembledModel(GraphModel):
     def _must_be_finite(self, numbers: Iterable[Tensor]) -> None:
         if not all(bool(torch.isfinite(one).all()) for one in numbers):
             raise InputError(
-                f"learning_rate of {type(self).__name__} must not be so large that training overflows; "
-                f"got {self.learning_rate:g}."
+                f"settings of {type(self).__name__} must not be so large that training overflows; "
+                f"got a learning_rate of {self.learning_rate:g}."
             )
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:

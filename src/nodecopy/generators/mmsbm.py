@@ -115,12 +115,16 @@ class MMSBM(PairModel):
 
     def _learn(self, graph: Graph, draws: Generator) -> None:
         self._check()
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # said in words below
+            self._climb(graph, draws)
+
+    def _climb(self, graph: Graph, draws: Generator) -> None:
         pi = self._first_memberships(graph, draws)
         phi = pi.copy()
         ascent = _Ascent(graph, self.delta, self.batch, draws)
         theta = ascent.expected_counts(pi)
         for t in range(self.steps if graph.n_nodes > 1 else 0):
-            half = self.step_size * (t + self.tau) ** -self.kappa / 2
+            half = self.step_size * np.float64(t + self.tau) ** -self.kappa / 2
             nodes, for_phi, for_theta = ascent.directions(pi, theta[1] / theta.sum(axis=0))
             here = phi[nodes]
             moved = np.abs(here + half * (self.alpha - 1 - self.rho * here + for_phi))
@@ -178,11 +182,11 @@ class MMSBM(PairModel):
                 f"memberships of MMSBM must be numbers, one row for each of {graph.n_nodes} nodes; "
                 f"got {given.dtype} of shape {given.shape}."
             )
+        given = given.astype(np.float64)
         checks.finite(given, "memberships of MMSBM")
         if (given < 0).any() or not (given > 0).any(axis=1).all():
             raise InputError("memberships of MMSBM must not be negative, nor all zero in any row.")
-        pi = np.asarray(given, np.float64)
-        pi = pi / pi.max(axis=1, keepdims=True)  # or the sum might overflow
+        pi = given / given.max(axis=1, keepdims=True)  # or the sum might overflow
         return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
     def _check(self) -> None:
