@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,17 @@ def test_what_is_computed_anew_is_not_removed_before_all_is_checked(
         "reproduce", table, "--fresh", "--methods", "weak", *(one.format(table=table) for one in wrong)
     )
     assert found.code == 2
+    assert sorted(Path("results/store").rglob("*.json")) == before
+
+
+def test_fresh_with_a_class_that_is_not_there_removes_nothing(run: Run, table: str) -> None:
+    run("reproduce", table, "--methods", "weak", "--labels", "1")
+    before = sorted(Path("results/store").rglob("*.json"))
+    text = Path(table).read_text(encoding="utf-8")
+    Path(table).write_text(re.sub(r'(class = "[\w.]+:)\w+"', r'\1Nobody"', text, count=1), encoding="utf-8")
+    found = run("reproduce", table, "--fresh")
+    assert found.code == 2
+    assert "must be importable; got" in found.err
     assert sorted(Path("results/store").rglob("*.json")) == before
 
 

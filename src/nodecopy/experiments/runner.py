@@ -24,7 +24,7 @@ from nodecopy.experiments.recommending import recommended
 from nodecopy.experiments.sampling import sampled
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.trials import Solved
-from nodecopy.extras import optional
+from nodecopy.extras import EXTRA_OF, optional
 from nodecopy.registry import found
 
 
@@ -97,7 +97,8 @@ def run(
         need nodecopy, the datasets, and the store's folder under the same path. What a worker that is
         lost had under way is computed by another.
     fresh
-        Whether all is computed anew: what the store holds of it is removed, once everything is checked.
+        Whether all is computed anew: what the store holds of it is removed, once these parameters are
+        checked and every class is found.
     report
         Called in this process after every batch.
     """
@@ -112,13 +113,21 @@ def run(
         checked_device(device)
     with _workers(jobs, scheduler) as (performed, jobs):
         if fresh:
-            for method in experiment.methods:
-                if method.path:
-                    found(method.path, f"[methods.{method.name}]")
+            _check_classes(experiment)
             for cell in experiment.cells(seed):
                 store.forget(cell, range(experiment.protocol.trials))
         batches = _batches(experiment, store, seed, batch, jobs)
         _run(experiment, batches, performed, store, seed, device, report)
+
+
+def _check_classes(experiment: Experiment) -> None:
+    """See that every class is there; those that lack an optional package are skipped in their turn."""
+    for method in (one for one in experiment.methods if one.path):
+        try:
+            found(method.path, f"[methods.{method.name}]")
+        except InputError as error:
+            if getattr(error.__cause__, "name", None) not in EXTRA_OF:
+                raise
 
 
 def _run(
