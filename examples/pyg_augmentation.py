@@ -7,7 +7,7 @@ they are:
 
 .. code-block:: diff
 
-   +from nodecopy import Jaccard, pyg
+   +from nodecopy import Jaccard, interop
    +augment = pyg.NodeCopy(Jaccard(top=10), keep=0.5, symmetrise="one-endpoint", rng=0)
    -    out = model(data.x, data.edge_index, data.edge_attr)
    +    out = model(data.x, augment(data).edge_index, data.edge_attr)
@@ -35,7 +35,8 @@ from scipy.stats import wilcoxon
 from torch.nn import functional
 from torch_geometric.nn import GCNConv
 
-from nodecopy import Jaccard, datasets, pyg, to_pyg
+from nodecopy import Jaccard, datasets, to_pyg
+from nodecopy.interop import pyg
 
 N_SEEDS = {"digits": 3, "cora": 10}
 

@@ -74,7 +74,7 @@ print("donors of member 34:", karate.node_ids[by_friends.draw_donors(rng=0)[33]]
 
 import networkx as nx
 
-from nodecopy.networkx import sample
+from nodecopy.interop.networkx import sample
 
 club = nx.karate_club_graph()
 other = sample(club, label="club", rng=0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from nodecopy import datasets
 from nodecopy.classify import GCN, BayesianGCN, Trial
-from nodecopy.report.classification import accuracy_by_certainty
+from nodecopy.report.prediction_plots import accuracy_by_certainty
 
 digits = datasets.load("digits")
 splits = [datasets.label_split(digits.labels, 1, validation=0, test=1500, rng=seed) for seed in range(4)]

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import nodecopy
+from nodecopy._core.optional_imports import EXTRA_OF, import_optional
 from nodecopy.errors import MissingExtraError
-from nodecopy.extras import EXTRA_OF, optional
 
 HEAVY = (
     *("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric", "implicit"),
@@ -32,9 +32,11 @@ import sys
 for name in {HEAVY}:
     sys.modules[name] = None  # any import of it fails
 import nodecopy
-import nodecopy.copying.kernels, nodecopy.metrics.kernels
-import nodecopy.copying.tables, nodecopy.metrics.tables
-from nodecopy import NodeCopying, SameLabel, compare, datasets, io, neighbours, rng
+import nodecopy.copying.kernels, nodecopy.metrics.counting_kernels
+import nodecopy.edge_tables, nodecopy.edge_tables.table_statistics
+from nodecopy import NodeCopying, SameLabel, compare, datasets, io
+from nodecopy.features import neighbours
+from nodecopy._core import random
 graph = datasets.load("karate")
 print(compare(graph, NodeCopying(SameLabel()).fit(graph).sample_many(2, rng=0)))
 from nodecopy.generators import MMSBM, SBM, ConfigurationModel, link_split
@@ -60,4 +62,4 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for package, extra in EXTRA_OF.items():
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(MissingExtraError, match=rf"reading needs {package}.*nodecopy\[{extra}\]"):
-            optional(package, "reading")
+            import_optional(package, "reading")

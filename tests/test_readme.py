@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from nodecopy.cli import app
-from nodecopy.experiments.config import load
+from nodecopy.experiments.toml import load
 
 README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")

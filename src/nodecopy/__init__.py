@@ -5,34 +5,38 @@ Names are imported when they are used, so that ``import nodecopy`` stays light.
 
 from __future__ import annotations
 
-import importlib
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nodecopy._core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from nodecopy import datasets as datasets
+    from nodecopy import interop as interop
     from nodecopy.copying import Balanced as Balanced
     from nodecopy.copying import Jaccard as Jaccard
     from nodecopy.copying import NearestNeighbours as NearestNeighbours
     from nodecopy.copying import NodeCopying as NodeCopying
     from nodecopy.copying import SameLabel as SameLabel
     from nodecopy.copying import Weighted as Weighted
-    from nodecopy.from_features import graph_from as graph_from
+    from nodecopy.features import graph_from as graph_from
     from nodecopy.graph import Graph as Graph
     from nodecopy.interactions import Interactions as Interactions
+    from nodecopy.interop.pandas import to_pandas as to_pandas
+    from nodecopy.interop.pyg import from_pyg as from_pyg
+    from nodecopy.interop.pyg import to_pyg as to_pyg
     from nodecopy.io import from_networkx as from_networkx
-    from nodecopy.io import from_pyg as from_pyg
     from nodecopy.io import read_graph as read_graph
     from nodecopy.io import read_interactions as read_interactions
     from nodecopy.io import to_networkx as to_networkx
-    from nodecopy.io import to_pandas as to_pandas
-    from nodecopy.io import to_pyg as to_pyg
     from nodecopy.io import write_graph as write_graph
     from nodecopy.io import write_interactions as write_interactions
     from nodecopy.metrics import compare as compare
     from nodecopy.metrics import statistics as statistics
 
-HOME_OF = {
+_MODULES = {
+    "datasets": "datasets",
+    "interop": "interop",
     "Balanced": "copying",
     "Graph": "graph",
     "Interactions": "interactions",
@@ -43,29 +47,18 @@ HOME_OF = {
     "Weighted": "copying",
     "compare": "metrics",
     "from_networkx": "io",
-    "from_pyg": "io",
-    "graph_from": "from_features",
+    "from_pyg": "interop.pyg",
+    "graph_from": "features",
     "read_graph": "io",
     "read_interactions": "io",
     "statistics": "metrics",
     "to_networkx": "io",
-    "to_pandas": "io",
-    "to_pyg": "io",
+    "to_pandas": "interop.pandas",
+    "to_pyg": "interop.pyg",
     "write_graph": "io",
     "write_interactions": "io",
 }
 
-__all__ = ["datasets", *HOME_OF]
+__all__ = list(_MODULES)
 __version__ = version("nodecopy")
-
-
-def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return importlib.import_module("nodecopy.datasets")
-    if name in HOME_OF:
-        return getattr(importlib.import_module(f"nodecopy.{HOME_OF[name]}"), name)
-    raise AttributeError(f"module 'nodecopy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
-from nodecopy.entries import edge_weights, identifiers, positions, without_duplicates
+from nodecopy._core.csr import FloatArray, IntArray, Rows, freeze, freeze_sparse, freeze_state
+from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
+from nodecopy._core.validation import as_array, check_finite, check_indices, check_unique, check_vector
 from nodecopy.errors import InputError
-from nodecopy.rows import FloatArray, IntArray, Rows, frozen, frozen_sparse, frozen_state
 
 UNLABELLED = -1
 
@@ -80,7 +80,7 @@ class Graph:
             features=_features(features, rows.n_rows),
             labels=label_codes,
             label_names=label_names,
-            _node_ids=None if node_ids is None else identifiers(node_ids, "node_ids", rows.n_rows),
+            _node_ids=None if node_ids is None else check_ids(node_ids, "node_ids", rows.n_rows),
             directed=bool(directed),
         )
 
@@ -91,7 +91,7 @@ class Graph:
         raise AttributeError("a Graph is frozen; its parts cannot be deleted.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(frozen_state(state))
+        self.__dict__.update(freeze_state(state))
 
     @classmethod
     def from_edges(
@@ -114,18 +114,18 @@ class Graph:
         >>> Graph.from_edges(["ann", "bob", "ann"], ["bob", "cleo", "bob"])
         Graph(3 nodes, 2 undirected edges, binary)
         """
-        source, target = identifiers(source, "source"), identifiers(target, "target")
-        checks.vector(target, "target", length=len(source), per="edge")
+        source, target = check_ids(source, "source"), check_ids(target, "target")
+        check_vector(target, "target", length=len(source), per="edge")
         if source.size and target.size and (source.dtype.kind == "U") != (target.dtype.kind == "U"):
             raise InputError("source and target must both hold integers or both hold strings.")
         if node_ids is None:
             ids = np.unique(np.concatenate([source, target]))
         else:
-            ids = identifiers(node_ids, "node_ids")
-            checks.unique(ids, "node_ids")
-        first, second = positions(source, ids, "source"), positions(target, ids, "target")
-        values = np.ones(len(first)) if weight is None else edge_weights(weight, len(first))
-        matrix = without_duplicates(first, second, values, (len(ids), len(ids)))
+            ids = check_ids(node_ids, "node_ids")
+            check_unique(ids, "node_ids")
+        first, second = find_positions(source, ids, "source"), find_positions(target, ids, "target")
+        values = np.ones(len(first)) if weight is None else check_weights(weight, len(first))
+        matrix = deduplicate(first, second, values, (len(ids), len(ids)))
         return cls(matrix, features, labels, ids, directed)
 
     @property
@@ -189,7 +189,7 @@ class Graph:
             state["labels"], state["label_names"] = _labels(changes["labels"], n_nodes)
         if "node_ids" in changes:
             ids = changes["node_ids"]
-            state["_node_ids"] = None if ids is None else identifiers(ids, "node_ids", n_nodes)
+            state["_node_ids"] = None if ids is None else check_ids(ids, "node_ids", n_nodes)
         kept = {"features", "labels", "node_ids"} - changes.keys()
         if n_nodes != self.n_nodes and any(
             state["_node_ids" if k == "node_ids" else k] is not None for k in kept
@@ -207,8 +207,8 @@ class Graph:
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph induced on some node numbers, in the order given."""
-        chosen = checks.indices(nodes, "nodes", size=self.n_nodes)
-        checks.unique(chosen, "nodes")
+        chosen = check_indices(nodes, "nodes", size=self.n_nodes)
+        check_unique(chosen, "nodes")
         graph = Graph(
             self.adjacency[chosen][:, chosen],
             None if self.features is None else self.features[chosen],
@@ -220,7 +220,7 @@ class Graph:
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
         """The same graph with a name for every label code, also for codes that no node has."""
-        texts = identifiers(np.array(names, dtype=str), "names", len(names)).tolist()
+        texts = check_ids(np.array(names, dtype=str), "names", len(names)).tolist()
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
             raise InputError(f"names must hold a name for every label; got {len(texts)}.")
         graph = object.__new__(Graph)
@@ -279,7 +279,7 @@ def _features(values: Any, n_nodes: int) -> FloatArray | sparse.csr_array | None
     if values is None:
         return None
     is_sparse = sparse.issparse(values)
-    matrix: Any = sparse.csr_array(values) if is_sparse else checks.as_array(values, "features")
+    matrix: Any = sparse.csr_array(values) if is_sparse else as_array(values, "features")
     if matrix.ndim != 2 or matrix.shape[0] != n_nodes:
         raise InputError(
             f"features must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}."
@@ -287,11 +287,11 @@ def _features(values: Any, n_nodes: int) -> FloatArray | sparse.csr_array | None
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"features must hold numbers; got {matrix.dtype}.")
     matrix = matrix.astype(matrix.dtype if matrix.dtype.kind == "f" else np.float32)
-    checks.finite(matrix.data if is_sparse else matrix, "features")
+    check_finite(matrix.data if is_sparse else matrix, "features")
     if not is_sparse:
-        return frozen(matrix)
+        return freeze(matrix)
     matrix.sum_duplicates()
-    return frozen_sparse(matrix)
+    return freeze_sparse(matrix)
 
 
 def _labels(
@@ -300,7 +300,7 @@ def _labels(
     """Integer codes, -1 where unknown, and the names behind them where strings came."""
     if values is None:
         return None, None
-    array = checks.vector(values, "labels", length=n_nodes)
+    array = check_vector(values, "labels", length=n_nodes)
     if array.dtype.kind == "f":
         whole = np.where(np.isnan(array), UNLABELLED, array)
         if not np.array_equal(whole, np.floor(whole)) or np.isinf(whole).any():
@@ -310,13 +310,13 @@ def _labels(
         if array.size and (array.min() < UNLABELLED or array.max() > np.iinfo(np.int64).max):
             wrong = array.min() if array.min() < UNLABELLED else array.max()
             raise InputError(f"labels must be -1 (unknown) or larger and fit into 64 bits; got {wrong}.")
-        return frozen(array.astype(np.int64)), None
+        return freeze(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
         raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
     text = np.array(["" if _is_missing(value) else str(value) for value in array], dtype=str)
     names = sorted(set(text.tolist()) - {""})
     code_of = {"": UNLABELLED} | {name: code for code, name in enumerate(names)}
-    return frozen(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
+    return freeze(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
 
 
 def class_codes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
-from nodecopy.entries import edge_weights, identifiers, positions, without_duplicates
+from nodecopy._core.csr import Rows, freeze_state
+from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
+from nodecopy._core.validation import check_finite, check_vector
 from nodecopy.errors import InputError
-from nodecopy.rows import Rows, frozen_state
 
 
 class Interactions:
@@ -47,8 +47,8 @@ class Interactions:
         items = np.arange(rows.n_columns) if item_ids is None else item_ids
         self.__dict__.update(
             rows=rows,
-            user_ids=identifiers(users, "user_ids", rows.n_rows),
-            item_ids=identifiers(items, "item_ids", rows.n_columns),
+            user_ids=check_ids(users, "user_ids", rows.n_rows),
+            item_ids=check_ids(items, "item_ids", rows.n_columns),
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -58,7 +58,7 @@ class Interactions:
         raise AttributeError("Interactions are frozen; their parts cannot be deleted.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(frozen_state(state))
+        self.__dict__.update(freeze_state(state))
 
     @classmethod
     def from_table(
@@ -76,22 +76,22 @@ class Interactions:
         Where a user met an item more than once the latest row counts (the last one if there are no
         ``times``). Without ``user_ids`` and ``item_ids`` the distinct ids come in ascending order.
         """
-        users, items = identifiers(users, "users"), identifiers(items, "items")
-        checks.vector(items, "items", length=len(users), per="row")
-        values = np.ones(len(users)) if ratings is None else edge_weights(ratings, len(users))
-        row_ids = np.unique(users) if user_ids is None else identifiers(user_ids, "user_ids")
-        column_ids = np.unique(items) if item_ids is None else identifiers(item_ids, "item_ids")
-        first, second = positions(users, row_ids, "users"), positions(items, column_ids, "items")
+        users, items = check_ids(users, "users"), check_ids(items, "items")
+        check_vector(items, "items", length=len(users), per="row")
+        values = np.ones(len(users)) if ratings is None else check_weights(ratings, len(users))
+        row_ids = np.unique(users) if user_ids is None else check_ids(user_ids, "user_ids")
+        column_ids = np.unique(items) if item_ids is None else check_ids(item_ids, "item_ids")
+        first, second = find_positions(users, row_ids, "users"), find_positions(items, column_ids, "items")
         when: NDArray[Any] = np.zeros(len(users))
         if times is not None:
-            when = checks.vector(times, "times", length=len(users), per="row")
+            when = check_vector(times, "times", length=len(users), per="row")
             if when.dtype.kind not in "iufM":
                 raise InputError(f"times must be numbers or dates; got {when.dtype}.")
             if when.dtype.kind == "M" and np.isnat(when).any():
                 raise InputError("times must not have gaps; got NaT.")
-            checks.finite(when, "times")
+            check_finite(when, "times")
         shape = len(row_ids), len(column_ids)
-        return cls(without_duplicates(first, second, values, shape, rank=when), row_ids, column_ids)
+        return cls(deduplicate(first, second, values, shape, rank=when), row_ids, column_ids)
 
     @property
     def matrix(self) -> sparse.csr_array:

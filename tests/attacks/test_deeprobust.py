@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from nodecopy import datasets
+from nodecopy._core.random import seed_sequence
 from nodecopy.attacks import Nettack
 from nodecopy.attacks.surrogate import Knowledge, linear_weights
-from nodecopy.rng import seed_sequence
 from tests.attacks.oracles import deeprobust_nettack
 
 N_VICTIMS, MOST_OTHERS = 40, 2

@@ -15,7 +15,7 @@ from scipy import sparse, stats
 from nodecopy import Graph
 from nodecopy.attacks import Nettack, Perturbation
 from nodecopy.attacks.degree_test import CUTOFF, DegreeTest
-from nodecopy.attacks.linear import LinearLogits
+from nodecopy.attacks.linear_logits import LinearLogits
 from nodecopy.attacks.nettack import CoOccurrence
 from tests.attacks import oracles
 from tests.attacks.oracles import degree_ratio, linear_logits, margin, small_graphs

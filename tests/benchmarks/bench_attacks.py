@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from nodecopy import Graph, datasets
+from nodecopy._core.random import seed_sequence
 from nodecopy.attacks import DICE, FGA, Attack, Nettack, RandomFlips, ThroughCopying
 from nodecopy.attacks.surrogate import Knowledge, linear_weights
-from nodecopy.rng import seed_sequence
 from tests.attacks.oracles import deeprobust_nettack
 
 N_VICTIMS, N_DONORS = 40, 10

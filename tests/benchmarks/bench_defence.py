@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from nodecopy import Graph, datasets
+from nodecopy._core.csr import IntArray
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
-from nodecopy.rows import IntArray
 from tests.benchmarks.bench_classification import _featured
 from tests.benchmarks.graphs import power_law_graph
 from tests.benchmarks.measuring import interleaved

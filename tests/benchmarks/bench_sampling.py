@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy import Graph, NodeCopying, SameLabel
-from nodecopy.copying import rowcopy
-from nodecopy.rows import IntArray, Rows
+from nodecopy._core.csr import IntArray, Rows
+from nodecopy.copying import row_copying
 from tests.benchmarks.graphs import power_law_graph
 from tests.benchmarks.measuring import Measured, copy_bandwidth, interleaved
 
@@ -75,8 +75,8 @@ def distance_to_floor(graph: Graph) -> None:
     donors = NodeCopying(SameLabel()).fit(graph).draw_donors(rng=0)
     bandwidth = copy_bandwidth()
     tasks: dict[str, Callable[[], Rows]] = {
-        "directed gather": lambda: rowcopy.copy_rows(graph.rows, donors),
-        "union by maximum": lambda: rowcopy.symmetric_union(graph.rows, donors),
+        "directed gather": lambda: row_copying.copy_rows(graph.rows, donors),
+        "union by maximum": lambda: row_copying.symmetric_union(graph.rows, donors),
     }
     outputs = {name: _bytes(task()) for name, task in tasks.items()}
     found: dict[str, Measured] = interleaved(tasks, rounds=7)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from nodecopy.copying.tables import DuckDB, LabelTable, Spark, TableCopying
-from nodecopy.engines import Engine
+from nodecopy.edge_tables import DuckDB, LabelTable, Spark, TableCopying
+from nodecopy.edge_tables.engines import Engine
 
 MEMORY, THREADS, N_CLASSES, N_CHECKED, SEED = "1GB", 2, 20, 200, 7
 STATUS = Path("/proc/self/status")

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import rng as randomness
+from nodecopy._core import random as randomness
+from nodecopy._core.csr import Rows, index_dtype
+from nodecopy._core.random import Rng
 from nodecopy.graph import Graph
-from nodecopy.rng import Rng
-from nodecopy.rows import Rows, index_dtype
 
 MEAN_DEGREE = 10
 WITHIN_SHARE = 0.7

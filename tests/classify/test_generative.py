@@ -12,16 +12,16 @@ import pytest
 import torch
 
 from nodecopy import Graph
+from nodecopy._core.random import seed_sequence
 from nodecopy.classify import SBMGCN, Classifier, DFNet, Trial, ensemble, load
 from nodecopy.classify.base import Problems
-from nodecopy.classify.networks import recipe_for
 from nodecopy.classify.sbm_gcn import _Generative
+from nodecopy.classify.single_network import recipe_for
 from nodecopy.defend import CopyingDefence
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Targets
-from nodecopy.rng import seed_sequence
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 FEW: dict[str, Any] = {"epochs": 12, "widths": (4, 4), "dropout": 0.5, "learning_rate": 0.02}

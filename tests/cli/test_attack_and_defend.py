@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("torch")
 
 from nodecopy import Graph, read_graph, write_graph
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.attacks import Perturbation
 from nodecopy.defend import CopyingDefence
-from nodecopy.io.tables import write_table
-from nodecopy.rng import child, seed_sequence
+from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
 
 TABLES = ("--features", "features.csv", "--labels", "labels.csv")

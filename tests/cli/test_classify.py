@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets, read_graph, write_graph
-from nodecopy.io.tables import write_table
+from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
 
 pytest.importorskip("torch")
@@ -104,10 +104,10 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
 
 def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     pytest.importorskip("sklearn")
+    from nodecopy._core.random import child
     from nodecopy.classify import GCN
-    from nodecopy.experiments.experiment import Cell
+    from nodecopy.experiments.spec import Cell
     from nodecopy.experiments.trials import trial_seed, trial_split
-    from nodecopy.rng import child
 
     arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--seed", "1")
     ran = run(*arguments, "--json", "--out", "found.csv")

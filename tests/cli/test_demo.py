@@ -19,7 +19,7 @@ def missing(module: str, purpose: str) -> Any:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two splits and one graph, and networks that are hardly trained."""
-    base = pytest.importorskip("nodecopy.classify.networks")
+    base = pytest.importorskip("nodecopy.classify.single_network")
     monkeypatch.setattr(demo, "N_SPLITS", 2)
     monkeypatch.setattr(demo, "N_GRAPHS", 1)
     short = {"kipf": base.recipe_for("gcn", "kipf", {"epochs": 5})}

@@ -9,7 +9,7 @@ import pytest
 from nodecopy import datasets
 from nodecopy.cli import report, sources
 from nodecopy.errors import MissingExtraError
-from nodecopy.io.tables import write_table
+from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
 from tests.report import examples
 from tests.report.examples import sections_of
@@ -31,7 +31,7 @@ def write_graph_files(n_known: int) -> list[str]:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    base = pytest.importorskip("nodecopy.classify.networks")
+    base = pytest.importorskip("nodecopy.classify.single_network")
     monkeypatch.setattr(report, "N_GRAPHS", 1)
     monkeypatch.setitem(base.PRESETS, "gcn", {"kipf": base.recipe_for("gcn", "kipf", {"epochs": 30})})
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from nodecopy.errors import MissingExtraError
-from nodecopy.experiments import formats
+from nodecopy.experiments import rendering
 from nodecopy.recommend import EASE
 from tests.cli.conftest import Run
 from tests.experiments.fakes import TOML
-from tests.experiments.test_recommending import TOML as BOOKS
-from tests.experiments.test_sampling import TOML as SAMPLES
+from tests.experiments.tasks.test_generation import TOML as SAMPLES
+from tests.experiments.tasks.test_recommendation import TOML as BOOKS
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_no_table_is_written_where_one_form_fails(
     def broken(results: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(formats, "latex", broken)
+    monkeypatch.setattr(rendering, "latex", broken)
     assert run("reproduce", table, "--out", "tables").code == 1
     assert not Path("tables").exists()
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.experiments.experiment import Experiment
 from nodecopy.experiments.runner import run
+from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
 from tests.experiments.fakes import experiment
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, Interactions, statistics
-from nodecopy.engines import Spark
-from nodecopy.metrics.tables import table_statistics
+from nodecopy.edge_tables.engines import Spark
+from nodecopy.edge_tables.table_statistics import table_statistics
 from tests.benchmarks.graphs import power_law_graph
-from tests.copying.tables.twins import LAWS, Twins, edge_table, table
+from tests.edge_tables.twins import LAWS, Twins, edge_table, table
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = pytest.mark.filterwarnings("default")  # what Spark warns of is not ours

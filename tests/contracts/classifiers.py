@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
+from nodecopy._core.random import seed_sequence
 from nodecopy.classify import Classifier, Trial, load
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.rng import seed_sequence
 
 CLASSES = ("ash", "oak", "yew")
 N_NODES = 60

@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 from nodecopy import Graph
+from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.rng import Rng
 
 
 class GraphModel(Protocol):

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy.rng import Key
-from nodecopy.rows import IntArray, Rows
+from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.random import Key
 
 Matrix = NDArray[Any]
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import rng
+from nodecopy._core import random
+from nodecopy._core.csr import Rows
 from nodecopy.copying import kernels as typed_kernels
-from nodecopy.rows import Rows
 from tests.copying import oracles
 from tests.copying.oracles import dense, random_rows
 
@@ -30,7 +30,7 @@ def test_threefry_gives_the_published_numbers() -> None:
     }
     for (key, first, second), words in known.items():
         assert oracles.threefry(key, first, second) == words
-        x, y = rng.threefry(key, np.array([first]), np.array([second]))
+        x, y = random.threefry(key, np.array([first]), np.array([second]))
         assert (int(x[0]), int(y[0])) == words
 
 
@@ -41,14 +41,14 @@ def test_uniforms_are_the_same_in_every_way(key: tuple[int, int], n: int) -> Non
     kernels.node_uniforms(key, compiled)
     words = [oracles.threefry(key, i, i) for i in range(n)]
     assert compiled.tolist() == [((x >> 5) * 2**26 + (y >> 6)) / 2**53 for x, y in words]
-    assert np.array_equal(compiled, rng.node_uniforms(key, n))
+    assert np.array_equal(compiled, random.node_uniforms(key, n))
     assert ((compiled >= 0) & (compiled < 1)).all()
 
 
 @settings(deadline=None)
 @given(KEYS, st.integers(0, 1000), st.integers(0, 1000))
 def test_coins_know_no_order(key: tuple[int, int], i: int, j: int) -> None:
-    coins = rng.pair_coins(key, np.array([i, j]), np.array([j, i]))
+    coins = random.pair_coins(key, np.array([i, j]), np.array([j, i]))
     assert coins.tolist() == [bool(oracles.threefry(key, min(i, j), max(i, j))[0] >> 31)] * 2
 
 

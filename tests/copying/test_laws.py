@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy import Balanced, Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted, rows
+from nodecopy import Balanced, Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy._core import csr
 from nodecopy.copying import laws
 from nodecopy.errors import InputError
 from tests.copying.oracles import Matrix
@@ -132,7 +133,7 @@ def test_jaccard_against_sets(
     sets = [set(np.flatnonzero(row).tolist()) for row in log.matrix.toarray()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(laws, "BLOCK", block)
-        patch.setattr(rows, "DENSE_FROM", dense_from)
+        patch.setattr(csr, "DENSE_FROM", dense_from)
         result = P(Jaccard(include_self, exponent, top), log)
     np.testing.assert_allclose(
         result, jaccard(sets, include_self, exponent, top).reshape(result.shape), rtol=1e-12

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.copying import DonorRows, rowcopy
+from nodecopy._core.csr import Rows
+from nodecopy._core.random import pair_coins, sample_key, seed_sequence
+from nodecopy.copying import DonorRows, row_copying
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.rng import pair_coins, sample_key, seed_sequence
-from nodecopy.rows import Rows
 from tests.copying import oracles
 from tests.copying.oracles import all_donors, dense, with_keep
 from tests.strategies import graphs, interactions
@@ -110,7 +110,7 @@ def test_compiled_samples_are_the_same(
         model = NodeCopying(law, 0.3, symmetrise).fit(random_graph(directed=directed))
         with monkeypatch.context() as patch:
             plain = model.sample(rng=1)
-            patch.setattr(rowcopy, "COMPILED_FROM", 0)
+            patch.setattr(row_copying, "COMPILED_FROM", 0)
             assert model.sample(rng=1) == plain
 
 

@@ -10,16 +10,9 @@ import pytest
 
 from nodecopy import Graph, datasets
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
-from nodecopy.defend import (
-    GCNSVD,
-    CopyingDefence,
-    DonorAverage,
-    GCNJaccard,
-    SuspectCorrection,
-    WithoutEdges,
-)
-from nodecopy.defend.local import WholeCopying
-from nodecopy.defend.networks import jaccard
+from nodecopy.defend import GCNSVD, CopyingDefence, DonorAverage, GCNJaccard, SuspectCorrection, WithoutEdges
+from nodecopy.defend.pruned_gcn import jaccard
+from nodecopy.defend.two_hop import WholeCopying
 from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.classifiers import planted_graph
 

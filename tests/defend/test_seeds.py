@@ -9,9 +9,9 @@ from numpy.random import SeedSequence
 
 from nodecopy.classify import GCN, BayesianGCN, Classifier
 from nodecopy.classify import base as classify_base
-from nodecopy.classify import bayesian_gcn as classify_bayesian
+from nodecopy.classify import bayesian as classify_bayesian
 from nodecopy.defend import CopyingDefence, donors
-from nodecopy.defend import copying as defend_copying
+from nodecopy.defend import copying_correction as defend_copying
 from tests.contracts.classifiers import planted_graph
 
 QUICK: dict[str, Any] = {"epochs": 1}

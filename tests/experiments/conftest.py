@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.experiments.experiment import Experiment
+from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 
 Fill = Callable[[Experiment, Mapping[tuple[str, int], Sequence[float | None]]], Store]

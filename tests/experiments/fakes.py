@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from nodecopy._core.random import generator
 from nodecopy.classify.base import Prediction, Trial
-from nodecopy.experiments import config
-from nodecopy.experiments.experiment import Experiment
-from nodecopy.rng import generator
+from nodecopy.experiments import toml
+from nodecopy.experiments.spec import Experiment
 
 TOML = """
 title = "A fake"
@@ -24,11 +24,11 @@ validation = 4
 test = 16
 [methods.weak]
 title = "Weak"
-class = "tests.experiments.fakes:Fake"
+class = "tests.experiments.fakes.Fake"
 settings = {{ skill = 0.3, pause = {pause}, log = "{log}" }}
 [methods.strong]
 title = "Strong"
-class = "tests.experiments.fakes:Fake"
+class = "tests.experiments.fakes.Fake"
 settings = {{ skill = 2.0, pause = {pause}, log = "{log}" }}
 gain_over = ["weak"]
 [methods.absent]
@@ -66,4 +66,4 @@ class Fake:
 
 
 def experiment(*, pause: float = 0, log: str = "", text: str = TOML) -> Experiment:
-    return config.parse(text.format(pause=pause, log=log), "fake")
+    return toml.parse(text.format(pause=pause, log=log), "fake")

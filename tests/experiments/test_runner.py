@@ -19,12 +19,12 @@ from numpy.random import SeedSequence
 from nodecopy import datasets
 from nodecopy.errors import InputError
 from nodecopy.experiments import runner
-from nodecopy.experiments.experiment import Experiment
-from nodecopy.experiments.formats import markdown
 from nodecopy.experiments.provenance import commit, provenance
+from nodecopy.experiments.rendering import markdown
 from nodecopy.experiments.runner import Finished, run
+from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tables import summarise
+from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.trials import trial_seed, trial_split
 from tests.experiments.fakes import TOML, experiment
 
@@ -244,7 +244,7 @@ def test_two_processes_share_one_store_and_the_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("fakes:Fake", "fakes:Missing", r"class of \[methods.weak\] must be importable; got .*Missing"),
+        ("fakes.Fake", "fakes.Missing", r"class of \[methods.weak\] must be importable; got .*Missing"),
         ("tests.experiments.fakes", "tests.nowhere", r"class of \[methods.weak\] must be importable"),
         ("skill = 0.3", "skil = 0.3", r"settings of \[methods.weak\] must be keywords of .*skil"),
         ("labels = [1, 3]", "labels = [1, 20]", r"per_class must be at most"),

@@ -17,7 +17,7 @@ from nodecopy.generators import CELL
 from nodecopy.generators.cell import TransitionLoss, stationary
 from nodecopy.metrics import edge_overlap, statistics
 from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
-from tests.generators.test_pairs import random_adjacency
+from tests.generators.test_pair_loss import random_adjacency
 
 CPU = torch.device("cpu")
 

@@ -17,10 +17,10 @@ from sklearn.linear_model import LogisticRegression
 
 from nodecopy import Graph
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.generators import GAE, VGAE, edge_model, pairs
+from nodecopy.generators import GAE, VGAE, edge_model, pair_loss
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.edge_model import THIN_BELOW, EdgeLaw, EdgeModel
-from nodecopy.generators.links import numbered_pairs
+from nodecopy.generators.link_prediction import numbered_pairs
 from tests.contracts.graph_models import GraphModel, GraphModelContract
 
 UPPER = np.triu_indices(30, 1)
@@ -210,7 +210,7 @@ def test_graphs_are_drawn_by_the_probabilities(kind: str) -> None:
 
 def test_blocks_and_chunks_join(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of one row and chunks of a few candidates give edges at the same rate."""
-    monkeypatch.setitem(pairs.LOGITS_AT_ONCE, "cpu", 1)
+    monkeypatch.setitem(pair_loss.LOGITS_AT_ONCE, "cpu", 1)
     monkeypatch.setattr("nodecopy.generators.edge_model.CANDIDATES_AT_ONCE", 3)
     for law in (LAWS["calibrated"], LAWS["thin"]):
         drawn = [law.draw(np.random.default_rng(seed)) for seed in range(300)]

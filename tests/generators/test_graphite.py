@@ -17,7 +17,7 @@ from nodecopy.generators.graphite import _Feedback, intermediate_graph
 from nodecopy.nn.stack import SparseStack
 from tests.contracts.graph_models import GraphModel, GraphModelContract
 from tests.generators.link_prediction import link_prediction
-from tests.generators.test_pairs import random_adjacency
+from tests.generators.test_pair_loss import random_adjacency
 from tests.generators.test_vgae import two_blocks
 
 

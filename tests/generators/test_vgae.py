@@ -13,12 +13,12 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from nodecopy import Graph, Interactions, NearestNeighbours, NodeCopying, datasets
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE
 from nodecopy.nn.stack import normalised
-from nodecopy.rng import child, seed_sequence
 from tests.generators.link_prediction import link_prediction
-from tests.generators.test_pairs import dense_loss, random_adjacency
+from tests.generators.test_pair_loss import dense_loss, random_adjacency
 
 both = pytest.mark.parametrize("kind", [GAE, VGAE])
 needs_data = pytest.mark.skipif(

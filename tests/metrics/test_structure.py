@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from nodecopy._core.csr import Rows
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.metrics import kernels, plain, structure
+from nodecopy.metrics import counting, counting_kernels, structure
 from nodecopy.metrics.structure import (
     FAMILY_OF,
     component_statistics,
@@ -30,7 +31,6 @@ from nodecopy.metrics.structure import (
     statistics,
     triangle_statistics,
 )
-from nodecopy.rows import Rows
 
 KEYS = [
     "n_nodes",
@@ -243,12 +243,12 @@ def triangles_by_search(graph: Graph) -> list[int]:
 def test_compiled_and_plain_count_alike(graph: Graph, other: Graph) -> None:
     rows = graph.rows
     expected = triangles_by_search(graph)
-    for module in (plain, kernels):
+    for module in (counting, counting_kernels):
         assert module.triangle_counts(rows).tolist() == expected
-    assert plain.component_sizes(rows) == kernels.component_sizes(rows)
-    assert plain.degree_products(rows) == kernels.degree_products(rows)
+    assert counting.component_sizes(rows) == counting_kernels.component_sizes(rows)
+    assert counting.degree_products(rows) == counting_kernels.degree_products(rows)
     if graph.n_nodes == other.n_nodes:
-        assert plain.common_entries(rows, other.rows) == kernels.common_entries(rows, other.rows)
+        assert counting.common_entries(rows, other.rows) == counting_kernels.common_entries(rows, other.rows)
 
 
 @settings(deadline=None, max_examples=150)
@@ -256,16 +256,16 @@ def test_compiled_and_plain_count_alike(graph: Graph, other: Graph) -> None:
 def test_compiled_and_plain_count_directed_rows_alike(graph: Graph) -> None:
     assert graph.labels is not None
     for ours, theirs in zip(
-        plain.label_counts(graph.rows, graph.labels, 4),
-        kernels.label_counts(graph.rows, graph.labels, 4),
+        counting.label_counts(graph.rows, graph.labels, 4),
+        counting_kernels.label_counts(graph.rows, graph.labels, 4),
         strict=True,
     ):
         assert ours.tolist() == theirs.tolist()
     sources = np.arange(graph.n_nodes)[::2]
-    found = plain.distances(graph.rows, sources)
-    assert found == kernels.distances(graph.rows, sources)
+    found = counting.distances(graph.rows, sources)
+    assert found == counting_kernels.distances(graph.rows, sources)
     if len(sources):
-        assert found == plain._long_distances(graph.rows, sources)
+        assert found == counting._long_distances(graph.rows, sources)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -280,7 +280,7 @@ def test_compiled_and_plain_agree_to_the_last_bit(dtype: type, monkeypatch: pyte
 
 
 def test_long_paths_leave_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    n = plain.MAX_LEVELS + 50
+    n = counting.MAX_LEVELS + 50
     path = graph_of(*zip(range(n - 1), range(1, n), strict=True), n=n)
     assert mean_path_length(path) == pytest.approx((n + 1) / 3)
 

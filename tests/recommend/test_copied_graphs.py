@@ -8,10 +8,10 @@ import pytest
 from scipy import sparse, special
 
 from nodecopy import Jaccard, NodeCopying
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, EnsembleBPR, LightGCN, SampledGraphBPR, bpr, copied_graphs, load
 from nodecopy.recommend.negatives import NegativeSampler
-from nodecopy.rng import child, seed_sequence
 from tests.contracts.recommenders import tastes
 
 FEW: dict[str, Any] = {"size": 8, "epochs": 4, "batch_size": 64, "learning_rate": 0.02}

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nodecopy import Interactions, Jaccard, copying, rows
+from nodecopy import Interactions, Jaccard, copying
+from nodecopy._core import csr
 from nodecopy.recommend import EASE, CopyEASE, copy_ease
 from nodecopy.recommend.copy_ease import donor_matrix, moments
 from tests.contracts.recommenders import tastes
@@ -59,7 +60,7 @@ def test_against_samples(is_sparse: bool, dense_from: float, monkeypatch: pytest
     Fixed seed; for another one the largest exceeds 5 with probability about 0.0003 a matrix. Small blocks
     and both forms of laws and of interactions give the same.
     """
-    monkeypatch.setattr(rows, "DENSE_FROM", dense_from)
+    monkeypatch.setattr(csr, "DENSE_FROM", dense_from)
     monkeypatch.setattr(copy_ease, "SPARSE_BELOW", 1.1 if is_sparse else 0.0)
     monkeypatch.setattr(copy_ease, "ENTRIES_AT_ONCE", 500)
     log, q1, q2, n = tastes(), 0.4, 0.35, 4000

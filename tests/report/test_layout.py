@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph
-from nodecopy.report.kernels import repulsion
 from nodecopy.report.layout import places, view
+from nodecopy.report.layout_kernels import repulsion
 from tests.benchmarks.graphs import power_law_graph
 
 

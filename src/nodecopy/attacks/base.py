@@ -10,18 +10,18 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy import checks
+from nodecopy._core.params import Configurable
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_indices, check_integer, check_unique
 from nodecopy.attacks.edits import Edits, check_simple, pairs
 from nodecopy.attacks.perturbation import Perturbation
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.settings import Settings
 
 Nodes: TypeAlias = NDArray[np.int64]
 
 
-class Attack(Settings, ABC):
+class Attack(Configurable, ABC):
     """Flips edges (or features) so that classifiers err.
 
     An attack works on undirected, binary graphs. The perturbation says what was granted and what was spent.
@@ -109,8 +109,8 @@ class TargetedAttack(Attack):
     def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
         if targets is None:
             raise InputError(f"targets of {type(self).__name__} must hold node numbers; got None.")
-        victims = checks.indices(targets, "targets", size=graph.n_nodes)
-        checks.unique(victims, "targets")
+        victims = check_indices(targets, "targets", size=graph.n_nodes)
+        check_unique(victims, "targets")
         return victims
 
 
@@ -156,7 +156,7 @@ def degree_budget(budget: int | str, edits: Edits, target: int, name: str) -> in
         return int(edits.graph.degrees[target])
     if isinstance(budget, str):
         raise InputError(f"{name} must be an integer or 'degree'; got {budget!r}.")
-    return checks.integer(budget, name, low=0)
+    return check_integer(budget, name, low=0)
 
 
 def known_labels(graph: Graph, targets: Nodes, purpose: str) -> Nodes:

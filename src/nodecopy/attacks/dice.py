@@ -9,13 +9,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy import checks
+from nodecopy._core.random import Rng, generator, seed_sequence
+from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.attacks.base import Attack, Nodes, TargetedAttack, degree_budget, known_labels, perturbation
 from nodecopy.attacks.edits import Edits, check_simple
 from nodecopy.attacks.perturbation import NOBODY, Perturbation
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.rng import Rng, generator, seed_sequence
 
 
 class RandomFlips(TargetedAttack):
@@ -79,8 +79,8 @@ class DICE(TargetedAttack):
         self.share, self.delete, self.together = share, delete, together
 
     def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
-        checks.real(self.share, "share of DICE", low=0, high=1)
-        checks.choice(self.delete, "delete of DICE", ["same-class", "any"])
+        check_real(self.share, "share of DICE", low=0, high=1)
+        check_choice(self.delete, "delete of DICE", ["same-class", "any"])
         victims = super()._victims(graph, targets)
         known_labels(graph, victims, "DICE")
         return victims
@@ -137,7 +137,7 @@ class GlobalDICE(Attack):
     ) -> Perturbation:
         """Attack the whole graph: ``targets`` stays ``None``; ``train`` is not read."""
         check_simple(graph)
-        checks.integer(self.budget, "budget of GlobalDICE", low=0)
+        check_integer(self.budget, "budget of GlobalDICE", low=0)
         if targets is not None:
             raise InputError(
                 "targets of GlobalDICE must be None, since it attacks the whole graph; use DICE."

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.csr import IntArray, Rows
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.rows import IntArray, Rows
 
 
 class Edits:

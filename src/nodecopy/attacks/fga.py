@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy import checks
+from nodecopy._core.validation import check_choice
 from nodecopy.attacks.base import Nodes, degree_budget
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import GradientAttack, GradientEdits, RewiredGCN
@@ -71,7 +71,7 @@ class FGA(GradientAttack):
         self.surrogate, self.together, self.device = surrogate, together, device
 
     def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
-        checks.choice(self.loss, "loss of FGA", ["target", "training-set"])
+        check_choice(self.loss, "loss of FGA", ["target", "training-set"])
         return super()._victims(graph, targets)
 
     def _budget(self, edits: Edits, target: int) -> int:

@@ -15,7 +15,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from nodecopy import checks
+from nodecopy._core.validation import as_array, check_integer
 from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.surrogate import Knowledge, gcn_weights
@@ -117,7 +117,7 @@ class GradientAttack(TargetedAttack):
         self, graph: Graph, victims: Nodes, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
         name = type(self).__name__
-        checks.integer(self.flips_per_step, f"flips_per_step of {name}", low=1)
+        check_integer(self.flips_per_step, f"flips_per_step of {name}", low=1)
         knowledge = Knowledge.of(graph, victims, train, name)
         first, second = self._weights(graph, knowledge, seed)
         device = checked_device(self.device)
@@ -130,7 +130,7 @@ class GradientAttack(TargetedAttack):
         if self.surrogate is None:
             return gcn_weights(graph, knowledge, seed, self.device)
         name = f"surrogate of {type(self).__name__}"
-        layers = [checks.as_array(layer, name).astype(np.float64) for layer in self.surrogate]
+        layers = [as_array(layer, name).astype(np.float64) for layer in self.surrogate]
         shapes = [layer.shape for layer in layers]
         n_features = feature_matrix(graph, KIPF).shape[1]
         hidden = shapes[0][-1] if shapes and shapes[0] else 0

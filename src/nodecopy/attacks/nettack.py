@@ -10,11 +10,11 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.validation import as_array, check_integer
 from nodecopy.attacks.base import Nodes, TargetedAttack, degree_budget
 from nodecopy.attacks.degree_test import DegreeTest
 from nodecopy.attacks.edits import Edits
-from nodecopy.attacks.linear import LinearLogits
+from nodecopy.attacks.linear_logits import LinearLogits
 from nodecopy.attacks.surrogate import LINEAR, Knowledge, linear_weights
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -78,7 +78,7 @@ class Nettack(TargetedAttack):
     ) -> Callable[[], LinearLogits]:
         if not (self.structure or self.features):
             raise InputError("structure or features of Nettack must be True; got False for both.")
-        checks.integer(self.n_influencers, "n_influencers of Nettack", low=1)
+        check_integer(self.n_influencers, "n_influencers of Nettack", low=1)
         knowledge = Knowledge.of(graph, victims, train, "Nettack")
         matrix = feature_matrix(graph, LINEAR).astype(np.float64)
         words = None
@@ -89,7 +89,7 @@ class Nettack(TargetedAttack):
         if self.surrogate is None:
             weights = linear_weights(graph, knowledge, seed)
         else:
-            weights = checks.as_array(self.surrogate, "surrogate of Nettack").astype(np.float64)
+            weights = as_array(self.surrogate, "surrogate of Nettack").astype(np.float64)
             shape = (matrix.shape[1], knowledge.n_classes)
             if weights.shape != shape:
                 raise InputError(f"surrogate of Nettack must have the shape {shape}; got {weights.shape}.")

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
-from nodecopy import checks
+from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.csr import freeze
+from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.attacks.edits import check_simple, flipped
 from nodecopy.errors import InputError
-from nodecopy.files import whole_file
 from nodecopy.graph import Graph
 from nodecopy.io.formats import PathLike, format_of, reading
-from nodecopy.rows import frozen
 
 NOBODY = -1
 """Owner of the flips of an attack on the whole graph."""
@@ -70,7 +70,7 @@ class Perturbation:
 
     def __post_init__(self) -> None:
         for name in ARRAYS:
-            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
+            object.__setattr__(self, name, freeze(np.asarray(getattr(self, name))))
         n_nodes, n_flips, n_features = len(self.node_ids), len(self.flips), len(self.feature_flips)
         shapes = {"targets": (len(self.targets),), "budgets": (len(self.targets),), "flips": (n_flips, 2)}
         shapes |= {"is_added": (n_flips,), "owners": (n_flips,), "feature_flips": (n_features, 2)}
@@ -80,7 +80,7 @@ class Perturbation:
                 raise InputError(f"{name} of a perturbation must have the shape {shape}; got {array.shape}.")
         if self.is_added.dtype != bool:
             raise InputError(f"is_added of a perturbation must hold booleans; got {self.is_added.dtype}.")
-        checks.unique(self.targets, "targets of a perturbation")
+        check_unique(self.targets, "targets of a perturbation")
         for name in ("owners", "feature_owners"):
             if not np.isin(getattr(self, name), [*self.targets.tolist(), NOBODY]).all():
                 raise InputError(f"{name} of a perturbation must hold targets only, or {NOBODY}.")
@@ -89,8 +89,8 @@ class Perturbation:
                 "feature_flips of a perturbation must hold columns of features; got one below 0."
             )
         for name in ("targets", "flips"):
-            checks.indices(getattr(self, name).ravel(), f"{name} of a perturbation", size=n_nodes)
-        checks.indices(self.feature_flips[:, 0], "feature_flips of a perturbation", size=n_nodes)
+            check_indices(getattr(self, name).ravel(), f"{name} of a perturbation", size=n_nodes)
+        check_indices(self.feature_flips[:, 0], "feature_flips of a perturbation", size=n_nodes)
 
     @property
     def added(self) -> NDArray[np.int64]:
@@ -156,7 +156,7 @@ class Perturbation:
         format_of(path, (".npz",))
         about = {"nodecopy": nodecopy.__version__, "attack": self.attack, "together": self.together}
         arrays = {"about": np.array(json.dumps(about))} | {name: getattr(self, name) for name in ARRAYS}
-        with whole_file(path) as temporary, temporary.open("wb") as file:
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod

@@ -9,7 +9,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.attacks.base import Nodes, known_labels
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
@@ -58,8 +58,8 @@ class Knowledge:
         if train is None:
             nodes = np.setdiff1d(np.flatnonzero(labels != UNLABELLED), victims)
         else:
-            nodes = checks.indices(train, "train", size=graph.n_nodes)
-            checks.unique(nodes, "train")
+            nodes = check_indices(train, "train", size=graph.n_nodes)
+            check_unique(nodes, "train")
         unknown = nodes[codes[nodes] < 0]
         if len(unknown):
             name = graph.node_ids[unknown].tolist()[0]

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from nodecopy import checks
+from nodecopy._core.validation import as_array, check_indices
 from nodecopy.attacks.base import Nodes, degree_budget
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import GradientAttack, GradientEdits, RewiredGCN
@@ -71,13 +71,13 @@ class ThroughCopying(GradientAttack):
 
     def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
         victims = super()._victims(graph, targets)
-        donors = checks.as_array(self.donors, "donors of ThroughCopying")
+        donors = as_array(self.donors, "donors of ThroughCopying")
         if donors.ndim != 2 or len(donors) != len(victims) or not donors.shape[1]:
             raise InputError(
                 f"donors of ThroughCopying must have {len(victims)} rows, one per target, and at least one "
                 f"column; got shape {donors.shape}."
             )
-        checks.indices(donors.ravel(), "donors of ThroughCopying", size=graph.n_nodes)
+        check_indices(donors.ravel(), "donors of ThroughCopying", size=graph.n_nodes)
         return victims
 
     def _budget(self, edits: Edits, target: int) -> int:

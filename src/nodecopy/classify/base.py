@@ -13,12 +13,14 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.params import Configurable
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.classify import saving
 from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, models_at_once
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
@@ -26,8 +28,6 @@ from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading
 from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.nn.training import Objective, Observer, Targets, Watch, train
-from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.settings import Settings
 
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
@@ -58,14 +58,14 @@ class Trial:
     def __post_init__(self) -> None:
         for name in ("train", "validation"):
             if (nodes := getattr(self, name)) is not None:
-                chosen = checks.indices(nodes, name, size=self.graph.n_nodes)
-                checks.unique(chosen, name)
+                chosen = check_indices(nodes, name, size=self.graph.n_nodes)
+                check_unique(chosen, name)
                 object.__setattr__(self, name, chosen)
         if self.validation is not None and len(both := np.intersect1d(self.train, self.validation)):
             raise InputError(f"validation must hold other nodes than train; got node {both[0]} in both.")
 
 
-class Classifier(Settings, ABC):
+class Classifier(Configurable, ABC):
     """The contract: ``fit`` on a graph, then ``predict`` and ``predict_proba`` on its nodes.
 
     Attributes
@@ -153,7 +153,7 @@ class Classifier(Settings, ABC):
 
     def to_pandas(self) -> Any:
         """The same as a data frame, its index the ids."""
-        return optional("pandas", "to_pandas").DataFrame(self.table()).set_index("id")
+        return import_optional("pandas", "to_pandas").DataFrame(self.table()).set_index("id")
 
     def save(self, path: PathLike) -> None:
         """Write what was fitted to an ``.npz`` file that :func:`nodecopy.classify.load` reads.

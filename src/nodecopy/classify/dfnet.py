@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from nodecopy import checks
+from nodecopy._core.lookup import check_name
+from nodecopy._core.validation import check_integer
 from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
 from nodecopy.errors import InputError
 from nodecopy.nn.filters import FilterNetworks, FilterRecipe
-from nodecopy.registry import known
 
 RECIPES = {
     True: FilterRecipe(),
@@ -64,11 +64,11 @@ class DFNet(Classifier):
 
     def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
         for name in self.settings:
-            known(name, FilterRecipe.SETTINGS, "a setting")
+            check_name(name, FilterRecipe.SETTINGS, "a setting")
         recipe = replace(RECIPES[bool(self.attention)], **self.settings)
         if not self.attention and recipe.heads:
             raise InputError(f"heads of DFNet must be left out without attention; got {recipe.heads}.")
-        checks.integer(recipe.heads, "heads of a recipe", low=int(self.attention))
+        check_integer(recipe.heads, "heads of a recipe", low=int(self.attention))
         problems = Problems(trials, recipe, self.device, keep=keep, kind=FilterNetworks)
         networks = problems.trained(problems.observed, seeds_of(trials, 0))
         return problems.predictions(networks, 0)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nodecopy
-from nodecopy import registry
+from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.lookup import check_name, import_by_name
 from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.errors import InputError
-from nodecopy.files import whole_file
 from nodecopy.io.formats import PathLike, format_of, reading
 from nodecopy.nn.filters import FilterNetworks
 from nodecopy.nn.networks import Networks
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from nodecopy.classify.base import Classifier
 
 HOME_OF = {
-    "MLP": "nodecopy.classify.networks:MLP",
-    "GCN": "nodecopy.classify.networks:GCN",
-    "APPNP": "nodecopy.classify.networks:APPNP",
-    "BayesianGCN": "nodecopy.classify.bayesian_gcn:BayesianGCN",
-    "SBMGCN": "nodecopy.classify.sbm_gcn:SBMGCN",
-    "DFNet": "nodecopy.classify.dfnet:DFNet",
-    "CopyingDefence": "nodecopy.defend.copying:CopyingDefence",
-    "SuspectCorrection": "nodecopy.defend.untold:SuspectCorrection",
-    "DonorAverage": "nodecopy.defend.copying:DonorAverage",
-    "WithoutEdges": "nodecopy.defend.without_edges:WithoutEdges",
-    "GCNSVD": "nodecopy.defend.networks:GCNSVD",
-    "GCNJaccard": "nodecopy.defend.networks:GCNJaccard",
+    "MLP": "nodecopy.classify.single_network.MLP",
+    "GCN": "nodecopy.classify.single_network.GCN",
+    "APPNP": "nodecopy.classify.single_network.APPNP",
+    "BayesianGCN": "nodecopy.classify.bayesian.BayesianGCN",
+    "SBMGCN": "nodecopy.classify.sbm_gcn.SBMGCN",
+    "DFNet": "nodecopy.classify.dfnet.DFNet",
+    "CopyingDefence": "nodecopy.defend.copying_correction.CopyingDefence",
+    "SuspectCorrection": "nodecopy.defend.detection.SuspectCorrection",
+    "DonorAverage": "nodecopy.defend.copying_correction.DonorAverage",
+    "WithoutEdges": "nodecopy.defend.without_edges.WithoutEdges",
+    "GCNSVD": "nodecopy.defend.pruned_gcn.GCNSVD",
+    "GCNJaccard": "nodecopy.defend.pruned_gcn.GCNJaccard",
 }
 NETWORKS: dict[str, type[Networks]] = {kind.__name__: kind for kind in (Networks, FilterNetworks)}
 ARRAYS = {"about", "classes", "node_ids", "probabilities", "mean_entropy", "keys", "weights_0", "weights_1"}
@@ -54,7 +54,7 @@ def save(
     assert networks is not None
     about = {
         "nodecopy": nodecopy.__version__,
-        "classifier": registry.known(kind, HOME_OF, "a classifier that can be saved"),
+        "classifier": check_name(kind, HOME_OF, "a classifier that can be saved"),
         "arguments": dict(arguments),
         "networks": networks.kind.__name__,
         "recipe": asdict(networks.recipe),
@@ -71,7 +71,7 @@ def save(
         **{f"weights_{number}": weight for number, weight in enumerate(networks.weights)},
     }
     # An open file, since NumPy would add .npz to a name that ends in .NPZ.
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
@@ -107,7 +107,7 @@ def load(path: PathLike, *, device: str = "cpu") -> Classifier:
                 )
             arrays = {key: archive[key] for key in archive.files}
         about = json.loads(str(arrays["about"]))
-        kind = registry.resolve(about["classifier"], HOME_OF, "a saved classifier")
+        kind = import_by_name(about["classifier"], HOME_OF, "a saved classifier")
         weights = tuple(
             arrays[f"weights_{n}"] for n in range(sum(key.startswith("weights_") for key in arrays))
         )

@@ -13,9 +13,9 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
-from nodecopy import checks
+from nodecopy._core.validation import check_choice, check_real
 from nodecopy.classify.base import Prediction, Problems, Trial, seeds_of
-from nodecopy.classify.networks import _Network, recipe_for
+from nodecopy.classify.single_network import _Network, recipe_for
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import SparseStack
@@ -87,11 +87,11 @@ class SBMGCN(_Network):
 
     def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
         for name in ("within", "across"):
-            chance = checks.real(getattr(self, name), f"{name} of SBMGCN", low=0.0, high=1.0)
+            chance = check_real(getattr(self, name), f"{name} of SBMGCN", low=0.0, high=1.0)
             if chance in (0.0, 1.0):
                 raise InputError(f"{name} of SBMGCN must lie strictly between 0 and 1; got {chance:g}.")
-        checks.real(self.weight, "weight of SBMGCN", low=0.0)
-        checks.choice(self.objective, "objective of SBMGCN", ["paper", "authors"])
+        check_real(self.weight, "weight of SBMGCN", low=0.0)
+        check_choice(self.objective, "objective of SBMGCN", ["paper", "authors"])
         recipe = recipe_for(self.network, self.preset, self.settings)
         problems = Problems(trials, recipe, self.device, keep=keep)
         networks = problems.trained(

@@ -11,17 +11,17 @@ import typer
 from numpy.typing import NDArray
 
 import nodecopy
-from nodecopy import checks
-from nodecopy.cli import sources, splits
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_integer
+from nodecopy.cli import node_splits, sources
 from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
 from nodecopy.io.formats import TABLES, format_of
 from nodecopy.io.graphs import FORMATS
-from nodecopy.rng import child
 
 if TYPE_CHECKING:
     from nodecopy.attacks import Attack, Perturbation
@@ -93,13 +93,13 @@ def attack(
     is spent as far as possible; an isolated victim has no degree to spend, and is left alone by default.
     """
     check_targets([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
-    optional("torch", "nodecopy attack")
-    from nodecopy.experiments.attacked import ATTACK, VICTIMS
+    import_optional("torch", "nodecopy attack")
+    from nodecopy.experiments.tasks.robustness import ATTACK, VICTIMS
     from nodecopy.nn.features import with_features
 
     striking = _attack(method, budget, share, delete, influencers, together=not alone)
     graph = sources.load_graph(source, labels, features, False, largest_component)
-    split, root = splits.of_attack(graph, source, seed, largest_component)
+    split, root = node_splits.of_attack(graph, source, seed, largest_component)
     targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, VICTIMS)))
     known = np.setdiff1d(split.train, targets)
     found = striking.attack(with_features(graph), targets, train=known, rng=child(root, ATTACK))
@@ -171,7 +171,7 @@ def _targets(
         return sources.chosen_nodes(graph, nodes)
     reachable = split.test[graph.degrees[split.test] > 0]
     number = N_VICTIMS if victims is None else victims
-    checks.integer(number, "victims", low=1, high=len(reachable), high_name="nodes that can be attacked")
+    check_integer(number, "victims", low=1, high=len(reachable), high_name="nodes that can be attacked")
     return np.sort(draws.choice(reachable, number, replace=False))
 
 

@@ -13,15 +13,15 @@ import typer
 from numpy.typing import NDArray
 
 import nodecopy
-from nodecopy.cli import sources, splits
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.random import child, seed_sequence
+from nodecopy.cli import node_splits, sources
 from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 from nodecopy.graph import Graph
 from nodecopy.io.formats import TABLES
-from nodecopy.io.tables import write_table
-from nodecopy.rng import child, seed_sequence
+from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:
     from nodecopy.classify import Classifier
@@ -86,7 +86,7 @@ def classify(
     test nodes is told.
     """
     check_targets([source, labels, features], out=(out, TABLES), save=(save, (".npz",)))
-    optional("torch", "nodecopy classify")
+    import_optional("torch", "nodecopy classify")
     classifier = _classifier(method, graphs, weight_samples, rounds, device)
     graph = sources.load_graph(source, labels, features, directed, largest_component)
     if graph.features is None:
@@ -95,12 +95,12 @@ def classify(
         if validation:
             raise InputError("--validation goes with a file; a dataset has its own validation nodes.")
         per_class = 20 if labels_per_class is None else labels_per_class
-        split, root = splits.of_experiment(source, per_class, seed, largest_component)
+        split, root = node_splits.of_experiment(source, per_class, seed, largest_component)
     else:
         if labels_per_class is not None:
             raise InputError("--labels-per-class goes with a dataset; a file's labels are all used.")
         root = seed_sequence(seed)
-        split = splits.of_file(graph, validation, child(root, 0))
+        split = node_splits.of_file(graph, validation, child(root, 0))
     classifier.fit(graph, split.train, validation=split.validation, rng=child(root, 1))
     found: dict[str, Any] = {
         "nodecopy": nodecopy.__version__,

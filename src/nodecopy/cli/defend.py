@@ -11,15 +11,15 @@ import typer
 from numpy.typing import NDArray
 
 import nodecopy
-from nodecopy.cli import sources, splits
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.random import child
+from nodecopy.cli import node_splits, sources
 from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.formats import TABLES
-from nodecopy.io.tables import write_table
-from nodecopy.rng import child
+from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:
     from nodecopy.defend import CopyingDefence
@@ -76,7 +76,7 @@ def defend(
     of nodes that --nodes or --flips tell, where they are known, are not learnt from.
     """
     check_targets([source, labels, features, flips], out=(out, TABLES))
-    optional("torch", "nodecopy defend")
+    import_optional("torch", "nodecopy defend")
     from nodecopy.nn.features import with_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component)
@@ -94,7 +94,7 @@ def defend(
     if cautious and suspects is not None:
         raise InputError("--cautious and --suspects exclude each other: caution is for nodes that are told.")
     told = told if suspects is None else None
-    split, root = splits.of_attack(graph, source, seed, largest_component)
+    split, root = node_splits.of_attack(graph, source, seed, largest_component)
     if graph.features is None:
         _check_featureless(donors, suspects, cautious)
     graph = with_features(graph)

@@ -10,12 +10,12 @@ import numpy as np
 import typer
 
 from nodecopy import datasets
+from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.optional_imports import import_optional
 from nodecopy.cli import report
 from nodecopy.cli.terminal import out, shown, table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
-from nodecopy.extras import optional
-from nodecopy.files import whole_file
 from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
@@ -48,7 +48,7 @@ def demo(
     books = _recommendation(seed)
     out.print()
     try:
-        optional("torch", "classification")
+        import_optional("torch", "classification")
         digits = datasets.load("digits")
     except MissingExtraError as error:
         out.print(f"No classification: {error}", markup=False)
@@ -157,7 +157,7 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
     table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
 
     def picture() -> Any:
-        from nodecopy.report.classification import accuracy_by_certainty
+        from nodecopy.report.prediction_plots import accuracy_by_certainty
 
         return accuracy_by_certainty(curves)
 
@@ -228,7 +228,7 @@ def _draw(picture: Callable[[], Any], path: Path) -> None:
     except MissingExtraError as error:
         out.print(f"\nNo picture: {error}", markup=False)
         return
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=150)
     out.print(f"\nPicture: {path}")
 

@@ -13,17 +13,18 @@ import typer
 from numpy.typing import NDArray
 
 import nodecopy
-from nodecopy import checks, datasets
+from nodecopy import datasets
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.random import child, seed_sequence
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli import sources
 from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, err, progress, remark, shown, table
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 from nodecopy.interactions import Interactions
 from nodecopy.io.formats import TABLES
-from nodecopy.io.tables import write_table
+from nodecopy.io.table_files import write_table
 from nodecopy.metrics.ranking import top_items
-from nodecopy.rng import child, seed_sequence
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
@@ -96,7 +97,7 @@ def recommend(
     --min-rating is met all the same, and a recommender that --save kept knows it.
     """
     check_targets([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
-    checks.integer(k, "--k", low=1)
+    check_integer(k, "--k", low=1)
     if not (user or all_users or save):
         raise InputError("name users with --user, or give --all-users.")
     if user and all_users:
@@ -150,7 +151,7 @@ def _learnt(
         raise InputError("give a file of interactions, the name of a dataset, or --model-file.")
     chosen = model or Model.COPY_EASE
     if chosen in (Model.BPRMF, Model.LIGHTGCN, Model.MGCCF):
-        optional("torch", f"the model {chosen.value}")
+        import_optional("torch", f"the model {chosen.value}")
     recommender = getattr(nodecopy.recommend, CLASS_OF[chosen])()
     if hasattr(recommender, "device"):
         recommender.device = device
@@ -165,7 +166,7 @@ def _learnt(
 
 def _liked(met: Interactions, min_rating: float) -> Interactions:
     """Interactions of that rating or more; all users and items stay."""
-    checks.real(min_rating, "--min-rating")
+    check_real(min_rating, "--min-rating")
     if not met.is_weighted:
         raise InputError("--min-rating needs ratings; the source has none, or all of them are one.")
     liked = met.at_least(rating=min_rating, per_user=0, per_item=0)

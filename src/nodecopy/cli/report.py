@@ -10,20 +10,20 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from nodecopy import checks
-from nodecopy.cli import sources, splits
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.random import child, generator, seed_sequence
+from nodecopy._core.validation import check_integer
+from nodecopy.cli import node_splits, sources
 from nodecopy.cli.sample import default_law, donor_law
 from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import err, remark
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.extras import optional
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
 from nodecopy.report import page, reproduction, sections
 from nodecopy.report.sections import Sampled, Section
-from nodecopy.rng import child, generator, seed_sequence
 
 if TYPE_CHECKING:
     from nodecopy.classify import BayesianGCN
@@ -70,7 +70,7 @@ def report(
     needs no network and no server.
     """
     check_targets([], out=(out, (".html",)))
-    checks.integer(samples, "--samples", low=1)
+    check_integer(samples, "--samples", low=1)
     if source is None and interactions is None and results is None:
         raise InputError("give a graph, --interactions or --results: there is nothing to report.")
     log = None if interactions is None else sources.load_interactions(interactions)
@@ -92,7 +92,7 @@ def _of_graph(
     reason = _why_not(graph)
     trained, extra, like = [], {}, graph
     if reason is None:
-        split, root = splits.of_report(graph, source, seed, largest_component)
+        split, root = node_splits.of_report(graph, source, seed, largest_component)
         if Part.CLASSIFICATION not in without:
             with err.status("networks learn"):
                 classifier, section = _classification(graph, split, child(root, 1))
@@ -129,7 +129,7 @@ def _why_not(graph: Graph) -> str | None:
     if len(np.unique(graph.labels[graph.labels != UNLABELLED])) < 2:
         return "it needs labels of at least two classes."
     try:
-        optional("torch", "classification")
+        import_optional("torch", "classification")
     except MissingExtraError as error:
         return str(error)
     return None
@@ -207,11 +207,11 @@ def of_interactions(
 
 def of_results(folder: Path) -> Section:
     """The tables of a folder, with the titles that the experiments have."""
-    from nodecopy.experiments import config
+    from nodecopy.experiments import toml
 
     titles = {}
-    for name in config.names():
-        experiment = config.load(name)
+    for name in toml.names():
+        experiment = toml.load(name)
         named: tuple[Any, ...] = (*experiment.methods, *experiment.protocol.attackers)
         titles[name] = {"": experiment.title} | {one.name: one.title for one in named}
     text = (

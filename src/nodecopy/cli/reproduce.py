@@ -10,15 +10,15 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from nodecopy._core.atomic_files import atomic_write, check_writable
 from nodecopy.cli import sources
 from nodecopy.cli.terminal import as_json, err, out, remark, table
 from nodecopy.errors import InputError
-from nodecopy.experiments import config, formats, runner
-from nodecopy.experiments.experiment import Experiment
+from nodecopy.experiments import rendering, runner, toml
 from nodecopy.experiments.runner import Finished
+from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
-from nodecopy.experiments.tables import Results, summarise
-from nodecopy.files import check_place, whole_file
+from nodecopy.experiments.summary import Results, summarise
 from nodecopy.report.samples import Panel, spreads
 
 
@@ -32,7 +32,7 @@ class Backend(StrEnum):
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(help=f"{', '.join(config.names())}, or a .toml file like theirs."),
+        typer.Argument(help=f"{', '.join(toml.names())}, or a .toml file like theirs."),
     ],
     dataset: Annotated[
         str | None, typer.Option(help="Some of its datasets, with commas between; all by default.")
@@ -84,7 +84,7 @@ def reproduce(
     Every finished trial is kept in the store at once, so a run that was stopped, however it was stopped,
     goes on where it was; results of other settings, seeds or splits are never mixed in.
     """
-    chosen = config.load(experiment).narrowed(
+    chosen = toml.load(experiment).narrowed(
         datasets=_parts(dataset),
         labels=_numbers(labels),
         attacks=_parts(attacks),
@@ -98,7 +98,7 @@ def reproduce(
         raise InputError("--stored and --fresh exclude each other: one computes nothing, the other all.")
     if out_folder:
         for suffix in (".md", ".csv", ".tex", ".png"):
-            check_place(out_folder / f"{chosen.name}{suffix}")
+            check_writable(out_folder / f"{chosen.name}{suffix}")
     if not stored:
         _run(chosen, kept, seed, device, batch, jobs, scheduler, fresh=not resume)
     results = summarise(chosen, kept, seed=seed)
@@ -154,13 +154,13 @@ def _run(
 def _write(results: Results, folder: Path) -> list[Path]:
     """Write the three forms; all are made before the first is written."""
     texts = {
-        ".md": formats.markdown(results),
-        ".csv": formats.comma_separated(results),
-        ".tex": formats.latex(results),
+        ".md": rendering.markdown(results),
+        ".csv": rendering.comma_separated(results),
+        ".tex": rendering.latex(results),
     }
     paths = [folder / f"{results.experiment.name}{suffix}" for suffix in texts]
     for path, text in zip(paths, texts.values(), strict=True):
-        with whole_file(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return paths
 
@@ -177,10 +177,10 @@ def _draw(results: Results, folder: Path) -> list[Path]:
             graphs.setdefault(dataset, {})[protocol.heading(column)] = Panel(observed.mean, samples)
     if not graphs:
         return []
-    copying = [one.title for one in methods if one.path == "nodecopy:NodeCopying"]
+    copying = [one.title for one in methods if one.path == "nodecopy.NodeCopying"]
     figure = spreads(graphs, highlight=copying)
     path = folder / f"{results.experiment.name}.png"
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=110)
     return [path]
 
@@ -188,16 +188,16 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 def _show(results: Results) -> None:
     for dataset in results.experiment.protocol.datasets:
         out.print(f"\n[bold]{dataset}[/]")
-        for number, (heads, rows) in enumerate(formats.grids(results, dataset, formats.TERMINAL)):
+        for number, (heads, rows) in enumerate(rendering.grids(results, dataset, rendering.TERMINAL)):
             if number:
                 out.print()
             table(heads, rows)
-    heads, rows = formats.rank_grid(results, formats.TERMINAL)
+    heads, rows = rendering.rank_grid(results, rendering.TERMINAL)
     if rows:
         out.print()
         table(heads, rows)
     out.print()
-    for line in formats.footer(results):
+    for line in rendering.footer(results):
         remark(line)
 
 

@@ -11,12 +11,12 @@ import typer
 
 import nodecopy
 from nodecopy import datasets
-from nodecopy.cli import sources, tables
+from nodecopy._core.atomic_files import atomic_folder
+from nodecopy.cli import sample_engines, sources
 from nodecopy.cli.terminal import as_json, progress, remark, shown, table
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.copying.tables import TableCopying
+from nodecopy.edge_tables import TableCopying
 from nodecopy.errors import InputError
-from nodecopy.files import whole_folder
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import read_matrix, write_graph, write_interactions
@@ -135,7 +135,7 @@ def sample(
             )
         if out is None or format not in (None, Format.PARQUET):
             raise InputError("--engine duckdb and spark need --out FOLDER, and write Parquet there.")
-        name, table_law = tables.chosen_law(law.value, labels, neighbours, similarity, most, top)
+        name, table_law = sample_engines.chosen_law(law.value, labels, neighbours, similarity, most, top)
         origin = {
             "nodecopy": nodecopy.__version__,
             "source": Path(source).name,
@@ -147,11 +147,11 @@ def sample(
             "seed": seed,
             "n": n,
         }
-        found = tables.write_samples(
+        found = sample_engines.write_samples(
             TableCopying(table_law, keep, symmetrise.value),
             source,
             [path for path in (labels, neighbours, similarity) if path is not None],
-            tables.opener(engine.value, memory, master, scratch or out.resolve().parent),
+            sample_engines.opener(engine.value, memory, master, scratch or out.resolve().parent),
             origin,
             out,
             overwrite=overwrite,
@@ -194,7 +194,7 @@ def sample(
         suffix = format.value if format else _format_of(source)
         if interactions and suffix == Format.GRAPHML:
             raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
-        with whole_folder(out, mark="samples.json", overwrite=overwrite) as folder:
+        with atomic_folder(out, mark="samples.json", overwrite=overwrite) as folder:
             found = [
                 _written(one, folder / f"sample-{number:0{len(str(n - 1))}d}.{suffix}") | _summary(data, one)
                 for number, one in enumerate(samples)

@@ -11,7 +11,9 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from nodecopy import checks, datasets, registry
+from nodecopy import datasets
+from nodecopy._core.lookup import check_name
+from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -68,7 +70,7 @@ def chosen_nodes(graph: Graph, ids: str) -> NDArray[np.int64]:
     if not wanted:
         raise InputError(f"--nodes must name at least one node; got {ids!r}.")
     numbers = numbers_of(wanted, graph.node_ids, "--nodes")
-    checks.unique(graph.node_ids[numbers], "--nodes")
+    check_unique(graph.node_ids[numbers], "--nodes")
     return numbers
 
 
@@ -104,5 +106,5 @@ def is_dataset(source: str) -> bool:
     if source in datasets.names():
         return True
     if not Path(source).exists() and not Path(source).suffix:
-        registry.known(source, datasets.names(), "a source that is not a file")
+        check_name(source, datasets.names(), "a source that is not a file")
     return False

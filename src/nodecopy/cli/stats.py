@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from nodecopy._core.ids import find_positions
 from nodecopy.cli import sources
 from nodecopy.cli.terminal import as_json, progress, shown, table
-from nodecopy.entries import positions
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
@@ -75,6 +75,6 @@ def _read(files: list[Path], observed: Graph) -> Iterator[Graph]:
         else:
             sample = read_graph(file)
             sample = sample.subgraph(
-                positions(observed.node_ids, sample.node_ids, f"{file}: the observed graph")
+                find_positions(observed.node_ids, sample.node_ids, f"{file}: the observed graph")
             )
         yield observed.replace(adjacency=sample.adjacency, directed=sample.directed)

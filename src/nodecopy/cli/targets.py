@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 from nodecopy.io.formats import target_format
 
 
@@ -26,7 +26,7 @@ def check_targets(inputs: Iterable[object], **targets: tuple[Path | None, Iterab
         if path is None:
             continue
         if target_format(path, formats) == ".parquet":
-            optional("pyarrow", "writing Parquet")
+            import_optional("pyarrow", "writing Parquet")
         if path.resolve() in taken:
             raise InputError(f"--{option} must not name a file that is read, or written too; got {path}.")
         taken.add(path.resolve())

@@ -15,4 +15,4 @@ from nodecopy.copying.laws import NearestNeighbours as NearestNeighbours
 from nodecopy.copying.laws import SameLabel as SameLabel
 from nodecopy.copying.laws import Weighted as Weighted
 from nodecopy.copying.model import NodeCopying as NodeCopying
-from nodecopy.copying.rowcopy import copy_rows as copy_rows
+from nodecopy.copying.row_copying import copy_rows as copy_rows

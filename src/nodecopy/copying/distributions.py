@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy.rows import IntArray, index_dtype
+from nodecopy._core.csr import IntArray, index_dtype
 
 PARTS = 2**40
 """Draws round similarities up to whole parts of the row's largest, which is so many."""

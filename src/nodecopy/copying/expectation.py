@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.validation import check_indices, check_vector
 from nodecopy.copying.distributions import DonorDistribution
-from nodecopy.rows import IntArray, Rows
 
 BLOCK = 2**22
 """About how many entries of the expectation are held at once while it is multiplied."""
@@ -81,7 +81,7 @@ class ExpectedAdjacency:
 
     def rows(self, nodes: ArrayLike) -> sparse.csr_array:
         """Some rows, as a sparse matrix."""
-        chosen = checks.indices(nodes, "nodes", size=self.shape[0])
+        chosen = check_indices(nodes, "nodes", size=self.shape[0])
         total = sparse.csr_array((len(chosen), self.shape[1]))
         for height, layer in self.layers:
             p = layer.rows(chosen)
@@ -96,9 +96,9 @@ class ExpectedAdjacency:
 
     def entries(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """The expectations of some entries."""
-        i = checks.indices(first, "first", size=self.shape[0])
-        j = checks.indices(second, "second", size=self.shape[1])
-        checks.vector(j, "second", length=len(i), per="entry")
+        i = check_indices(first, "first", size=self.shape[0])
+        j = check_indices(second, "second", size=self.shape[1])
+        check_vector(j, "second", length=len(i), per="entry")
         total = np.zeros(len(i))
         for height, layer in self.layers:
             p = layer.entries(i, j)

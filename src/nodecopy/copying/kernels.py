@@ -1,7 +1,7 @@
 """Compiled kernels of node copying: uniforms, draws, the gather of rows and its symmetric closure.
 
 Every kernel takes CSR arrays and writes into arrays made outside; none holds state. The plain twins
-in :mod:`.rowcopy` and :mod:`nodecopy.rng` give the same bits and serve small graphs, so that those
+in :mod:`.rowcopy` and :mod:`nodecopy._core.random` give the same bits and serve small graphs, so that those
 never wait for a compiler.
 
 The symmetric closure needs the transpose of the copied rows. A plain transposition jumps through
@@ -15,15 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, uint32
 
-from nodecopy.copying.intrinsics import (
-    HAS_VECTOR_MERGE,
-    LANES,
-    finish_run,
-    merge_run,
-    prefetch,
-    start_run,
-)
-from nodecopy.rng import PARITY, ROTATIONS
+from nodecopy._core.random import PARITY, ROTATIONS
+from nodecopy.copying.intrinsics import HAS_VECTOR_MERGE, LANES, finish_run, merge_run, prefetch, start_run
 
 CHUNK_BITS = 10
 CHUNK = 1 << CHUNK_BITS
@@ -62,7 +55,7 @@ def _threefry(k0, k1, k2, first, second):
 
 @compiled
 def node_uniforms(key, out):
-    """The same numbers as :func:`nodecopy.rng.node_uniforms`."""
+    """The same numbers as :func:`nodecopy._core.random.node_uniforms`."""
     k0, k1 = uint32(key[0]), uint32(key[1])
     k2 = uint32(k0 ^ k1 ^ uint32(PARITY))
     for i in range(len(out)):

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray, Rows, index_dtype, is_dense_product_faster, largest_entries
+from nodecopy._core.params import Configurable
+from nodecopy._core.validation import as_array, check_integer, check_real, check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.errors import InputError
+from nodecopy.features.neighbours import Search, nearest
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
-from nodecopy.neighbours import Search, nearest
-from nodecopy.rows import IntArray, Rows, index_dtype, is_crowded, largest_entries
-from nodecopy.settings import Settings
 
 BLOCK = 2**22
 """Similarities held at once while Jaccard's law is built."""
@@ -36,7 +36,7 @@ class DonorLaw(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SameLabel(Settings):
+class SameLabel(Configurable):
     """A donor is any node with the same label, all equally likely (the paper's eq. 4, ``eq:nc_zeta``).
 
     Parameters
@@ -63,7 +63,7 @@ class SameLabel(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class NearestNeighbours(Settings):
+class NearestNeighbours(Configurable):
     """A donor is one of the K nearest nodes by Euclidean distance, all equally likely.
 
     Parameters
@@ -114,7 +114,7 @@ class NearestNeighbours(Settings):
                     "embeddings of NearestNeighbours must be given, since the graph has no features."
                 )
         if not sparse.issparse(embeddings):
-            embeddings = checks.as_array(embeddings, "embeddings of NearestNeighbours")
+            embeddings = as_array(embeddings, "embeddings of NearestNeighbours")
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
             raise InputError(
                 f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "
@@ -133,7 +133,7 @@ class NearestNeighbours(Settings):
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
         """What :func:`nearest` answers, where donors are of the same group and of about the same degree."""
-        checks.integer(self.k, "k of NearestNeighbours", low=1)
+        check_integer(self.k, "k of NearestNeighbours", low=1)
         groups, degrees, band = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
         if self.groups is not None:
             own = isinstance(self.groups, str) and self.groups == "labels"
@@ -141,7 +141,7 @@ class NearestNeighbours(Settings):
         if self.band is None:
             degrees = np.ones_like(degrees)
         else:
-            band = checks.real(self.band, "band of NearestNeighbours", low=1.0)
+            band = check_real(self.band, "band of NearestNeighbours", low=1.0)
         donors: list[IntArray] = [np.zeros(0, np.int64)] * data.rows.n_rows
         for group in np.unique(groups):
             members = np.flatnonzero(groups == group)
@@ -162,7 +162,7 @@ class NearestNeighbours(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Jaccard(Settings):
+class Jaccard(Configurable):
     """A donor is a user (or node) who shares items, in proportion to the Jaccard index (``eq:zeta_rec``).
 
     Parameters
@@ -191,13 +191,13 @@ class Jaccard(Settings):
     top: int | None = None
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
-        checks.real(self.exponent, "exponent of Jaccard", low=0.0)
+        check_real(self.exponent, "exponent of Jaccard", low=0.0)
         if self.top is not None:
-            checks.integer(self.top, "top of Jaccard", low=1)
+            check_integer(self.top, "top of Jaccard", low=1)
         rows = data.rows
         pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
         factors: tuple[Any, Any] = pattern, sparse.csr_array(pattern.T)
-        if is_crowded(pattern):
+        if is_dense_product_faster(pattern):
             dense = pattern.toarray()
             factors = dense, dense.T
         degrees = rows.degrees.astype(np.float64)
@@ -241,7 +241,7 @@ class Jaccard(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(Settings):
+class Weighted(Configurable):
     """A donor is drawn in proportion to any similarity you have.
 
     Parameters
@@ -335,7 +335,7 @@ def _codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> N
         labels = getattr(data, "labels", None)
         if labels is None:
             raise InputError(f"{name} must be given, since the graph has no labels.")
-    codes = checks.vector(labels, name, length=data.rows.n_rows)
+    codes = check_vector(labels, name, length=data.rows.n_rows)
     if codes.dtype.kind not in "biu":
         raise InputError(f"{name} must be integers; got {codes.dtype}.")
     codes = codes.astype(np.int64)

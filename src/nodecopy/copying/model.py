@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy import checks
-from nodecopy.copying import rowcopy
+from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.params import Configurable
+from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence
+from nodecopy._core.validation import check_choice, check_indices, check_integer, check_real, check_vector
+from nodecopy.copying import row_copying
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
 from nodecopy.copying.laws import DonorLaw
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.rng import Key, Rng, node_uniforms, sample_key, seed_sequence
-from nodecopy.rows import IntArray, Rows
-from nodecopy.settings import Settings
 
 Data = TypeVar("Data", Graph, Interactions)
 Fitted = TypeVar("Fitted", Graph, Interactions)
@@ -31,7 +31,7 @@ MOST_LAYERS = 64
 """Distinct weights up to which the expectation of a weighted maximum is computed exactly."""
 
 
-class NodeCopying(Settings, Generic[Data]):
+class NodeCopying(Configurable, Generic[Data]):
     """Sample graphs like the observed one by giving each node the neighbours of its donor.
 
     Parameters
@@ -80,8 +80,8 @@ class NodeCopying(Settings, Generic[Data]):
             )
         if isinstance(self.law, type) or not hasattr(self.law, "fit"):
             raise InputError(f"law of NodeCopying must be a donor law such as SameLabel(); got {self.law!r}.")
-        checks.real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
-        checks.choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])
+        check_real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
+        check_choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])
         if self.symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
         self.distribution_ = self.law.fit(data)
@@ -99,8 +99,8 @@ class NodeCopying(Settings, Generic[Data]):
         graphs of about 10^5 entries and more.
         """
         data, seed = self._fitted(), seed_sequence(rng)
-        checks.integer(n, "n of sample_many", low=0)
-        checks.integer(workers, "workers of sample_many", low=1)
+        check_integer(n, "n of sample_many", low=0)
+        check_integer(workers, "workers of sample_many", low=1)
 
         def make(number: int) -> Data:
             key = sample_key(seed, number)
@@ -111,15 +111,15 @@ class NodeCopying(Settings, Generic[Data]):
     def draw_donors(self, *, rng: Rng, sample: int = 0) -> IntArray:
         """The donors of sample number ``sample`` of :meth:`sample_many` with the same ``rng``."""
         self._fitted()
-        checks.integer(sample, "sample of draw_donors", low=0)
+        check_integer(sample, "sample of draw_donors", low=0)
         return self._donors(sample_key(seed_sequence(rng), sample))
 
     def copy(self, donors: ArrayLike, *, rng: Rng = None, sample: int = 0) -> Data:
         """The sample for given donors; ``rng`` and ``sample`` matter only where coins decide."""
         data = self._fitted()
         n_rows = data.rows.n_rows
-        chosen = checks.indices(checks.vector(donors, "donors", length=n_rows), "donors", size=n_rows)
-        checks.integer(sample, "sample of copy", low=0)
+        chosen = check_indices(check_vector(donors, "donors", length=n_rows), "donors", size=n_rows)
+        check_integer(sample, "sample of copy", low=0)
         key = sample_key(seed_sequence(rng), sample)
         return data.with_rows(self._sampled_rows(chosen.astype(data.rows.indices.dtype), key))
 
@@ -146,7 +146,7 @@ class NodeCopying(Settings, Generic[Data]):
 
     def monte_carlo_adjacency(self, n: int, *, rng: Rng, workers: int = 1) -> sparse.csr_array:
         """The mean adjacency of ``n`` samples; for a closed form see :meth:`expected_adjacency`."""
-        checks.integer(n, "n of monte_carlo_adjacency", low=1)
+        check_integer(n, "n of monte_carlo_adjacency", low=1)
         rows = self._fitted().rows
         total = sparse.csr_array((rows.n_rows, rows.n_columns))
         for sample in self.sample_many(n, rng=rng, workers=workers):
@@ -183,7 +183,7 @@ class NodeCopying(Settings, Generic[Data]):
         return None if getattr(self.data_, "directed", True) else self.symmetrise
 
     def _donors(self, key: Key) -> IntArray:
-        n_rows, compiled = self.data_.rows.n_rows, rowcopy.is_large(self.data_.rows)
+        n_rows, compiled = self.data_.rows.n_rows, row_copying.is_large(self.data_.rows)
         if compiled:
             from nodecopy.copying import kernels
 
@@ -196,10 +196,10 @@ class NodeCopying(Settings, Generic[Data]):
     def _sampled_rows(self, donors: IntArray, key: Key) -> Rows:
         rows, rule = self.data_.rows, self._rule()
         if rule == "maximum":
-            return rowcopy.symmetric_union(rows, donors)
+            return row_copying.symmetric_union(rows, donors)
         if rule == "one-endpoint":
-            return rowcopy.one_endpoint(rows, donors, key)
-        return rowcopy.copy_rows(rows, donors)
+            return row_copying.one_endpoint(rows, donors, key)
+        return row_copying.copy_rows(rows, donors)
 
 
 def stream(make: Callable[[int], Item], n: int, workers: int) -> Iterator[Item]:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
-from nodecopy import registry
+from nodecopy._core.lookup import check_name
 from nodecopy.datasets import embedded, fetching, readers
 from nodecopy.datasets.fetching import DataFile, Found, Source
 from nodecopy.errors import InputError
@@ -310,7 +310,7 @@ def verify(name: str) -> tuple[Path, ...]:
 
 
 def _dataset(name: str) -> Dataset:
-    return DATASETS[registry.known(name, DATASETS, "name of a dataset")]
+    return DATASETS[check_name(name, DATASETS, "name of a dataset")]
 
 
 def _paths(form: Form) -> tuple[Path, ...] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodecopy import extras
-from nodecopy.from_features import graph_from
+from nodecopy._core.optional_imports import import_optional
+from nodecopy.features.feature_graphs import graph_from
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
@@ -77,7 +77,7 @@ def karate() -> Graph:
 
 def digits() -> Graph:
     """Scikit-learn's handwritten digits, each joined with the five nearest by their 64 pixels."""
-    data = extras.optional("sklearn.datasets", "The digits dataset").load_digits()
+    data = import_optional("sklearn.datasets", "The digits dataset").load_digits()
     return graph_from(data.data.astype(np.float32), k=5, labels=data.target)
 
 

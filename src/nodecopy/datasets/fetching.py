@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.request import urlopen
 
+from nodecopy._core.atomic_files import atomic_write
 from nodecopy.errors import InputError
-from nodecopy.files import whole_file
 
 LOG = logging.getLogger(__name__)
 CONNECT_SECONDS = 20
@@ -187,7 +187,7 @@ def _download_once(location: str, downloads: dict[str, bytes | OSError]) -> byte
 def _cached(file: DataFile, content: bytes) -> Path:
     path = cache_folder() / file.path
     try:
-        with whole_file(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(content)
     except (OSError, InputError) as error:
         raise InputError(

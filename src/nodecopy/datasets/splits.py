@@ -8,12 +8,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy import checks
+from nodecopy._core.csr import Rows
+from nodecopy._core.random import Rng, generator
+from nodecopy._core.validation import check_indices, check_integer, check_vector
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
-from nodecopy.rng import Rng, generator
-from nodecopy.rows import Rows
 
 T = TypeVar("T")
 
@@ -63,12 +63,12 @@ def label_split(
     """
     if labels is None:
         raise InputError("labels must hold one integer per node; got None (the graph has no labels).")
-    codes = checks.vector(labels, "labels")
+    codes = check_vector(labels, "labels")
     if codes.dtype.kind not in "iu" or (codes < UNLABELLED).any():
         raise InputError(f"labels must hold integers of at least -1 (unknown); got {codes.dtype} {codes!r}.")
-    checks.integer(per_class, "per_class", low=1)
-    checks.integer(validation, "validation", low=0)
-    checks.integer(test, "test", low=0)
+    check_integer(per_class, "per_class", low=1)
+    check_integer(validation, "validation", low=0)
+    check_integer(test, "test", low=0)
     classes, sizes = np.unique(codes[codes != UNLABELLED], return_counts=True)
     if not len(classes):
         raise InputError("labels must name a class for some nodes; got -1 (unknown) for all of them.")
@@ -99,7 +99,7 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     61
     """
     hidden = np.zeros(graph.n_nodes, bool)
-    hidden[checks.indices(test, "test", size=graph.n_nodes)] = True
+    hidden[check_indices(test, "test", size=graph.n_nodes)] = True
     rows = graph.rows
     return graph.with_rows(_kept(rows, ~(hidden[rows.row_numbers] | hidden[rows.indices])))
 
@@ -117,7 +117,7 @@ def interaction_split(
     >>> [part.n_interactions for part in datasets.interaction_split(library, rng=0)]
     [2358, 337, 674]
     """
-    shares = checks.vector(fractions, "fractions", length=3, per="part")
+    shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError(
             f"fractions must be three numbers of at least 0 that add up to 1; got {fractions!r}."

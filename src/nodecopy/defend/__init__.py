@@ -4,9 +4,9 @@ from nodecopy.defend.adaptive import Adaptive as Adaptive
 from nodecopy.defend.base import Correction as Correction
 from nodecopy.defend.base import Defence as Defence
 from nodecopy.defend.base import corrected_trials as corrected_trials
-from nodecopy.defend.copying import CopyingDefence as CopyingDefence
-from nodecopy.defend.copying import DonorAverage as DonorAverage
-from nodecopy.defend.networks import GCNSVD as GCNSVD
-from nodecopy.defend.networks import GCNJaccard as GCNJaccard
-from nodecopy.defend.untold import SuspectCorrection as SuspectCorrection
+from nodecopy.defend.copying_correction import CopyingDefence as CopyingDefence
+from nodecopy.defend.copying_correction import DonorAverage as DonorAverage
+from nodecopy.defend.detection import SuspectCorrection as SuspectCorrection
+from nodecopy.defend.pruned_gcn import GCNSVD as GCNSVD
+from nodecopy.defend.pruned_gcn import GCNJaccard as GCNJaccard
 from nodecopy.defend.without_edges import WithoutEdges as WithoutEdges

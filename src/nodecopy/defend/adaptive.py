@@ -7,12 +7,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from nodecopy import checks
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_indices, check_integer
 from nodecopy.attacks import Attack, Perturbation, ThroughCopying
 from nodecopy.defend.donors import Places, search
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.rng import Rng, child, seed_sequence
 
 
 class Adaptive(ThroughCopying):
@@ -45,8 +45,8 @@ class Adaptive(ThroughCopying):
     ) -> Perturbation:
         if targets is None:
             raise InputError("targets of Adaptive must hold node numbers; got None.")
-        checks.integer(self.n_donors, "n_donors of Adaptive", low=1, high=graph.n_nodes - 1)
-        victims = checks.indices(targets, "targets", size=graph.n_nodes)
+        check_integer(self.n_donors, "n_donors of Adaptive", low=1, high=graph.n_nodes - 1)
+        victims = check_indices(targets, "targets", size=graph.n_nodes)
         seed = seed_sequence(rng)
         found = search(self.donors, Places(graph), seed=child(seed, 2), device=self.device, owner="Adaptive")
         _, nodes = found.nearest(self.n_donors, of=victims, include_self=False)

@@ -12,7 +12,10 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy import checks, registry
+from nodecopy._core.csr import IntArray
+from nodecopy._core.lookup import import_by_name
+from nodecopy._core.random import Rng, seed_sequence
+from nodecopy._core.validation import check_finite, check_indices, check_unique
 from nodecopy.classify import GCN, Classifier, Prediction, Trial
 from nodecopy.classify.ensemble import Ensemble, entropy
 from nodecopy.classify.saving import HOME_OF
@@ -21,8 +24,6 @@ from nodecopy.defend.pruning import without_edges_of
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.formats import PathLike
-from nodecopy.rng import Rng, seed_sequence
-from nodecopy.rows import IntArray
 
 
 class Defence(Classifier):
@@ -265,7 +266,7 @@ class Correction(Defence):
     @classmethod
     def _restored(cls, arguments: dict[str, Any], device: str) -> Self:
         kind, settings = arguments["classifier"]
-        inner = registry.resolve(kind, HOME_OF, "a saved classifier")._restored(settings, device)
+        inner = import_by_name(kind, HOME_OF, "a saved classifier")._restored(settings, device)
         return cls(**(arguments | {"classifier": inner}), device=device)
 
     def _watch(self, case: Case) -> None:
@@ -355,8 +356,8 @@ def _at(predictions: Sequence[Prediction], nodes: Sequence[ArrayLike]) -> list[P
 
 def checked_nodes(nodes: ArrayLike, n_nodes: int) -> NDArray[np.int64]:
     """Node numbers, each once."""
-    chosen = checks.indices(nodes, "nodes", size=n_nodes)
-    checks.unique(chosen, "nodes")
+    chosen = check_indices(nodes, "nodes", size=n_nodes)
+    check_unique(chosen, "nodes")
     return chosen
 
 
@@ -373,7 +374,7 @@ def _told(classifier: Any, graph: Graph) -> Prediction:
     if not hasattr(classifier, "predict_proba"):
         raise InputError(f"classifier must have predict_proba(graph); got {type(classifier).__name__}.")
     probabilities = np.asarray(classifier.predict_proba(graph), np.float32)
-    checks.finite(probabilities, "predict_proba of the classifier")
+    check_finite(probabilities, "predict_proba of the classifier")
     if probabilities.ndim != 2 or len(probabilities) != graph.n_nodes:
         raise InputError(
             f"predict_proba of the classifier must have {graph.n_nodes} rows, one per node; "

@@ -14,13 +14,13 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray
+from nodecopy._core.validation import check_choice
 from nodecopy.errors import InputError
+from nodecopy.features.neighbours import Search
 from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
-from nodecopy.neighbours import Search
 from nodecopy.nn.lowrank import truncated_svd
-from nodecopy.rows import IntArray
 
 Matrix: TypeAlias = NDArray[np.float64]
 NAMES = ("expected", "features", "neighbourhoods", "vgae", "gae")
@@ -74,7 +74,7 @@ def search(donors: Any, places: Places, *, seed: SeedSequence, device: str, owne
     """
     graph = places.graph
     if isinstance(donors, str):
-        checks.choice(donors, f"donors of {owner}", NAMES)
+        check_choice(donors, f"donors of {owner}", NAMES)
         if donors == "features":
             return Search(places.own, owner=owner)
         if donors == "neighbourhoods":

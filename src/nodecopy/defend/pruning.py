@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.csr import IntArray
 from nodecopy.graph import Graph
-from nodecopy.rows import IntArray
 
 
 def without_edges_of(graph: Graph, nodes: IntArray) -> Graph:

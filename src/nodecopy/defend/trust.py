@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from nodecopy._core.csr import IntArray
 from nodecopy.defend.donors import Matrix, cosines, expected_neighbourhoods, neighbourhoods
 from nodecopy.defend.pruning import with_entries, without_edges_of
 from nodecopy.graph import Graph
-from nodecopy.rows import IntArray
 
 NEWTON_STEPS = 20
 PENALTY = 1e-3

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.csr import IntArray
 from nodecopy.defend.base import Case, Correction
-from nodecopy.rows import IntArray
 
 
 class WithoutEdges(Correction):

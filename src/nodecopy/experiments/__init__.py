@@ -1,9 +1,7 @@
 """Experiments: protocols with published numbers, a runner, a store of results and tables.
 
-The order of reading: :mod:`~nodecopy.experiments.config` says what an experiment is,
-:mod:`~nodecopy.experiments.trials` what a trial draws, :mod:`~nodecopy.experiments.classifying`,
-:mod:`~nodecopy.experiments.attacked`, :mod:`~nodecopy.experiments.recommending` and
-:mod:`~nodecopy.experiments.sampling` solve trials,
-:mod:`~nodecopy.experiments.runner` has that done where the :mod:`~nodecopy.experiments.store` lacks
-something, and :mod:`~nodecopy.experiments.tables` makes tables of what it holds.
+Read :mod:`~nodecopy.experiments.spec` for what an experiment is, :mod:`~nodecopy.experiments.toml` for how a
+file is read, ``tasks/`` for what each task type computes, :mod:`~nodecopy.experiments.runner` and
+:mod:`~nodecopy.experiments.store` for how trials are run and kept, and :mod:`~nodecopy.experiments.summary`
+and :mod:`~nodecopy.experiments.rendering` for how tables are made of them.
 """

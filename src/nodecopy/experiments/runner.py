@@ -14,18 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from nodecopy import checks
+from nodecopy._core.lookup import import_class
+from nodecopy._core.optional_imports import EXTRA_OF, import_optional
+from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments.attacked import classified_under_attack
-from nodecopy.experiments.classifying import classified
-from nodecopy.experiments.experiment import Cell, Experiment
 from nodecopy.experiments.provenance import provenance
-from nodecopy.experiments.recommending import recommended
-from nodecopy.experiments.sampling import sampled
+from nodecopy.experiments.spec import Cell, Experiment
 from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.generation import sampled
+from nodecopy.experiments.tasks.node_classification import classified
+from nodecopy.experiments.tasks.recommendation import recommended
+from nodecopy.experiments.tasks.robustness import classified_under_attack
 from nodecopy.experiments.trials import Solved
-from nodecopy.extras import EXTRA_OF, optional
-from nodecopy.registry import found
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def run(
     report
         Called in this process after every batch.
     """
-    checks.integer(jobs, "jobs", low=1)
-    checks.integer(seed, "seed", low=0)
+    check_integer(jobs, "jobs", low=1)
+    check_integer(seed, "seed", low=0)
     if batch is not None:
-        checks.integer(batch, "batch", low=1)
+        check_integer(batch, "batch", low=1)
     if device != "cpu" and scheduler is None:
-        optional("torch", f"device {device}")
+        import_optional("torch", f"device {device}")
         from nodecopy.nn.devices import checked_device
 
         checked_device(device)
@@ -124,7 +124,7 @@ def _check_classes(experiment: Experiment) -> None:
     """See that every class is there; those that lack an optional package are skipped in their turn."""
     for method in (one for one in experiment.methods if one.path):
         try:
-            found(method.path, f"[methods.{method.name}]")
+            import_class(method.path, f"[methods.{method.name}]")
         except InputError as error:
             if getattr(error.__cause__, "name", None) not in EXTRA_OF:
                 raise
@@ -177,7 +177,7 @@ def _workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Performed, int]
     if scheduler is None:
         yield partial(_in_processes, jobs), jobs
         return
-    joblib, distributed = (optional(name, "a Dask cluster") for name in ("joblib", "distributed"))
+    joblib, distributed = (import_optional(name, "a Dask cluster") for name in ("joblib", "distributed"))
     try:
         client = distributed.Client(scheduler)
     except (OSError, ValueError) as error:

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nodecopy._core.atomic_files import atomic_write
 from nodecopy.errors import InputError
-from nodecopy.experiments.experiment import Cell
-from nodecopy.files import whole_file
+from nodecopy.experiments.spec import Cell
 
 if sys.platform != "win32":
     import fcntl
@@ -87,7 +87,7 @@ class Store:
         }
         # NumPy's numbers and arrays among the details become plain ones.
         text = json.dumps(content, indent=1, allow_nan=False, default=lambda value: value.tolist())
-        with whole_file(self.path(cell, record.trial)) as temporary:
+        with atomic_write(self.path(cell, record.trial)) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
 
     def records(self, cell: Cell, trials: Iterable[int]) -> list[Record]:

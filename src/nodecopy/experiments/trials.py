@@ -18,12 +18,12 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
-from nodecopy.experiments.experiment import Cell
+from nodecopy.experiments.spec import Cell
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.rng import child, seed_sequence
 
 NodeSplit: TypeAlias = Split[NDArray[np.int64]]
 

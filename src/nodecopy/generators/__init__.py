@@ -12,8 +12,9 @@ Names are imported when they are used, so that nothing but the trained ones need
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nodecopy._core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from nodecopy.generators.cell import CELL as CELL
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
     from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
     from nodecopy.generators.graphite import Graphite as Graphite
-    from nodecopy.generators.links import Links as Links
-    from nodecopy.generators.links import LinkSplit as LinkSplit
-    from nodecopy.generators.links import link_split as link_split
+    from nodecopy.generators.link_prediction import Links as Links
+    from nodecopy.generators.link_prediction import LinkSplit as LinkSplit
+    from nodecopy.generators.link_prediction import link_split as link_split
     from nodecopy.generators.mmsbm import MMSBM as MMSBM
     from nodecopy.generators.netgan import NetGAN as NetGAN
     from nodecopy.generators.sbm import SBM as SBM
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from nodecopy.generators.vgae import GAE as GAE
     from nodecopy.generators.vgae import VGAE as VGAE
 
-HOME_OF = {
+_MODULES = {
     "BarabasiAlbert": "classical",
     "CELL": "cell",
     "ChungLu": "classical",
@@ -45,23 +46,14 @@ HOME_OF = {
     "ErdosRenyi": "classical",
     "GAE": "vgae",
     "Graphite": "graphite",
-    "LinkSplit": "links",
-    "Links": "links",
+    "LinkSplit": "link_prediction",
+    "Links": "link_prediction",
     "MMSBM": "mmsbm",
     "NetGAN": "netgan",
     "SBM": "sbm",
     "VGAE": "vgae",
-    "link_split": "links",
+    "link_split": "link_prediction",
 }
 
-__all__ = list(HOME_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name in HOME_OF:
-        return getattr(importlib.import_module(f"nodecopy.generators.{HOME_OF[name]}"), name)
-    raise AttributeError(f"module 'nodecopy.generators' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = list(_MODULES)
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)

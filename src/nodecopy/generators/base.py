@@ -10,13 +10,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.csr import Rows
+from nodecopy._core.params import Configurable
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_integer
 from nodecopy.copying.model import stream
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.rows import Rows
-from nodecopy.settings import Settings
 
 Nodes: TypeAlias = NDArray[np.int64]
 Pairs: TypeAlias = tuple[Nodes, Nodes]
@@ -24,7 +24,7 @@ Pairs: TypeAlias = tuple[Nodes, Nodes]
 MOST_PROPAGATIONS = 30
 
 
-class GraphModel(Settings):
+class GraphModel(Configurable):
     """The contract of graph models: what they draw are pairs of nodes of the graph they were fitted to.
 
     Samples have that graph's nodes, features and labels, and no weights. A subclass sets ``graph_`` at the
@@ -44,8 +44,8 @@ class GraphModel(Settings):
         Sample number s depends on (seed, s) alone: neither on ``n`` nor on ``workers``.
         """
         graph, seed = self._fitted(), seed_sequence(rng)
-        checks.integer(n, "n of sample_many", low=0)
-        checks.integer(workers, "workers of sample_many", low=1)
+        check_integer(n, "n of sample_many", low=0)
+        check_integer(workers, "workers of sample_many", low=1)
 
         def make(number: int) -> Graph:
             return self._sampled(graph, np.random.default_rng(child(seed, number)))

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.generators.links import Pairs
-from nodecopy.generators.pairs import LOGITS_AT_ONCE, triangle_blocks
+from nodecopy.generators.link_prediction import Pairs
+from nodecopy.generators.pair_loss import LOGITS_AT_ONCE, triangle_blocks
 
 Floats = NDArray[np.float64]
 Line = tuple[float, float]

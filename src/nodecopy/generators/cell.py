@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy import checks
-from nodecopy.generators.assembling import AssembledModel, Watch, row_blocks
-from nodecopy.generators.pairs import LOGITS_AT_ONCE
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_integer, check_real
+from nodecopy.generators.edge_sampling import AssembledModel, Watch, row_blocks
+from nodecopy.generators.pair_loss import LOGITS_AT_ONCE
 from nodecopy.graph import Graph
-from nodecopy.nn.descent import Descent
+from nodecopy.nn.adam import Descent
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.stack import SparseStack
-from nodecopy.rng import child
 
 WEIGHTS, EVALUATION = range(2)
 """What the children of a seed are for."""
@@ -120,9 +120,9 @@ class CELL(AssembledModel):
 
     def _check(self) -> torch.device:
         for name in ("rank", "steps", "evaluate_every"):
-            checks.integer(getattr(self, name), f"{name} of CELL", low=1)
+            check_integer(getattr(self, name), f"{name} of CELL", low=1)
         for name in ("learning_rate", "weight_decay"):
-            checks.real(getattr(self, name), f"{name} of CELL", low=0.0)
+            check_real(getattr(self, name), f"{name} of CELL", low=0.0)
         return checked_device(self.device)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from nodecopy import checks
+from nodecopy._core.validation import check_integer
 from nodecopy.generators.base import Nodes, PairModel, Pairs, distinct, pairs_of
 from nodecopy.generators.block_pairs import Cells, draw_cells
 from nodecopy.graph import Graph
@@ -107,13 +107,13 @@ class ConfigurationModel(PairModel):
         self.swaps = swaps
 
     def _learn(self, graph: Graph, draws: Generator) -> None:
-        checks.integer(self.swaps, "swaps of ConfigurationModel", low=0)
+        check_integer(self.swaps, "swaps of ConfigurationModel", low=0)
         rows, columns = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
         loops = rows[rows == columns]
         self._edges, self._loops, self._rounds = pairs_of(graph), (loops, loops), self.swaps
 
     def _draw(self, graph: Graph, draws: Generator) -> Pairs:
-        from nodecopy.generators import swaps  # compiling takes a while; nobody else should wait
+        from nodecopy.generators import swap_kernels  # compiling takes a while; nobody else should wait
 
         first, second = (ends.copy() for ends in self._edges)
         n_edges, directed = len(first), graph.directed
@@ -121,7 +121,7 @@ class ConfigurationModel(PairModel):
         for _ in range(self._rounds if n_edges > 1 else 0):
             one, other = draws.integers(0, n_edges, (2, n_edges))
             coins = draws.random(n_edges) < 0.5
-            swaps.swap(first, second, graph.n_nodes, directed, one, other, coins, table)
+            swap_kernels.swap(first, second, graph.n_nodes, directed, one, other, coins, table)
         return np.append(first, self._loops[0]), np.append(second, self._loops[1])
 
 

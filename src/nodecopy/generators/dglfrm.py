@@ -18,9 +18,9 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu, softplus
 
-from nodecopy import checks
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.generators.presence import PresenceLoss
+from nodecopy.generators.presence_loss import PresenceLoss
 from nodecopy.generators.vgae import GAE, Decoder, drawn_normal
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import LEAK, MOST_DROPPED, Recipe, glorot
@@ -135,10 +135,10 @@ class DGLFRMB(GAE):
         if not isinstance(self.decoder, tuple) or len(self.decoder) != 2:
             raise InputError(f"decoder of {name} must be a tuple of two widths; got {self.decoder!r}.")
         for width in self.decoder:
-            checks.integer(width, f"decoder of {name}", low=1)
-        if checks.real(self.alpha, f"alpha of {name}", low=0.0, high=1e30) == 0:
+            check_integer(width, f"decoder of {name}", low=1)
+        if check_real(self.alpha, f"alpha of {name}", low=0.0, high=1e30) == 0:
             raise InputError(f"alpha of {name} must be above 0; got {self.alpha!r}.")
-        checks.real(self.dropout, f"dropout of {name}", low=0.0, high=MOST_DROPPED)
+        check_real(self.dropout, f"dropout of {name}", low=0.0, high=MOST_DROPPED)
         return super()._check(graph)
 
 

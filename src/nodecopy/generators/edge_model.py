@@ -17,15 +17,15 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from nodecopy import checks
+from nodecopy._core.csr import freeze
+from nodecopy._core.random import Rng
+from nodecopy._core.validation import check_choice, check_indices, check_vector
 from nodecopy.errors import InputError
 from nodecopy.generators.base import GraphModel, Nodes, pairs_of
 from nodecopy.generators.calibration import expected_edges, logistic_regression
-from nodecopy.generators.links import Pairs, numbered_pairs
-from nodecopy.generators.pairs import LOGITS_AT_ONCE, triangle_blocks
+from nodecopy.generators.link_prediction import Pairs, numbered_pairs
+from nodecopy.generators.pair_loss import LOGITS_AT_ONCE, triangle_blocks
 from nodecopy.graph import Graph
-from nodecopy.rng import Rng
-from nodecopy.rows import frozen
 
 SAMPLERS = ("raw", "calibrated", "corrected")
 THIN_BELOW = 0.1
@@ -151,9 +151,9 @@ class EdgeModel(GraphModel):
         """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
         self._fitted()
         law = self.law_
-        one = checks.indices(first, "first", size=len(law.decoded))
-        other = checks.indices(second, "second", size=len(law.decoded))
-        checks.vector(other, "second", length=len(one), per="pair")
+        one = check_indices(first, "first", size=len(law.decoded))
+        other = check_indices(second, "second", size=len(law.decoded))
+        check_vector(other, "second", length=len(one), per="pair")
         return law.of_pairs(one, other)
 
     def _draw(self, graph: Graph, draws: Generator) -> tuple[Nodes, Nodes]:
@@ -162,7 +162,7 @@ class EdgeModel(GraphModel):
 
     def _check_sampler(self) -> None:
         name = type(self).__name__
-        checks.choice(self.sampler, f"sampler of {name}", SAMPLERS)
+        check_choice(self.sampler, f"sampler of {name}", SAMPLERS)
         if not isinstance(self.balanced, bool):
             raise InputError(f"balanced of {name} must be True or False; got {self.balanced!r}.")
 
@@ -173,8 +173,8 @@ class EdgeModel(GraphModel):
             name = type(self).__name__
             raise InputError(f"features and settings of {name} must not be so large that training overflows.")
         self.graph_ = graph.undirected()
-        self.embeddings_ = frozen(embeddings.detach().cpu().numpy().copy())
-        self.decoded_ = frozen(vectors.cpu().numpy().copy())
+        self.embeddings_ = freeze(embeddings.detach().cpu().numpy().copy())
+        self.decoded_ = freeze(vectors.cpu().numpy().copy())
         self._sampling, self._law = (self.sampler, self.balanced), None
 
     def _ready(self) -> EdgeLaw:

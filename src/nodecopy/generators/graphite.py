@@ -7,7 +7,7 @@ from numpy.random import Generator
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from nodecopy import checks
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.generators.vgae import VGAE, Decoder
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import glorot
@@ -70,8 +70,8 @@ class Graphite(VGAE):
         return _Feedback(features, self.latent, self.decoder_hidden, self.feedback, draws)
 
     def _check(self, graph: Graph) -> torch.device:
-        checks.integer(self.decoder_hidden, "decoder_hidden of Graphite", low=1)
-        checks.real(self.feedback, "feedback of Graphite", low=0.0, high=1.0)
+        check_integer(self.decoder_hidden, "decoder_hidden of Graphite", low=1)
+        check_real(self.feedback, "feedback of Graphite", low=0.0, high=1.0)
         return super()._check(graph)
 
 

@@ -9,7 +9,15 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.validation import (
+    as_array,
+    check_choice,
+    check_finite,
+    check_indices,
+    check_integer,
+    check_real,
+    check_vector,
+)
 from nodecopy.errors import InputError
 from nodecopy.generators.base import Nodes, PairModel, Pairs, blocks_of, distinct, pairs_of
 from nodecopy.graph import Graph
@@ -108,9 +116,9 @@ class MMSBM(PairModel):
         """Probability that nodes ``first[k]`` and ``second[k]`` are linked."""
         self._fitted()
         pi = self._drawn
-        one = checks.indices(first, "first", size=len(pi))
-        other = checks.indices(second, "second", size=len(pi))
-        checks.vector(other, "second", length=len(one), per="pair")
+        one = check_indices(first, "first", size=len(pi))
+        other = check_indices(second, "second", size=len(pi))
+        check_vector(other, "second", length=len(one), per="pair")
         return _linked(pi[one], pi[other], self.strengths_ - self._delta, self._delta)
 
     def _learn(self, graph: Graph, draws: Generator) -> None:
@@ -176,28 +184,28 @@ class MMSBM(PairModel):
             pi = np.full((graph.n_nodes, n_blocks), other)
             pi[np.arange(graph.n_nodes), blocks] = self.certainty if n_blocks > 1 else 1.0
             return pi
-        given: Any = checks.as_array(self.memberships, "memberships of MMSBM")
+        given: Any = as_array(self.memberships, "memberships of MMSBM")
         if given.ndim != 2 or given.dtype.kind not in "biuf" or len(given) != graph.n_nodes:
             raise InputError(
                 f"memberships of MMSBM must be numbers, one row for each of {graph.n_nodes} nodes; "
                 f"got {given.dtype} of shape {given.shape}."
             )
         given = given.astype(np.float64)
-        checks.finite(given, "memberships of MMSBM")
+        check_finite(given, "memberships of MMSBM")
         if (given < 0).any() or not (given > 0).any(axis=1).all():
             raise InputError("memberships of MMSBM must not be negative, nor all zero in any row.")
         pi = given / given.max(axis=1, keepdims=True)  # or the sum might overflow
         return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
     def _check(self) -> None:
-        checks.real(self.certainty, "certainty of MMSBM", low=0.0, high=1.0)
-        checks.choice(self.draw, "draw of MMSBM", ["mixed", "hard"])
-        checks.real(self.delta, "delta of MMSBM", low=0.0, high=CERTAIN)
-        checks.integer(self.steps, "steps of MMSBM", low=0)
-        checks.integer(self.batch, "batch of MMSBM", low=1)
-        checks.real(self.tau, "tau of MMSBM", low=1e-300)
+        check_real(self.certainty, "certainty of MMSBM", low=0.0, high=1.0)
+        check_choice(self.draw, "draw of MMSBM", ["mixed", "hard"])
+        check_real(self.delta, "delta of MMSBM", low=0.0, high=CERTAIN)
+        check_integer(self.steps, "steps of MMSBM", low=0)
+        check_integer(self.batch, "batch of MMSBM", low=1)
+        check_real(self.tau, "tau of MMSBM", low=1e-300)
         for name in ("alpha", "eta", "rho", "step_size", "kappa"):
-            checks.real(getattr(self, name), f"{name} of MMSBM", low=0.0)
+            check_real(getattr(self, name), f"{name} of MMSBM", low=0.0)
 
 
 class _Ascent:
@@ -251,7 +259,7 @@ class _Ascent:
             nodes = np.repeat(np.arange(self.n_nodes), np.diff(links.indptr))
             shares = links.data / _linked(pi[nodes], pi[links.indices], above, self.delta)
             return np.asarray(sparse.csr_array((shares, links.indices, links.indptr), links.shape) @ pi)
-        from nodecopy.generators.pulls import pulls
+        from nodecopy.generators.mmsbm_kernels import pulls
 
         result = np.empty_like(pi)
         pulls(links.indptr, links.indices, links.data, pi, above, self.delta, LEAST, result)

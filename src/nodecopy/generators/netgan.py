@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy import checks
-from nodecopy.generators.assembling import AssembledModel, Watch, row_blocks
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_integer, check_real
+from nodecopy.generators.edge_sampling import AssembledModel, Watch, row_blocks
 from nodecopy.generators.walks import Critic, Drawn, RealWalks, WalkGenerator
 from nodecopy.graph import Graph
-from nodecopy.nn.descent import Descent
+from nodecopy.nn.adam import Descent
+from nodecopy.nn.cuda_graph import Replay
 from nodecopy.nn.devices import checked_device
-from nodecopy.nn.replay import Replay
-from nodecopy.rng import child
 
 TRAINING, COUNTING, ASSEMBLING = range(3)
 """What the children of a seed are for."""
@@ -62,7 +62,7 @@ class NetGAN(AssembledModel):
         Steps of the critic in an iteration; of Adam.
     device
         ``"cpu"`` or ``"cuda"``; a graph of thousands of nodes wants the latter, which records an iteration
-        once and plays it back (see :mod:`nodecopy.nn.replay`).
+        once and plays it back (see :mod:`nodecopy.nn.cuda_graph`).
 
     Attributes
     ----------
@@ -137,8 +137,8 @@ class NetGAN(AssembledModel):
         lowest = {"max_iterations": 1, "evaluate_every": 1, "n_transitions": 1, "walk_length": 2}
         lowest |= dict.fromkeys(["batch_size", "hidden", "critic_hidden", "embedding", "critic_steps"], 1)
         for name, low in lowest.items():
-            checks.integer(getattr(self, name), f"{name} of NetGAN", low=low)
-        checks.real(self.learning_rate, "learning_rate of NetGAN", low=0.0)
+            check_integer(getattr(self, name), f"{name} of NetGAN", low=low)
+        check_real(self.learning_rate, "learning_rate of NetGAN", low=0.0)
         return checked_device(self.device)
 
 

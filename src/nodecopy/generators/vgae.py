@@ -12,18 +12,18 @@ from numpy.random import Generator, SeedSequence
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy import checks
+from nodecopy._core.csr import Rows
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.generators.edge_model import EdgeModel
-from nodecopy.generators.pairs import PairLoss, SampledPairLoss
+from nodecopy.generators.pair_loss import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
-from nodecopy.nn.descent import Descent
+from nodecopy.nn.adam import Descent
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import with_features
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.rng import Rng, child, seed_sequence
-from nodecopy.rows import Rows
 
 WEIGHTS, NOISE, DECODER, PAIRS = range(4)
 """What the children of a seed are for."""
@@ -153,11 +153,11 @@ class GAE(EdgeModel):
     def _check(self, graph: Graph) -> torch.device:
         name = type(self).__name__
         self._checked(graph)
-        checks.integer(self.hidden, f"hidden of {name}", low=1)
-        checks.integer(self.latent, f"latent of {name}", low=1)
-        checks.integer(self.epochs, f"epochs of {name}", low=1)
-        checks.real(self.learning_rate, f"learning_rate of {name}", low=0.0)
-        checks.choice(self.pairs, f"pairs of {name}", ("all", "sampled"))
+        check_integer(self.hidden, f"hidden of {name}", low=1)
+        check_integer(self.latent, f"latent of {name}", low=1)
+        check_integer(self.epochs, f"epochs of {name}", low=1)
+        check_real(self.learning_rate, f"learning_rate of {name}", low=0.0)
+        check_choice(self.pairs, f"pairs of {name}", ("all", "sampled"))
         self._check_sampler()
         return checked_device(self.device)
 

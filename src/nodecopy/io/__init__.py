@@ -11,13 +11,10 @@
 """
 
 from nodecopy.io.formats import is_table as is_table
-from nodecopy.io.frames import to_pandas as to_pandas
 from nodecopy.io.graphs import read_graph as read_graph
 from nodecopy.io.graphs import read_matrix as read_matrix
 from nodecopy.io.graphs import write_graph as write_graph
 from nodecopy.io.logs import read_interactions as read_interactions
 from nodecopy.io.logs import write_interactions as write_interactions
-from nodecopy.io.networks import from_networkx as from_networkx
-from nodecopy.io.networks import to_networkx as to_networkx
-from nodecopy.io.pyg import from_pyg as from_pyg
-from nodecopy.io.pyg import to_pyg as to_pyg
+from nodecopy.io.networkx_graphs import from_networkx as from_networkx
+from nodecopy.io.networkx_graphs import to_networkx as to_networkx

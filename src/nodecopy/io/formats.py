@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from nodecopy._core.atomic_files import check_writable
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.files import check_place
 
 PathLike: TypeAlias = str | os.PathLike[str]
 TableLike: TypeAlias = PathLike | Any
@@ -44,7 +44,7 @@ def format_of(path: TableLike, known: Iterable[str]) -> str:
 def target_format(path: PathLike, known: Iterable[str]) -> str:
     """The same for a file that is to be written, which must be possible: commands ask before they compute."""
     suffix = format_of(path, known)
-    check_place(path)
+    check_writable(path)
     return suffix
 
 

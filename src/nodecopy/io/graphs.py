@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy import checks
-from nodecopy.entries import identifiers, without_duplicates
+from nodecopy._core.ids import check_ids, deduplicate
+from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io import networks, npz, tables
+from nodecopy.io import networkx_graphs, npz, table_files
 from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 
 EDGES = {
@@ -89,9 +89,9 @@ def read_graph(
     """
     suffix = format_of(path, FORMATS)
     given = {"source": source, "target": target, "weight": weight}
-    fixed = None if node_ids is None else identifiers(node_ids, "node_ids")
+    fixed = None if node_ids is None else check_ids(node_ids, "node_ids")
     if fixed is not None:
-        checks.unique(fixed, "node_ids")
+        check_unique(fixed, "node_ids")
     edges: _Edges | None = None
     with reading(path) as file:
         if suffix in TABLES:
@@ -99,14 +99,14 @@ def read_graph(
         elif fixed is not None or any(given.values()):
             raise InputError("node_ids and names of columns are for edge lists; this file holds its own.")
         else:
-            graph = (npz.read_graph if suffix == ".npz" else networks.read_graphml)(file, directed)
+            graph = (npz.read_graph if suffix == ".npz" else networkx_graphs.read_graphml)(file, directed)
             fixed = graph.node_ids
     label_ids, label_values = ((), []) if labels is None else _read_labels(labels)
     feature_ids, matrix = (None, np.zeros(0)) if features is None else _read_features(features)
 
     ends = edges.ends if edges else ()
     own = [() if ids is None else ids for ids in (feature_ids, fixed)]
-    *typed, order = tables.same_type([*ends, label_ids, *own])
+    *typed, order = table_files.same_type([*ends, label_ids, *own])
     if fixed is None:
         order = sorted({node for ids in typed for node in ids})
     place = {node: number for number, node in enumerate(order)}
@@ -150,22 +150,22 @@ def write_graph(graph: Graph, path: PathLike) -> None:
     if suffix == ".npz":
         npz.write_graph(graph, path)
     elif suffix == ".graphml":
-        networks.write_graphml(graph, path)
+        networkx_graphs.write_graphml(graph, path)
     else:
         source, target, weight = graph.edges()
-        tables.write_table(path, {"source": source, "target": target, "weight": weight})
+        table_files.write_table(path, {"source": source, "target": target, "weight": weight})
 
 
 @dataclass(frozen=True)
 class _Edges:
-    table: tables.Table
-    ends: tuple[tables.Column, tables.Column]
+    table: table_files.Table
+    ends: tuple[table_files.Column, table_files.Column]
     weights: NDArray[np.float64]
 
     def graph(self, source: list[Any], target: list[Any], place: dict[Any, int], directed: bool) -> Graph:
         """The graph of these edges, whose ends came into one type, on nodes with given places."""
         first, second = self._numbers("source", source, place), self._numbers("target", target, place)
-        matrix = without_duplicates(first, second, self.weights, (len(place), len(place)))
+        matrix = deduplicate(first, second, self.weights, (len(place), len(place)))
         return Graph(matrix, node_ids=np.array(list(place) or np.zeros(0, np.int64)), directed=directed)
 
     def _numbers(self, role: str, ids: list[Any], place: dict[Any, int]) -> NDArray[np.int64]:
@@ -177,30 +177,30 @@ class _Edges:
 
 
 def _read_edges(path: Path, given: dict[str, str | None]) -> _Edges:
-    table, columns = tables.columns_for(path, EDGES, given)
-    source, target = (tables.identifiers(table, columns[role], role) for role in ("source", "target"))
+    table, columns = table_files.columns_for(path, EDGES, given)
+    source, target = (table_files.identifiers(table, columns[role], role) for role in ("source", "target"))
     weights = np.ones(len(source))
     if "weight" in columns:
-        weights = tables.numbers(table, columns["weight"], "weight", low=0)
+        weights = table_files.numbers(table, columns["weight"], "weight", low=0)
     return _Edges(table, (source, target), weights)
 
 
-def _read_labels(path: TableLike) -> tuple[tables.Column, list[Any]]:
+def _read_labels(path: TableLike) -> tuple[table_files.Column, list[Any]]:
     """Ids and labels: integers where all are, else strings; ``None`` where the cell is empty."""
     format_of(path, TABLES)
     with reading(path) as file:
-        table, columns = tables.columns_for(file, NODES, {})
+        table, columns = table_files.columns_for(file, NODES, {})
         column = columns["label"]
         if isinstance(column, np.ndarray):  # Parquet; a column of integers with gaps comes as floats
             known = [None if value is None or value != value else value for value in column.tolist()]
             values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in known]
         else:
-            typed = iter(tables.same_type([[label for label in column if label]])[0])
+            typed = iter(table_files.same_type([[label for label in column if label]])[0])
             values = [next(typed) if label else None for label in column]
-        return tables.identifiers(table, columns["node"], "node"), values
+        return table_files.identifiers(table, columns["node"], "node"), values
 
 
-def _read_features(path: TableLike) -> tuple[tables.Column | None, Any]:
+def _read_features(path: TableLike) -> tuple[table_files.Column | None, Any]:
     """Ids and rows of numbers from a table, whose first row is a header if its first cell names ids or its
     last cell is not a number; or a matrix without ids.
     """
@@ -208,20 +208,20 @@ def _read_features(path: TableLike) -> tuple[tables.Column | None, Any]:
     with reading(path) as file:
         if suffix not in TABLES:
             return None, npz.read_matrix(file)
-        table = tables.read_table(
-            file, lambda first, _: first[0].lower() in NODES["node"] or not tables.is_number(first[-1])
+        table = table_files.read_table(
+            file, lambda first, _: first[0].lower() in NODES["node"] or not table_files.is_number(first[-1])
         )
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
         lower = [name.lower() for name in names]
         place = next((lower.index(name) for name in NODES["node"] if name in lower), 0)
         numbers = [
-            tables.numbers(table, column, name)
+            table_files.numbers(table, column, name)
             for number, (name, column) in enumerate(zip(names, table.columns, strict=True))
             if number != place
         ]
         if not numbers:
             raise InputError("the table must have a column of ids and at least one of numbers.")
-        return tables.identifiers(table, table.columns[place], "node"), np.stack(numbers, axis=1)
+        return table_files.identifiers(table, table.columns[place], "node"), np.stack(numbers, axis=1)
 
 
 def _ordered_labels(ids: list[Any], values: list[Any], place: dict[Any, int]) -> ArrayLike:
@@ -229,7 +229,7 @@ def _ordered_labels(ids: list[Any], values: list[Any], place: dict[Any, int]) ->
     ordered: list[Any] = [None] * len(place)
     for number, value in zip(_known(ids, place), values, strict=True):
         ordered[number] = value
-    array = networks.label_array(ordered)
+    array = networkx_graphs.label_array(ordered)
     return np.full(len(place), UNLABELLED) if array is None else array
 
 

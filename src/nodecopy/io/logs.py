@@ -6,7 +6,7 @@ import numpy as np
 
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.io import npz, tables
+from nodecopy.io import npz, table_files
 from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 
 LOG = {
@@ -58,12 +58,14 @@ def read_interactions(
             if any(given.values()):
                 raise InputError("an .npz file has no columns to name.")
             return npz.read_interactions(file)
-        table, columns = tables.columns_for(file, LOG, given)
-        users, items = (tables.identifiers(table, columns[role], role) for role in ("user", "item"))
+        table, columns = table_files.columns_for(file, LOG, given)
+        users, items = (table_files.identifiers(table, columns[role], role) for role in ("user", "item"))
         user_ids, user_codes = _encoded(users)
         item_ids, item_codes = _encoded(items)
-        ratings = tables.numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
-        when = tables.times(table, columns["time"]) if "time" in columns else None
+        ratings = (
+            table_files.numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
+        )
+        when = table_files.times(table, columns["time"]) if "time" in columns else None
         log = Interactions.from_table(user_codes, item_codes, ratings, when)
         return Interactions(log.matrix, user_ids, item_ids)
 
@@ -84,12 +86,12 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
         npz.write_interactions(interactions, path)
     else:
         users, items, ratings = interactions.table()
-        tables.write_table(path, {"user": users, "item": items, "rating": ratings})
+        table_files.write_table(path, {"user": users, "item": items, "rating": ratings})
 
 
-def _encoded(column: tables.Column) -> tuple[np.ndarray, np.ndarray]:
+def _encoded(column: table_files.Column) -> tuple[np.ndarray, np.ndarray]:
     """The distinct ids in ascending order, and each entry's place among them."""
-    (values,) = tables.same_type([column])
+    (values,) = table_files.same_type([column])
     ids = sorted(set(values))
     place = {value: number for number, value in enumerate(ids)}
     return np.array(ids or np.zeros(0, np.int64)), np.array([place[value] for value in values], np.int64)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.atomic_files import atomic_write
 from nodecopy.errors import InputError
-from nodecopy.files import whole_file
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io.formats import PathLike
@@ -102,7 +102,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _save(path: PathLike, arrays: Mapping[str, NDArray[Any]]) -> None:
     # An open file, since NumPy would add .npz to a name that ends in .NPZ.
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
-from nodecopy import checks
+from nodecopy._core.validation import as_array, check_finite, check_indices, check_integer, check_vector
 from nodecopy.errors import InputError
 
 SUM_TOLERANCE = 1e-4  # a softmax in single precision over some hundred classes stays well within
@@ -57,8 +57,8 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     0.75
     """
     values = np.asarray(scores, np.float64)
-    checks.finite(values, "scores")
-    is_positive = checks.vector(positive, "positive", length=len(values)).astype(bool)
+    check_finite(values, "scores")
+    is_positive = check_vector(positive, "positive", length=len(values)).astype(bool)
     n_positive = int(is_positive.sum())
     n_negative = len(values) - n_positive
     if not n_positive or not n_negative:
@@ -79,7 +79,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1]), 4)
     0.4
     """
-    checks.integer(n_bins, "n_bins", low=1)
+    check_integer(n_bins, "n_bins", low=1)
     return _calibration_error(*_checked(probabilities, labels, nodes), n_bins)
 
 
@@ -94,7 +94,7 @@ def reliability(
     >>> confidence.round(2).tolist(), accuracy.tolist(), n_nodes.tolist()
     ([0.6, 0.9], [1.0, 0.5], [1, 2])
     """
-    checks.integer(n_bins, "n_bins", low=1)
+    check_integer(n_bins, "n_bins", low=1)
     p, codes = _checked(probabilities, labels, nodes)
     confidence, bins = _bins(p, n_bins)
     n_nodes = np.bincount(bins, minlength=n_bins)
@@ -145,21 +145,21 @@ def _checked(
     probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Probabilities and true classes of the nodes to judge by."""
-    p = checks.as_array(probabilities, "probabilities")
+    p = as_array(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] == 0 or p.dtype.kind not in "biuf":
         raise InputError(
             f"probabilities must hold numbers, one row per node and one column per class; "
             f"got {p.dtype} of shape {p.shape}."
         )
-    codes: NDArray[Any] = checks.vector(labels, "labels", length=len(p))
+    codes: NDArray[Any] = check_vector(labels, "labels", length=len(p))
     if nodes is not None:
-        chosen = checks.indices(nodes, "nodes", size=len(p))
+        chosen = check_indices(nodes, "nodes", size=len(p))
         p, codes = p[chosen], codes[chosen]
     if not len(p):
         raise InputError("nodes must hold at least one node to judge by; got none.")
-    codes = checks.indices(codes, "labels of the nodes", size=p.shape[1])
+    codes = check_indices(codes, "labels of the nodes", size=p.shape[1])
     p = p.astype(np.float64)
-    checks.finite(p, "probabilities")
+    check_finite(p, "probabilities")
     if p.min() < -SUM_TOLERANCE:
         raise InputError(f"probabilities must not be negative; got {p.min():g}.")
     sums = p.sum(axis=1)

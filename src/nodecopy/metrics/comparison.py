@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, statistics
-from nodecopy.rng import Rng
 
 
 class Row(NamedTuple):
@@ -64,7 +64,7 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """A data frame with a row per statistic."""
-        pandas = optional("pandas", "Comparison.to_pandas")
+        pandas = import_optional("pandas", "Comparison.to_pandas")
         return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
 
     def __str__(self) -> str:

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.validation import as_array, check_choice, check_integer
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.rows import IntArray, Rows
 
 CONVENTIONS = ("formula", "printed")
 IDEAL_FROM = 100
@@ -37,13 +37,13 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
     >>> top_items([[0.5, 0.9, 0.5], [0.0, 0.0, 1.0]], 2).tolist()
     [[1, 0], [2, 0]]
     """
-    values = checks.as_array(scores, "scores")
+    values = as_array(scores, "scores")
     if values.ndim != 2 or values.dtype.kind not in "biuf":
         raise InputError(
             f"scores must hold numbers, one row per user; got {values.dtype} of shape {values.shape}."
         )
     n_users, n_items = values.shape
-    checks.integer(k, "k", low=1, high=n_items, high_name="n_items")
+    check_integer(k, "k", low=1, high=n_items, high_name="n_items")
     if values.dtype.kind != "f":
         values = values.astype(np.float64)
     if n_users and np.isnan(values.max()):
@@ -154,8 +154,8 @@ def _lists(
     convention: str,
 ) -> tuple[dict[str, NDArray[np.float64]], IntArray]:
     """The metrics of each user, and the longest list of each, -1 where the candidates ran out."""
-    checks.choice(convention, "convention", CONVENTIONS)
-    lengths = [checks.integer(one, "k", low=1, high=train.n_items, high_name="n_items") for one in k]
+    check_choice(convention, "convention", CONVENTIONS)
+    lengths = [check_integer(one, "k", low=1, high=train.n_items, high_name="n_items") for one in k]
     if not lengths:
         raise InputError("k must hold at least one length; got none.")
     hidden = [train.rows] if validation is None or convention == "printed" else [train.rows, validation.rows]
@@ -181,7 +181,7 @@ def _lists(
 
 def _ranked(scores: Any, users: IntArray, hidden: Sequence[Rows], depth: int) -> IntArray:
     """The best candidates of some users; -1 where they have fewer."""
-    values = checks.as_array(scores, "scores")
+    values = as_array(scores, "scores")
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)  # a copy
     if values.shape != (len(users), hidden[0].n_columns):
         raise InputError(

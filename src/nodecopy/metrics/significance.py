@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy import checks
+from nodecopy._core.validation import check_finite, check_real, check_vector
 from nodecopy.errors import InputError
 
 
@@ -36,7 +36,7 @@ def is_significantly_better(first: ArrayLike, second: ArrayLike, *, level: float
     """
     from scipy.stats import rankdata
 
-    checks.real(level, "level", low=0, high=1)
+    check_real(level, "level", low=0, high=1)
     differences = _differences(first, second)
     in_favour = float((rankdata(np.abs(differences)) * np.sign(differences)).sum())
     return in_favour > 0 and _p_value(differences) < level
@@ -50,12 +50,12 @@ def _p_value(differences: NDArray[np.float64]) -> float:
 
 
 def _differences(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-    a = checks.vector(first, "first")
-    b = checks.vector(second, "second", length=len(a), per="trial")
+    a = check_vector(first, "first")
+    b = check_vector(second, "second", length=len(a), per="trial")
     if not len(a):
         raise InputError("first must hold the result of at least one trial; got none.")
     for values, name in ((a, "first"), (b, "second")):
         if values.dtype.kind not in "biuf":
             raise InputError(f"{name} must hold numbers; got {values.dtype}.")
-        checks.finite(values, name)
+        check_finite(values, name)
     return np.round(a.astype(np.float64) - b.astype(np.float64), 12)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from nodecopy import rng as randomness
+from nodecopy._core import random as randomness
+from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.lookup import check_name
+from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.metrics import plain
-from nodecopy.registry import known
-from nodecopy.rng import Rng
-from nodecopy.rows import IntArray, Rows
+from nodecopy.metrics import counting
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -100,7 +100,9 @@ def selected(
         elif name == "edge_overlap" and observed is not None:
             found[name] = edge_overlap(graph, observed)
         else:
-            found |= FAMILY_OF[known(name, [*found, *FAMILY_OF, "path_length"], "name of a statistic")](graph)
+            found |= FAMILY_OF[check_name(name, [*found, *FAMILY_OF, "path_length"], "name of a statistic")](
+                graph
+            )
     return {name: found[name] for name in names}
 
 
@@ -254,10 +256,10 @@ def _degree_histogram(rows: Rows) -> list[tuple[int, int]]:
 def _counting(rows: Rows) -> ModuleType:
     """The module that counts: compiled for large graphs only, since numba takes its time to load."""
     if rows.n_entries < COMPILED_ENTRIES:
-        return plain
-    from nodecopy.metrics import kernels
+        return counting
+    from nodecopy.metrics import counting_kernels
 
-    return kernels
+    return counting_kernels
 
 
 def _ratio(numerator: float, denominator: float) -> float:

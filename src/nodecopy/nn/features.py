@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.validation import check_finite
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import Recipe
@@ -34,7 +34,7 @@ def prepared(features: Any, recipe: Recipe) -> sparse.csr_array:
     with np.errstate(over="ignore"):
         matrix: sparse.csr_array = sparse.csr_array(features).astype(np.float32)
         total = np.asarray(abs(matrix).sum(axis=1), np.float32)
-    checks.finite(total, "sums of features in single precision")
+    check_finite(total, "sums of features in single precision")
     if recipe.features == "binary":
         matrix.data = (matrix.data != 0).astype(np.float32)
     if recipe.features == "rows":

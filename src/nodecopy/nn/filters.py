@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 from torch import Tensor
 
-from nodecopy import checks
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.nn.attention import attended
 from nodecopy.nn.masks import Masks
@@ -83,12 +83,12 @@ class FilterRecipe(Recipe):
             raise InputError(f"widths of a recipe must be a list of integers; got {self.widths!r}.")
         object.__setattr__(self, "widths", tuple(self.widths))
         for width in self.widths:
-            checks.integer(width, "widths of a recipe", low=1)
-        checks.integer(self.heads, "heads of a recipe", low=0)
+            check_integer(width, "widths of a recipe", low=1)
+        check_integer(self.heads, "heads of a recipe", low=0)
         for name, low in (("feedback", 1), ("feedforward", 0)):
-            checks.integer(getattr(self, name), f"{name} of a recipe", low=low, high=MOST_POWERS)
-        checks.real(self.attention_dropout, "attention_dropout of a recipe", low=0, high=MOST_DROPPED)
-        checks.real(self.radius, "radius of a recipe", low=0.01, high=1)
+            check_integer(getattr(self, name), f"{name} of a recipe", low=low, high=MOST_POWERS)
+        check_real(self.attention_dropout, "attention_dropout of a recipe", low=0, high=MOST_DROPPED)
+        check_real(self.radius, "radius of a recipe", low=0.01, high=1)
 
     def numbers(self, features: sparse.csr_array) -> int:
         """Beside a two-layer network, training keeps twice the hidden layers, and kernels count too."""

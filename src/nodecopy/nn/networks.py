@@ -14,7 +14,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from nodecopy import checks
+from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.nn.lowrank import LowRank, LowRankStack, low_rank
 from nodecopy.nn.masks import Masks
@@ -78,22 +78,22 @@ class Recipe:
     decay_all: bool = False
 
     def __post_init__(self) -> None:
-        checks.choice(self.spread, "spread of a recipe", self.SPREADS)
-        checks.choice(self.activation, "activation of a recipe", ["relu", "leaky", "none"])
-        checks.choice(self.features, "features of a recipe", ["rows", "binary", "plain"])
+        check_choice(self.spread, "spread of a recipe", self.SPREADS)
+        check_choice(self.activation, "activation of a recipe", ["relu", "leaky", "none"])
+        check_choice(self.features, "features of a recipe", ["rows", "binary", "plain"])
         for name in ("hidden", "epochs"):
-            checks.integer(getattr(self, name), f"{name} of a recipe", low=1)
-        checks.integer(self.steps, "steps of a recipe", low=0)
+            check_integer(getattr(self, name), f"{name} of a recipe", low=1)
+        check_integer(self.steps, "steps of a recipe", low=0)
         if self.patience is not None:
-            checks.integer(self.patience, "patience of a recipe", low=1)
+            check_integer(self.patience, "patience of a recipe", low=1)
         if self.rank is not None:
-            checks.integer(self.rank, "rank of a recipe", low=1)
+            check_integer(self.rank, "rank of a recipe", low=1)
             if self.drop_edges:
                 raise InputError("drop_edges of a recipe must be 0 where there is a rank: no edges are left.")
         for name, high in (("dropout", MOST_DROPPED), ("drop_edges", MOST_DROPPED), ("teleport", 1)):
-            checks.real(getattr(self, name), f"{name} of a recipe", low=0, high=high)
+            check_real(getattr(self, name), f"{name} of a recipe", low=0, high=high)
         for name in ("learning_rate", "weight_decay"):
-            checks.real(getattr(self, name), f"{name} of a recipe", low=0)
+            check_real(getattr(self, name), f"{name} of a recipe", low=0)
 
     def numbers(self, features: sparse.csr_array) -> int:
         """About how many numbers a layer of one network has."""

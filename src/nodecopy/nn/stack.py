@@ -17,9 +17,9 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy._core.csr import IntArray
 from nodecopy.errors import InputError
 from nodecopy.nn.masks import Masks
-from nodecopy.rows import IntArray
 
 
 class SparseStack:

@@ -11,11 +11,11 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.nn.descent import Descent
+from nodecopy._core.csr import IntArray
+from nodecopy.nn.adam import Descent
 from nodecopy.nn.lowrank import LowRank, LowRankStack
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import SparseStack
-from nodecopy.rows import IntArray
 
 
 class Targets:

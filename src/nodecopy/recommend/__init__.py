@@ -8,17 +8,18 @@ are used, so that nothing but the trained ones needs torch.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nodecopy._core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from nodecopy.recommend.base import Recommender as Recommender
     from nodecopy.recommend.copied_graphs import EnsembleBPR as EnsembleBPR
     from nodecopy.recommend.copied_graphs import SampledGraphBPR as SampledGraphBPR
     from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
+    from nodecopy.recommend.ease import EASE as EASE
     from nodecopy.recommend.fusion import Fusion as Fusion
     from nodecopy.recommend.ials import IALS as IALS
-    from nodecopy.recommend.linear import EASE as EASE
     from nodecopy.recommend.networks import BPRMF as BPRMF
     from nodecopy.recommend.networks import MGCCF as MGCCF
     from nodecopy.recommend.networks import LightGCN as LightGCN
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from nodecopy.recommend.simple import ItemKNN as ItemKNN
     from nodecopy.recommend.simple import Popularity as Popularity
 
-HOME_OF = {
+_MODULES = {
     "BPRMF": "networks",
     "CopyEASE": "copy_ease",
-    "EASE": "linear",
+    "EASE": "ease",
     "EnsembleBPR": "copied_graphs",
     "Fusion": "fusion",
     "IALS": "ials",
@@ -42,14 +43,5 @@ HOME_OF = {
     "load": "saving",
 }
 
-__all__ = list(HOME_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name in HOME_OF:
-        return getattr(importlib.import_module(f"nodecopy.recommend.{HOME_OF[name]}"), name)
-    raise AttributeError(f"module 'nodecopy.recommend' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = list(_MODULES)
+__getattr__, __dir__ = lazy_exports(__name__, _MODULES)

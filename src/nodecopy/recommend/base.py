@@ -11,17 +11,17 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy import checks
-from nodecopy.entries import identifiers, positions
+from nodecopy._core.csr import IntArray
+from nodecopy._core.ids import check_ids, find_positions
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.params import Configurable
+from nodecopy._core.random import Rng, seed_sequence
+from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.extras import optional
 from nodecopy.interactions import Interactions
 from nodecopy.io.formats import PathLike
 from nodecopy.metrics import ranking
 from nodecopy.recommend import saving
-from nodecopy.rng import Rng, seed_sequence
-from nodecopy.rows import IntArray
-from nodecopy.settings import Settings
 
 Scores = NDArray[np.float32]
 
@@ -29,7 +29,7 @@ SCORES_AT_ONCE = 2**25
 """Scores held at once in recommendations: 128 MiB, and as much again while the best are found."""
 
 
-class Recommender(Settings, ABC):
+class Recommender(Configurable, ABC):
     """Learns from who took what; every recommender is a dataclass of its settings.
 
     Only the fact of an interaction counts, not its weight: choose the ratings that mean liking with
@@ -141,7 +141,7 @@ class Recommender(Settings, ABC):
             "item": items.ravel(),
             "score": scores.ravel(),
         }
-        frame = optional("pandas", "to_pandas").DataFrame(columns)
+        frame = import_optional("pandas", "to_pandas").DataFrame(columns)
         return frame[np.isfinite(columns["score"])].reset_index(drop=True)
 
     def recommend_new(
@@ -248,7 +248,7 @@ class Recommender(Settings, ABC):
         self, n_users: int, scores_and_seen: Callable[[slice], tuple[Scores, Any]], k: int, exclude_seen: bool
     ) -> tuple[NDArray[Any], Scores]:
         known = self.interactions_
-        checks.integer(k, "k", low=1, high=known.n_items, high_name="n_items")
+        check_integer(k, "k", low=1, high=known.n_items, high_name="n_items")
         items, best = np.empty((n_users, k), np.int64), np.empty((n_users, k), np.float32)
         for part in _parts(n_users, max(1, SCORES_AT_ONCE // known.n_items)):
             scores, seen = scores_and_seen(part)
@@ -288,8 +288,8 @@ def _alike(other: Any, known: Interactions, name: str) -> None:
 
 
 def _places(values: ArrayLike, known: NDArray[Any], name: str) -> IntArray:
-    ids = identifiers(values, name)
+    ids = check_ids(values, name)
     if ids.size and (ids.dtype.kind == "U") != (known.dtype.kind == "U"):
         kind = "strings" if known.dtype.kind == "U" else "integers"
         raise InputError(f"{name} must hold {kind}, as in training; got {ids.tolist()[0]!r}.")
-    return positions(ids, known, name)
+    return find_positions(ids, known, name)

@@ -20,16 +20,16 @@ from scipy import sparse
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
-from nodecopy.nn.descent import Descent
+from nodecopy.nn.adam import Descent
 from nodecopy.nn.devices import checked_device
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.negatives import NegativeSampler
-from nodecopy.rng import child
-from nodecopy.rows import IntArray
 
 Embeddings = tuple[Tensor, Tensor]
 
@@ -115,9 +115,9 @@ class BPRRecommender(Recommender):
     def _check(self) -> None:
         name = type(self).__name__
         for setting in ("size", "batch_size", "epochs", "check_every", "patience"):
-            checks.integer(getattr(self, setting), f"{setting} of {name}", low=1)
+            check_integer(getattr(self, setting), f"{setting} of {name}", low=1)
         for setting in ("learning_rate", "regularisation"):
-            checks.real(getattr(self, setting), f"{setting} of {name}", low=0.0)
+            check_real(getattr(self, setting), f"{setting} of {name}", low=0.0)
         checked_device(self.device)
 
     def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:

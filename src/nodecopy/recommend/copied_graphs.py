@@ -17,7 +17,9 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse, special
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -25,8 +27,6 @@ from nodecopy.metrics import ranking
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.bpr import BPRRecommender
 from nodecopy.recommend.negatives import with_pools
-from nodecopy.rng import child
-from nodecopy.rows import IntArray
 
 PAIRS_AT_ONCE = 2**22
 Stacks = tuple[NDArray[Any], NDArray[Any]]
@@ -83,9 +83,9 @@ class EnsembleBPR(Recommender):
         if not isinstance(self.base, BPRRecommender):
             raise InputError(f"base of {name} must be a network such as LightGCN(); got {self.base!r}.")
         if self.n_graphs is not None:
-            checks.integer(self.n_graphs, f"n_graphs of {name}", low=1)
-        checks.choice(self.average, f"average of {name}", ["scores", "probabilities"])
-        checks.real(self.keep, f"keep of {name}", low=0.0, high=1.0)
+            check_integer(self.n_graphs, f"n_graphs of {name}", low=1)
+        check_choice(self.average, f"average of {name}", ["scores", "probabilities"])
+        check_real(self.keep, f"keep of {name}", low=0.0, high=1.0)
         self.base._check()
 
     def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
@@ -182,10 +182,10 @@ class SampledGraphBPR(EnsembleBPR):
     def _check(self) -> None:
         super()._check()
         for value in self._offered():
-            checks.real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
+            check_real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
         if not self._offered():
             raise InputError("thresholds of SampledGraphBPR must hold at least one number; got none.")
-        checks.choice(self.test_graph, "test_graph of SampledGraphBPR", ["copied", "observed"])
+        check_choice(self.test_graph, "test_graph of SampledGraphBPR", ["copied", "observed"])
 
     def _offered(self) -> list[float]:
         return list(self.thresholds) if self.threshold is None else [self.threshold]

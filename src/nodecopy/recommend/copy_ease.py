@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.csr import is_dense_product_faster
+from nodecopy._core.validation import check_real
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.linear import LinearRecommender, Matrix, co_occurrences
-from nodecopy.rows import is_crowded
+from nodecopy.recommend.ease import LinearRecommender, Matrix, co_occurrences
 
 SHARP = Jaccard(include_self=False, exponent=4.0, top=50)
 UNIFORM = "uniform"
@@ -66,13 +66,13 @@ class CopyEASE(LinearRecommender):
 
     def _check(self) -> None:
         super()._check()
-        user_share = checks.real(self.user_share, "user_share of CopyEASE", low=0.0, high=1.0)
-        item_share = checks.real(self.item_share, "item_share of CopyEASE", low=0.0, high=1.0)
+        user_share = check_real(self.user_share, "user_share of CopyEASE", low=0.0, high=1.0)
+        item_share = check_real(self.item_share, "item_share of CopyEASE", low=0.0, high=1.0)
         if user_share + item_share > 1:
             raise InputError(
                 f"user_share + item_share of CopyEASE must be at most 1; got {user_share + item_share:g}."
             )
-        checks.real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
+        check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
         for name in ("user_law", "item_law"):
             law = getattr(self, name)
             if law != UNIFORM and (isinstance(law, (str, type)) or not hasattr(law, "fit")):
@@ -175,7 +175,7 @@ def _user_copies(A: sparse.csr_array, P: sparse.csr_array | None, G: Matrix) -> 
         return copied, G.copy()
     H = np.zeros_like(G)
     P, A_t = P.astype(A.dtype), sparse.csr_array(A.T)
-    dense = A.toarray() if is_crowded(A_t) else None
+    dense = A.toarray() if is_dense_product_faster(A_t) else None
     step = max(1, ENTRIES_AT_ONCE // max(n_items, n_users if _is_full(P) else 0))
     for start in range(0, n_users, step):
         some = slice(start, start + step)

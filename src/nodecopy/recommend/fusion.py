@@ -11,12 +11,12 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_real
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
-from nodecopy.rng import child
-from nodecopy.rows import IntArray
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Fusion(Recommender):
     weight: float = 0.5
 
     def _check(self) -> None:
-        checks.real(self.weight, "weight of Fusion", low=0.0, high=1.0)
+        check_real(self.weight, "weight of Fusion", low=0.0, high=1.0)
         for name in ("first", "second"):
             model = getattr(self, name)
             if not isinstance(model, Recommender):

@@ -10,11 +10,11 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import checks
-from nodecopy.extras import optional
+from nodecopy._core.csr import IntArray
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
-from nodecopy.rows import IntArray
 
 
 @dataclass(eq=False)
@@ -50,14 +50,14 @@ class IALS(Recommender):
     iterations: int = 15
 
     def _check(self) -> None:
-        checks.integer(self.factors, "factors of IALS", low=1)
-        checks.integer(self.iterations, "iterations of IALS", low=1)
-        checks.real(self.regularisation, "regularisation of IALS", low=0.0)
-        checks.real(self.confidence, "confidence of IALS", low=1.0)
+        check_integer(self.factors, "factors of IALS", low=1)
+        check_integer(self.iterations, "iterations of IALS", low=1)
+        check_real(self.regularisation, "regularisation of IALS", low=0.0)
+        check_real(self.confidence, "confidence of IALS", low=1.0)
 
     def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
-        als = optional("implicit.cpu.als", "IALS")
-        one_thread = optional("threadpoolctl", "IALS").threadpool_limits(1, "blas")
+        als = import_optional("implicit.cpu.als", "IALS")
+        one_thread = import_optional("threadpoolctl", "IALS").threadpool_limits(1, "blas")
         with one_thread:  # implicit warns of several, which slow it down
             model = als.AlternatingLeastSquares(
                 factors=self.factors,

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy.rows import IntArray
+from nodecopy._core.csr import IntArray
 
 
 class NegativeSampler:

@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from nodecopy import checks
+from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.interactions import Interactions
 from nodecopy.nn.stack import SparseStack
 from nodecopy.recommend.bpr import BPRRecommender, EmbeddingNetwork, Embeddings
@@ -54,7 +54,7 @@ class LightGCN(BPRRecommender):
 
     def _check(self) -> None:
         super()._check()
-        checks.integer(self.layers, "layers of LightGCN", low=1)
+        check_integer(self.layers, "layers of LightGCN", low=1)
 
     def _network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _LightGCN(interactions.n_users, interactions.n_items, self.size, self.layers)
@@ -130,10 +130,10 @@ class MGCCF(BPRRecommender):
 
     def _check(self) -> None:
         super()._check()
-        checks.integer(self.layers, "layers of MGCCF", low=1)
-        checks.real(self.similar, "similar of MGCCF", low=0.0)
-        checks.real(self.dropout, "dropout of MGCCF", low=0.0, high=0.99)
-        checks.choice(self.fusion, "fusion of MGCCF", ["sum", "concatenation"])
+        check_integer(self.layers, "layers of MGCCF", low=1)
+        check_real(self.similar, "similar of MGCCF", low=0.0)
+        check_real(self.dropout, "dropout of MGCCF", low=0.0, high=0.99)
+        check_choice(self.fusion, "fusion of MGCCF", ["sum", "concatenation"])
 
     def _network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _MGCCF(self, interactions)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import nodecopy
-from nodecopy import registry
+from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.lookup import check_name, import_by_name
 from nodecopy.errors import InputError
-from nodecopy.files import whole_file
 from nodecopy.interactions import Interactions
 from nodecopy.io.formats import PathLike, format_of, reading
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from nodecopy.recommend.base import Recommender
 
 PATH_OF = {
-    "Jaccard": "nodecopy.copying:Jaccard",
-    "Popularity": "nodecopy.recommend.simple:Popularity",
-    "ItemKNN": "nodecopy.recommend.simple:ItemKNN",
-    "EASE": "nodecopy.recommend.linear:EASE",
-    "CopyEASE": "nodecopy.recommend.copy_ease:CopyEASE",
-    "Fusion": "nodecopy.recommend.fusion:Fusion",
-    "IALS": "nodecopy.recommend.ials:IALS",
-    "BPRMF": "nodecopy.recommend.networks:BPRMF",
-    "LightGCN": "nodecopy.recommend.networks:LightGCN",
-    "MGCCF": "nodecopy.recommend.networks:MGCCF",
-    "EnsembleBPR": "nodecopy.recommend.copied_graphs:EnsembleBPR",
-    "SampledGraphBPR": "nodecopy.recommend.copied_graphs:SampledGraphBPR",
+    "Jaccard": "nodecopy.copying.Jaccard",
+    "Popularity": "nodecopy.recommend.simple.Popularity",
+    "ItemKNN": "nodecopy.recommend.simple.ItemKNN",
+    "EASE": "nodecopy.recommend.ease.EASE",
+    "CopyEASE": "nodecopy.recommend.copy_ease.CopyEASE",
+    "Fusion": "nodecopy.recommend.fusion.Fusion",
+    "IALS": "nodecopy.recommend.ials.IALS",
+    "BPRMF": "nodecopy.recommend.networks.BPRMF",
+    "LightGCN": "nodecopy.recommend.networks.LightGCN",
+    "MGCCF": "nodecopy.recommend.networks.MGCCF",
+    "EnsembleBPR": "nodecopy.recommend.copied_graphs.EnsembleBPR",
+    "SampledGraphBPR": "nodecopy.recommend.copied_graphs.SampledGraphBPR",
 }
 ARRAYS = {"about", "user_ids", "item_ids", "indptr", "indices"}
 CSR_PARTS = ("data", "indices", "indptr", "shape")
@@ -63,7 +63,7 @@ def save(
         else:
             arrays[f"state.{name}"] = np.asarray(value)
     # An open file, since NumPy would add .npz to a name that ends in .NPZ.
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
@@ -108,7 +108,7 @@ def _described(thing: Any) -> Any:
     """A recommender or a donor law by name and settings; a device is not one of them."""
     if not is_dataclass(thing) or isinstance(thing, type):
         return thing
-    name = registry.known(type(thing).__name__, PATH_OF, "a part of a recommender that can be saved")
+    name = check_name(type(thing).__name__, PATH_OF, "a part of a recommender that can be saved")
     settings = {
         one.name: _described(getattr(thing, one.name)) for one in fields(thing) if one.name != "device"
     }
@@ -118,7 +118,7 @@ def _described(thing: Any) -> Any:
 def _built(described: Any, device: str) -> Any:
     if not isinstance(described, dict):
         return tuple(described) if isinstance(described, list) else described
-    kind = registry.resolve(described["name"], PATH_OF, "a part of a saved recommender")
+    kind = import_by_name(described["name"], PATH_OF, "a part of a saved recommender")
     settings = {name: _built(value, device) for name, value in described["settings"].items()}
     if any(one.name == "device" for one in fields(kind)):
         settings["device"] = device

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from nodecopy.rows import largest_entries
+from nodecopy._core.csr import largest_entries
 
 PAIRS_AT_ONCE = 2**22
 

@@ -10,7 +10,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import checks
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.similarity import nearest_rows
@@ -65,8 +65,8 @@ class ItemKNN(Recommender):
     shrinkage: float = 0.0
 
     def _check(self) -> None:
-        checks.integer(self.neighbours, "neighbours of ItemKNN", low=1)
-        checks.real(self.shrinkage, "shrinkage of ItemKNN", low=0.0)
+        check_integer(self.neighbours, "neighbours of ItemKNN", low=1)
+        check_real(self.shrinkage, "shrinkage of ItemKNN", low=0.0)
 
     def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
         items = sparse.csr_array(interactions.matrix.T)

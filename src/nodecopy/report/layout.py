@@ -9,9 +9,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import Rng, generator
 from nodecopy.graph import Graph
-from nodecopy.rng import Rng, generator
-from nodecopy.rows import IntArray
 
 Float = NDArray[np.float32]
 
@@ -33,7 +33,7 @@ def places(graph: Graph, *, rng: Rng = 0) -> Float:
     n_nodes = graph.n_nodes
     if n_nodes < 2:
         return np.full((n_nodes, 2), 0.5, np.float32)
-    from nodecopy.report.kernels import repulsion
+    from nodecopy.report.layout_kernels import repulsion
 
     degrees: Float = np.diff(adjacency.indptr).astype(np.float32)[:, None]
     mass = degrees + 1

@@ -10,7 +10,7 @@ from string import Template
 from typing import Any
 
 import nodecopy
-from nodecopy.files import whole_file
+from nodecopy._core.atomic_files import atomic_write
 from nodecopy.io.formats import PathLike
 from nodecopy.report.sections import Section
 
@@ -20,7 +20,7 @@ SCRIPTS = ("vendor/d3.min.js", "drawing.js", "graphs.js", "charts.js", "tables.j
 
 def write(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
     """Write a page with some sections; ``origin`` says where its data come from."""
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(page(title, sections, origin=origin), encoding="utf-8")
 
 

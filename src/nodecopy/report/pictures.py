@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 from nodecopy.graph import Graph
 from nodecopy.io import to_networkx
 
@@ -58,13 +58,13 @@ def side_by_side(graphs: Mapping[str, Graph], *, seed: int = 0, axes: Any = None
 
 def new_axes(size: tuple[float, float], purpose: str, **grid: Any) -> Any:
     """Axes, or a grid of them, on a new figure that no window and no pyplot knows."""
-    figure = optional("matplotlib.figure", purpose).Figure(figsize=size, layout="constrained")
+    figure = import_optional("matplotlib.figure", purpose).Figure(figsize=size, layout="constrained")
     return figure.subplots(**grid)
 
 
 def draw(axes: Any, graph: Graph, place: Any, *, observed: Graph) -> None:
     """Draw one graph on given axes with given places of its nodes."""
-    collections = optional("matplotlib.collections", "drawing graphs")
+    collections = import_optional("matplotlib.collections", "drawing graphs")
     known = observed.adjacency[graph.rows.row_numbers, graph.rows.indices] > 0
     lines = np.stack([place[graph.rows.row_numbers], place[graph.rows.indices]], axis=1)
     for is_known, colour, width in ((True, KEPT, 0.8), (False, NEW, 0.9)):
@@ -80,7 +80,7 @@ def draw(axes: Any, graph: Graph, place: Any, *, observed: Graph) -> None:
 
 def _layout(graph: Graph, seed: int) -> Any:
     """Places of the nodes; small graphs afford the layout that shows distances best."""
-    networkx = optional("networkx", "drawing graphs")
+    networkx = import_optional("networkx", "drawing graphs")
     network = to_networkx(graph)
     if graph.n_nodes <= 300:
         layout = networkx.kamada_kawai_layout(network)

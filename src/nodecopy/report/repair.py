@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy import checks
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import Rng
+from nodecopy._core.validation import check_indices
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph, class_codes
-from nodecopy.rng import Rng
-from nodecopy.rows import IntArray
 
 FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 3, 8
 """Of the attacked node: enough flips to change something, and few enough for a picture."""
@@ -59,7 +59,7 @@ def attacked_and_repaired(graph: Graph, train: ArrayLike, candidates: ArrayLike,
     from nodecopy.defend import CopyingDefence
 
     assert graph.labels is not None
-    codes, nodes = class_codes(graph.labels)[1], checks.indices(candidates, "candidates", size=graph.n_nodes)
+    codes, nodes = class_codes(graph.labels)[1], check_indices(candidates, "candidates", size=graph.n_nodes)
     clean = GCN().fit(graph, train, rng=rng).predict_proba()
     fit = (clean[nodes].argmax(axis=1) == codes[nodes]) & (graph.degrees[nodes] <= MOST_NEIGHBOURS)
     nodes = nodes[fit & (graph.degrees[nodes] > 0)]

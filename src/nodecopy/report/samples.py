@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.extras import optional
 
 OBSERVED, ONE, OTHER = "#a3be8c", "#d08770", "#3b4252"
 WIDE = 30
@@ -44,7 +44,7 @@ def spreads(graphs: Mapping[str, Mapping[str, Panel]], *, highlight: Collection[
     models = list(
         dict.fromkeys(m for panels in graphs.values() for one in panels.values() for m in one.samples)
     )
-    figure_module = optional("matplotlib.figure", "drawing samples")
+    figure_module = import_optional("matplotlib.figure", "drawing samples")
     size = (2.6 + 2.1 * len(statistics), len(graphs) * (0.9 + 0.17 * len(models)))
     figure = figure_module.Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(graphs), len(statistics), squeeze=False, sharey=True)

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.metrics.classification import reliability, scores
 from nodecopy.metrics.comparison import Comparison
-from nodecopy.report.classification import certainty_curve
 from nodecopy.report.layout import places, view
+from nodecopy.report.prediction_plots import certainty_curve
 from nodecopy.report.repair import Repair
-from nodecopy.rng import Rng
-from nodecopy.rows import IntArray
 
 Section = dict[str, Any]
 

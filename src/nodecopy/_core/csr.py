@@ -1,0 +1,199 @@
+"""Rows of neighbours: what a graph and an interaction table have in common.
+
+SciPy's CSR keeps a value for every stored entry. A binary graph needs none, and node copying moves
+entries and little else, so the values are made only when somebody asks for the SciPy matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.validation import as_array, check_finite
+from nodecopy.errors import InputError
+
+DENSE_FROM, MOST_DENSE = 1e-3, 2**25
+"""Share of a dense product's steps from which a sparse one is slower, and how large a dense factor may be."""
+
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+
+
+def index_dtype(*sizes: int) -> type[np.integer[Any]]:
+    """The smallest of int32 and int64 that can count to every size."""
+    return np.int32 if max(sizes, default=0) < 2**31 else np.int64
+
+
+def freeze(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def freeze_sparse(matrix: sparse.csr_array) -> sparse.csr_array:
+    """The same matrix, its arrays read-only."""
+    for part in ("data", "indices", "indptr"):
+        setattr(matrix, part, freeze(getattr(matrix, part)))
+    return matrix
+
+
+def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
+    """What a pickle kept, its arrays read-only again: a pickle forgets that they were."""
+    arrays = {name: freeze(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+    matrices = {
+        name: freeze_sparse(value) for name, value in state.items() if isinstance(value, sparse.csr_array)
+    }
+    return state | arrays | matrices
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Sorted rows of column numbers with optional positive weights, in CSR layout.
+
+    Parameters
+    ----------
+    indptr, indices
+        Row ``i`` holds the columns ``indices[indptr[i]:indptr[i + 1]]``, ascending, each once.
+    weights
+        One weight per stored entry, or ``None`` where every weight is one.
+    n_columns
+        Number of columns.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    weights: FloatArray | None
+    n_columns: int
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "indices", "weights"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, freeze(array))
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, name: str) -> Rows:
+        """Check a dense or SciPy sparse matrix and bring it into this form; the input stays as it was.
+
+        Duplicate entries of a sparse matrix add up, as everywhere in SciPy; zeros are not stored.
+        """
+        if not sparse.issparse(matrix):
+            matrix = as_array(matrix, name)
+        if matrix.ndim != 2:
+            raise InputError(f"{name} must be a matrix with two dimensions; got shape {matrix.shape}.")
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"{name} must hold numbers; got {matrix.dtype}.")
+        if matrix.dtype == np.float16:  # which SciPy does not know
+            matrix = matrix.astype(np.float32)
+        csr = sparse.csr_array(matrix, copy=True)
+        csr.sum_duplicates()
+        check_finite(csr.data, name)
+        if csr.nnz and csr.data.min() < 0:
+            raise InputError(f"{name} must not hold negative weights; got {csr.data.min()}.")
+        csr.eliminate_zeros()
+        weights = csr.data.astype(csr.dtype if csr.dtype == np.float32 else np.float64, copy=False)
+        return cls.canonical(csr.indptr, csr.indices, weights, csr.shape[1])
+
+    @classmethod
+    def canonical(
+        cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None, n_columns: int
+    ) -> Rows:
+        """Rows with the one index type that fits; weights that are all one are no weights."""
+        dtype = index_dtype(len(indices), len(indptr), n_columns)
+        if weights is not None and (weights == 1).all():
+            weights = None
+        return cls(indptr.astype(dtype, copy=False), indices.astype(dtype, copy=False), weights, n_columns)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def n_entries(self) -> int:
+        return len(self.indices)
+
+    @property
+    def degrees(self) -> IntArray:
+        """Number of stored entries in each row."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def _ones(self) -> FloatArray:
+        return freeze(np.ones(self.n_entries, np.float32))
+
+    @property
+    def csr(self) -> sparse.csr_array:
+        """The same as a canonical SciPy matrix (ones where there are no weights), read-only."""
+        data = self._ones if self.weights is None else self.weights
+        matrix = sparse.csr_array(
+            (data, self.indices, self.indptr), shape=(self.n_rows, self.n_columns), copy=False
+        )
+        matrix.has_canonical_format = True
+        return matrix
+
+    @property
+    def row_numbers(self) -> IntArray:
+        """The row of every stored entry."""
+        return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.indptr, self.indices, self.weights, self.n_columns)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rows):
+            return NotImplemented
+        if (self.weights is None) != (other.weights is None) or self.n_columns != other.n_columns:
+            return False
+        return bool(
+            np.array_equal(self.indptr, other.indptr)
+            and np.array_equal(self.indices, other.indices)
+            and (self.weights is None or np.array_equal(self.weights, other.weights))  # type: ignore[arg-type]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
+    """Whether ``matrix @ matrix.T`` is faster with dense factors.
+
+    A sparse product takes a step for each pair of entries in a column, a dense one for each pair of rows.
+    """
+    n_rows, n_columns = matrix.shape
+    per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)
+    steps = DENSE_FROM * n_rows**2 * n_columns
+    return bool(n_rows * n_columns <= MOST_DENSE and per_column @ per_column > steps)
+
+
+def largest_entries(matrix: sparse.csr_array, top: int) -> sparse.csr_array:
+    """The ``top`` largest stored entries of each row, the first columns of equals; none may be negative.
+
+    Rows need not be sorted; those of the result are.
+    """
+    bounds = zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True)
+    border = np.array(
+        [
+            -1.0 if e - s <= top else np.partition(matrix.data[s:e], e - s - top)[e - s - top]
+            for s, e in bounds
+        ]
+    )
+    # What lies above the border or ties with it is little more than the answer: only that is sorted.
+    few = _kept(matrix, matrix.data >= np.repeat(border, np.diff(matrix.indptr)))
+    few.sort_indices()
+    row = np.repeat(np.arange(len(border)), np.diff(few.indptr))
+    equal = few.data == border[row]
+    places = top - np.bincount(row[~equal], minlength=len(border))
+    met = np.append(0, np.cumsum(equal))
+    return _kept(few, ~equal | (met[1:] - met[few.indptr[:-1]][row] <= places[row]))
+
+
+def _kept(matrix: sparse.csr_array, chosen: NDArray[np.bool_]) -> sparse.csr_array:
+    """The matrix with some of its stored entries."""
+    kept_before = np.append(0, np.cumsum(chosen))
+    return sparse.csr_array(
+        (matrix.data[chosen], matrix.indices[chosen], kept_before[matrix.indptr]), shape=matrix.shape
+    )

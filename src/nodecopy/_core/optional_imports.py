@@ -1,0 +1,37 @@
+"""Optional dependencies: import them or say which extra brings them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from nodecopy.errors import MissingExtraError
+
+EXTRA_OF = {
+    "distributed": "cluster",
+    "duckdb": "duckdb",
+    "ibis": "duckdb",
+    "implicit": "implicit",
+    "joblib": "cluster",
+    "matplotlib": "plots",
+    "networkx": "data",
+    "pandas": "tables",
+    "pyarrow": "tables",
+    "pyspark": "spark",
+    "sklearn": "data",
+    "threadpoolctl": "implicit",
+    "torch": "torch",
+    "torch_geometric": "torch",
+}
+
+
+def import_optional(module: str, purpose: str) -> Any:
+    """Import ``module`` (a dotted name), or explain that ``purpose`` needs an extra."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        extra = EXTRA_OF[package]
+        raise MissingExtraError(
+            f"{purpose} needs {package}, which is not installed: pip install 'nodecopy[{extra}]'."
+        ) from error

@@ -1,0 +1,86 @@
+"""Configurable by name, as scikit-learn has them: ``get_params``, ``set_params``, and so ``clone``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+from nodecopy._core.lookup import check_name
+from nodecopy.errors import InputError
+
+
+class Configurable:
+    """What everything that is fitted shares: its constructor's arguments can be read and changed by name.
+
+    Examples
+    --------
+    >>> from nodecopy import NearestNeighbours, NodeCopying
+    >>> model = NodeCopying(NearestNeighbours(k=5), keep=0.1)
+    >>> model.set_params(keep=0.2, law__k=7).get_params()["law__k"]
+    7
+    """
+
+    OTHER_SETTINGS: ClassVar[Iterable[str]] = ()
+    """What the constructor takes as ``**settings``."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What the constructor was given; ``deep`` adds the settings of parts, such as ``law__k``."""
+        found = {name: getattr(self, name) for name in self._names()} | self._others()
+        if deep:
+            for name, part in list(found.items()):
+                if isinstance(part, Configurable):
+                    found |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return found
+
+    def set_params(self, **changes: Any) -> Self:
+        """Change some settings; what was fitted stays until the next ``fit``.
+
+        Donor laws are frozen: they answer with a changed one and stay as they are.
+        """
+        own: dict[str, Any] = {}
+        of_parts: dict[str, dict[str, Any]] = {}
+        for name, value in changes.items():
+            head, _, inner = name.partition("__")
+            check_name(head, [*self._names(), *self.OTHER_SETTINGS], f"a setting of {type(self).__name__}")
+            if inner:
+                of_parts.setdefault(head, {})[inner] = value
+            else:
+                own[head] = value
+        for name, inners in of_parts.items():
+            part = own.get(name, getattr(self, name, None))
+            if not isinstance(part, Configurable):
+                raise InputError(
+                    f"{name} of {type(self).__name__} must have settings to set {min(inners)}; got {part!r}."
+                )
+            own[name] = part.set_params(**inners)
+        if self._is_frozen():
+            return type(self)(**(self.get_params(deep=False) | own))
+        names = self._names()
+        for name in own.keys() & set(names):
+            setattr(self, name, own.pop(name))
+        if own:
+            self.settings = self._others() | own
+        return self
+
+    @classmethod
+    def _is_frozen(cls) -> bool:
+        return bool(getattr(getattr(cls, "__dataclass_params__", None), "frozen", False))
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        """Arguments of the constructor, and of its parent's where it passes others on."""
+        names: dict[str, None] = {}
+        for kind in cls.__mro__[:-1]:
+            if "__init__" in vars(kind):
+                parameters = list(inspect.signature(vars(kind)["__init__"]).parameters.values())[1:]
+                named = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
+                names |= dict.fromkeys(named)
+                if len(named) == len(parameters):
+                    break
+        return list(names)
+
+    def _others(self) -> dict[str, Any]:
+        """Arguments without a name of their own, where the constructor takes such and keeps them."""
+        others: dict[str, Any] = getattr(self, "settings", {})
+        return others

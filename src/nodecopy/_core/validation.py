@@ -1,0 +1,90 @@
+"""Checks of parameters, worded alike: the parameter, what is allowed, what came."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.errors import InputError
+
+
+def check_integer(value: Any, name: str, *, low: int, high: int | None = None, high_name: str = "") -> int:
+    """An integer between ``low`` and ``high``; ``high_name`` explains where the upper limit comes from."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        value = int(value)  # so that the message shows 50, not np.int64(50)
+        if low <= value and (high is None or value <= high):
+            return int(value)
+    if high is None:
+        raise InputError(f"{name} must be an integer of at least {low}; got {value!r}.")
+    limit = f"{high_name} = {high}" if high_name else str(high)
+    raise InputError(f"{name} must be an integer between {low} and {limit}; got {value!r}.")
+
+
+def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
+    """A finite number between ``low`` and ``high``."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if number and math.isfinite(value) and low <= value <= high:
+        return float(value)
+    limits = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
+    allowed = "a finite number" if low == -math.inf and high == math.inf else f"a number {limits}"
+    raise InputError(f"{name} must be {allowed}; got {value!r}.")
+
+
+def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
+    """One of a few words."""
+    allowed = list(allowed)
+    if isinstance(value, str) and value in allowed:
+        return str(value)
+    raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def as_array(values: Any, name: str) -> NDArray[Any]:
+    """An array, or an error that names what could not become one (rows of different lengths, say)."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} must be an array without gaps; got rows of different lengths.") from error
+    except (TypeError, RuntimeError) as error:  # tensors that need gradients or live elsewhere, say
+        raise InputError(f"{name} must be an array; got {type(values).__name__}: {error}") from error
+
+
+def check_vector(
+    values: ArrayLike, name: str, *, length: int | None = None, per: str = "node"
+) -> NDArray[Any]:
+    """A one-dimensional array, of a given length where one is asked for."""
+    array = as_array(values, name)
+    if array.ndim != 1:
+        raise InputError(f"{name} must have one dimension; got shape {array.shape}.")
+    if length is not None and len(array) != length:
+        raise InputError(f"{name} must hold one entry per {per}, {length} in all; got {len(array)}.")
+    return array
+
+
+def check_indices(values: ArrayLike, name: str, *, size: int) -> NDArray[np.int64]:
+    """Positions between 0 and ``size - 1``."""
+    array = check_vector(values, name)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"{name} must hold integers; got {array.dtype}.")
+    array = array.astype(np.int64)
+    if array.size and (array.min() < 0 or array.max() >= size):
+        wrong = array[(array < 0) | (array >= size)][0]
+        raise InputError(f"{name} must lie between 0 and {size - 1}; got {wrong}.")
+    return array
+
+
+def check_finite(values: NDArray[Any], name: str) -> None:
+    """No NaN and no infinity."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        bad = values[~np.isfinite(values)][0]
+        raise InputError(f"{name} must hold finite numbers; got {bad}.")
+
+
+def check_unique(values: NDArray[Any], name: str) -> None:
+    """No value twice."""
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) != len(values):
+        raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")

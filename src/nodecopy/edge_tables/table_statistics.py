@@ -1,0 +1,121 @@
+"""Statistics of edge tables inside an engine: whole numbers are counted there, formulas are shared.
+
+No edge comes to the client, only histograms and counts; what they become is computed by
+:mod:`.structure`, so that a graph in memory and its table agree to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from nodecopy._core.optional_imports import import_optional
+from nodecopy.edge_tables.engines import Engine
+from nodecopy.metrics.structure import LABEL_NAMES, Statistics, from_histogram, from_label_counts
+
+
+def table_statistics(
+    edges: Any, *, engine: Engine, nodes: Any = None, directed: bool = False, observed: Any = None
+) -> Statistics:
+    """Statistics of a table of source and target, those of the same names in :func:`.statistics`.
+
+    Parameters
+    ----------
+    edges
+        Parquet or an Ibis table of the engine. Undirected edges may be listed once or in both directions.
+    engine
+        Where edges are counted.
+    nodes
+        A table of id and perhaps label. By default the nodes are those that have edges.
+    directed
+        Whether edges have a direction. Components ignore it.
+    observed
+        Another such table of edges; adds ``edge_overlap``, the share of its edges that ``edges`` has.
+
+    Returns
+    -------
+    dict
+        ``n_nodes``, ``n_edges``, degree and label statistics, ``n_components``, ``largest_component`` and
+        perhaps ``edge_overlap``.
+    """
+    entries = _entries(engine.scan(edges), directed, engine)
+    ends = entries.select(id="source").union(entries.select(id="target"))
+    table = ends.distinct() if nodes is None else engine.scan(nodes)
+    ids = engine.keep(table.select("id").distinct())
+    histogram = _degree_histogram(entries, ids, engine)
+    n_entries = sum(degree * count for degree, count in histogram)
+    found: Statistics = {
+        "n_nodes": sum(count for _, count in histogram),
+        "n_edges": n_entries if directed else n_entries // 2,
+    }
+    found |= from_histogram(histogram)
+    found |= (
+        _label_statistics(entries, table, engine)
+        if "label" in table.columns
+        else dict.fromkeys(LABEL_NAMES, math.nan)
+    )
+    found |= _component_statistics(entries, ids, engine)
+    if observed is not None:
+        others = _entries(engine.scan(observed), directed, engine)
+        common = entries.semi_join(others, ["source", "target"])
+        n_common, n_others = (engine.row(one.aggregate(n=one.count()))["n"] for one in (common, others))
+        found["edge_overlap"] = n_common / n_others if n_others else math.nan
+    return found
+
+
+def _entries(table: Any, directed: bool, engine: Engine) -> Any:
+    """Stored entries as an adjacency has them: both directions of an undirected edge, without loops."""
+    pairs = table.select("source", "target")
+    if not directed:
+        pairs = pairs.filter(pairs.source != pairs.target)
+        pairs = pairs.union(pairs.select(source="target", target="source"))
+    return engine.keep_distinct(pairs)
+
+
+def _degree_histogram(entries: Any, ids: Any, engine: Engine) -> list[tuple[int, int]]:
+    degrees = entries.group_by("source").agg(degree=entries.count())
+    every = ids.left_join(degrees, [("id", "source")]).select(degree=degrees.degree.fill_null(0))
+    histogram = every.group_by("degree").agg(number=every.count())
+    return sorted((int(row["degree"]), int(row["number"])) for row in engine.rows(histogram))
+
+
+def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
+    unknown = "" if nodes.label.type().is_string() else -1
+    labels = nodes.filter(nodes.label.notnull() & (nodes.label != unknown)).select("id", "label")
+    sizes = labels.group_by("label").agg(size=labels.count())
+    first, second = labels.rename(source="id"), labels.rename(target="id", other="label")
+    joined = entries.join(first, "source").join(second, "target")
+    counts = joined.group_by("label").agg(known=joined.count(), same=(joined.label == joined.other).sum())
+    # In the order of labels, since the last statistic adds fractions.
+    table = sorted(engine.rows(sizes.left_join(counts, "label")), key=lambda row: row["label"])
+    if not table:
+        return dict.fromkeys(LABEL_NAMES, math.nan)
+    same, known, size = (
+        np.array([row[name] or 0 for row in table], np.int64) for name in ("same", "known", "size")
+    )
+    return from_label_counts(same, known, size)
+
+
+def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
+    """Nodes take the smallest name around them, then the name of their name, until nothing changes."""
+    ibis = import_optional("ibis", "an engine of tables")
+    both = entries.union(entries.select(source="target", target="source"))
+    names = engine.keep(ids.select("id", name="id"))
+    while True:
+        around = both.join(names, [("target", "id")]).group_by("source").agg(least=ibis._.name.min())
+        lower = names.left_join(around, [("id", "source")])
+        lower = lower.select(
+            "id", old="name", name=ibis.least(lower.name, ibis.coalesce(lower.least, lower.name))
+        )
+        lower = engine.keep(lower)
+        further = lower.select(known="id", further="name")
+        jumped = lower.join(further, [("name", "known")])
+        names = engine.keep(jumped.select("id", "old", name="further"))
+        if engine.row(names.aggregate(changed=(names.name != names.old).sum().fill_null(0)))["changed"] == 0:
+            break
+        names = names.select("id", "name")
+    sizes = names.group_by("name").agg(size=names.count())
+    found = engine.row(sizes.aggregate(number=sizes.count(), largest=sizes["size"].max().fill_null(0)))
+    return {"n_components": int(found["number"]), "largest_component": int(found["largest"])}

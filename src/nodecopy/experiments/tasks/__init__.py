@@ -1,0 +1,1 @@
+"""The task types: what an experiment may compare."""

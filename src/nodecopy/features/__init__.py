@@ -1,0 +1,3 @@
+"""Graphs from features: nearest neighbours and learned graphs."""
+
+from nodecopy.features.feature_graphs import graph_from as graph_from

@@ -1,0 +1,221 @@
+"""Node copying as a transform of PyTorch Geometric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.ids import check_weights, deduplicate
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_indices, check_integer
+from nodecopy.copying.edge_origins import TracedCopying
+from nodecopy.copying.laws import DonorLaw
+from nodecopy.copying.model import NodeCopying
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+
+torch: Any = import_optional("torch", "NodeCopy")
+get_worker_info = torch.utils.data.get_worker_info
+Data: Any = import_optional("torch_geometric.data", "NodeCopy").Data
+Transform: Any = import_optional("torch_geometric.transforms", "NodeCopy").BaseTransform
+
+HERE, IN_WORKERS = range(2)
+"""What the children of the seed are for."""
+
+
+class NodeCopy(Transform):  # type: ignore[misc]
+    """Replace a graph by a sample of it: every node takes the neighbours of a donor.
+
+    A transform like any other, for ``Compose``, for datasets (``transform=``, not ``pre_transform=``, which
+    would draw once) and for the training loop. Node attributes stay; every attribute of an edge is that of
+    the edge it was copied from.
+
+    Parameters
+    ----------
+    law
+        Who may be whose donor, such as :class:`.NearestNeighbours` (by ``x``), :class:`.Jaccard` (by
+        edges) or :class:`.SameLabel`.
+    keep, symmetrise
+        As in :class:`.NodeCopying`.
+    labels, mask
+        Where classes of nodes stand, for laws that read them, and which nodes' classes may be read: by
+        default ``data.y`` at ``data.train_mask``, where there is such a mask, so that nothing leaks. A node
+        whose class is not known keeps its neighbours. For predicted classes name both:
+        ``labels="predicted", mask=None``.
+    directed
+        By default ``data.is_undirected()`` decides.
+    rng
+        Seed. Every call draws another sample; the same seed gives the same sequence. A worker of a
+        ``DataLoader`` also uses the seed that the loader gave it, so workers and epochs differ, and
+        ``torch.manual_seed`` makes them come again.
+
+    Examples
+    --------
+    >>> from nodecopy import NearestNeighbours, datasets, to_pyg
+    >>> digits = to_pyg(datasets.load("digits").subgraph(range(200)))
+    >>> augment = NodeCopy(NearestNeighbours(5), keep=0.5, rng=0)
+    >>> augment(digits).edge_index.shape != augment(digits).edge_index.shape
+    True
+    """
+
+    def __init__(
+        self,
+        law: DonorLaw,
+        keep: float = 0.0,
+        symmetrise: str = "maximum",
+        *,
+        labels: str = "y",
+        mask: str | None = "train_mask",
+        directed: bool | None = None,
+        rng: Rng = None,
+    ) -> None:
+        self.law, self.keep, self.symmetrise = law, keep, symmetrise
+        self.labels, self.mask, self.directed = labels, mask, directed
+        self.seed, self.n_calls = seed_sequence(rng), 0
+        self._last: tuple[list[Any], TracedCopying] | None = None
+
+    def forward(self, data: Any) -> Any:
+        """A sample of ``data``, which a caller of the transform keeps as it was."""
+        if not isinstance(data, Data) or data.edge_index is None:
+            raise InputError(
+                f"data of NodeCopy must be a Data with an edge_index; got {type(data).__name__}."
+            )
+        edges = self._fitted(data)
+        first, second, origin = edges.sample(rng=self._next_seed())
+        place = data.edge_index.device
+        taken = torch.from_numpy(origin).to(place)
+        carried = {key: data[key][taken] for key, _ in data if data.is_edge_attr(key) and key != "edge_index"}
+        data.edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64)).to(place)
+        for key, values in carried.items():
+            data[key] = values
+        return data
+
+    def _next_seed(self) -> Any:
+        """Another seed for each call, in each worker of each epoch."""
+        worker = get_worker_info()
+        source = child(self.seed, HERE)
+        if worker is not None:
+            source = child(child(self.seed, IN_WORKERS), worker.seed)
+        self.n_calls += 1
+        return child(source, self.n_calls - 1)
+
+    def _fitted(self, data: Any) -> TracedCopying:
+        """What was fitted last serves again where the data are the same tensors, unchanged."""
+        read = [getattr(data, name, None) for name in ("edge_index", "x", self.labels, *WEIGHTS)]
+        read.append(None if self.mask is None else getattr(data, self.mask, None))
+        state = [(tensor, getattr(tensor, "_version", 0)) for tensor in read]
+        if self._last is None or any(
+            now is not then or new != old
+            for (now, new), (then, old) in zip(state, self._last[0], strict=True)
+        ):
+            self._last = state, self._fit(data)
+        return self._last[1]
+
+    def _fit(self, data: Any) -> TracedCopying:
+        plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
+        plain.edge_weight = _weights(data)
+        plain.y = self._known_labels(data)
+        graph = from_pyg(plain, directed=not data.is_undirected() if self.directed is None else self.directed)
+        model = NodeCopying(self.law, self.keep, self.symmetrise).fit(graph)
+        first, second = data.edge_index.cpu().numpy()
+        weight = plain.edge_weight
+        weights = np.ones(len(first)) if weight is None else weight.detach().cpu().numpy()
+        return TracedCopying(model, first, second, weights)
+
+    def _known_labels(self, data: Any) -> Any:
+        """Classes of nodes, not those of whole graphs, and only where they may be seen."""
+        labels = getattr(data, self.labels, None)
+        if labels is None or labels.is_floating_point() or labels.numel() != data.num_nodes:
+            return None
+        labels = labels.reshape(-1).to(torch.int64, copy=True)
+        mask = None if self.mask is None else getattr(data, self.mask, None)
+        if mask is not None:
+            mask = torch.as_tensor(mask, device=labels.device)
+            if mask.numel() % len(labels) or mask.dtype not in (torch.bool, torch.uint8):
+                raise InputError(
+                    f"data.{self.mask} must hold a true or false for each of {len(labels)} nodes; "
+                    f"got {mask.dtype}, {list(mask.shape)}."
+                )
+            labels[~mask.bool().reshape(len(labels), -1)[:, 0]] = -1
+        return labels
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_last": None}
+
+    def __repr__(self) -> str:
+        return f"NodeCopy({self.law!r}, keep={self.keep!r}, symmetrise={self.symmetrise!r})"
+
+
+WEIGHTS = ("edge_weight", "edge_attr")
+
+
+def _weights(data: Any) -> Any:
+    """One number for each edge, if there is one: by it the heavier of two edges is known."""
+    for name in WEIGHTS:
+        values = getattr(data, name, None)
+        if values is not None and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
+            return values.reshape(-1)
+    return None
+
+
+def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
+    """Turn a ``Data`` into a :class:`Graph`: ``edge_index``, ``edge_weight``, ``x`` and ``y``.
+
+    Where ``directed`` is ``None``, ``data.is_undirected()`` decides. An edge that is listed twice takes
+    the largest of its weights; a label of -1 stays unknown.
+
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
+    Graph(3 nodes, 2 undirected edges, binary)
+    """
+    if getattr(data, "edge_index", None) is None:
+        raise InputError("data must have an edge_index.")
+    n_nodes = check_integer(data.num_nodes, "num_nodes of data", low=0)
+    index = _numpy(data.edge_index)
+    if index.ndim != 2 or len(index) != 2:
+        raise InputError(f"edge_index must have shape (2, n_edges); got {index.shape}.")
+    first, second = (check_indices(row, "edge_index", size=n_nodes) for row in index)
+    weight = getattr(data, "edge_weight", None)
+    values = np.ones(len(first)) if weight is None else check_weights(_numpy(weight), len(first))
+    features, labels = getattr(data, "x", None), getattr(data, "y", None)
+    labels = None if labels is None else _numpy(labels)
+    if labels is not None and labels.shape == (n_nodes, 1):
+        labels = labels[:, 0]
+    return Graph(
+        deduplicate(first, second, values, (n_nodes, n_nodes)),
+        None if features is None else _numpy(features),
+        labels,
+        directed=not data.is_undirected() if directed is None else directed,
+    )
+
+
+def to_pyg(graph: Graph) -> Any:
+    """Turn a graph into a ``Data``; an undirected edge stands there in both directions.
+
+    Sparse features become dense. Nodes are known by their numbers: ids and label names stay behind.
+
+    >>> to_pyg(Graph.from_edges([0, 1], [1, 2], labels=[0, 1, 0]))
+    Data(num_nodes=3, edge_index=[2, 4], y=[3])
+    """
+    torch = import_optional("torch", "to_pyg")
+    data = import_optional("torch_geometric.data", "to_pyg").Data(num_nodes=graph.n_nodes)
+    rows, features = graph.rows, graph.features
+    data.edge_index = torch.from_numpy(np.stack([rows.row_numbers, rows.indices]).astype(np.int64))
+    if rows.weights is not None:
+        data.edge_weight = torch.from_numpy(rows.weights.copy())
+    if features is not None:
+        dense = features.toarray() if isinstance(features, sparse.csr_array) else features.copy()
+        data.x = torch.from_numpy(dense)
+    if graph.labels is not None:
+        data.y = torch.from_numpy(graph.labels.copy())
+    return data
+
+
+def _numpy(tensor: Any) -> NDArray[Any]:
+    dense = tensor.to_dense() if tensor.layout != import_optional("torch", "from_pyg").strided else tensor
+    return np.asarray(dense.detach().cpu().numpy())

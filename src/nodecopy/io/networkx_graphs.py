@@ -1,0 +1,109 @@
+"""NetworkX graphs, and GraphML through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.ids import deduplicate
+from nodecopy._core.optional_imports import import_optional
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.io.formats import PathLike
+from nodecopy.io.table_files import same_type
+
+
+def from_networkx(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
+    """Turn a NetworkX graph into a :class:`Graph`; nodes keep their order.
+
+    Node ids are the node objects, integers or strings. Labels are the node attribute ``label``, weights
+    the edge attribute ``weight`` (one where there is none); say so where they have other names. Of parallel
+    edges the largest weight counts.
+
+    >>> import networkx as nx
+    >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
+    Graph(3 nodes, 2 undirected edges, binary)
+    """
+    nodes = list(network.nodes)
+    for node in nodes:
+        if not isinstance(node, (int, np.integer, str)) or isinstance(node, bool):
+            raise InputError(f"nodes of a NetworkX graph must be integers or strings; got {node!r}.")
+    place = {node: number for number, node in enumerate(nodes)}
+    first, second, weights = [], [], []
+    for source, target, value in network.edges(data=weight, default=1.0):
+        first.append(place[source])
+        second.append(place[target])
+        try:
+            weights.append(float(value))
+        except (TypeError, ValueError):
+            edge = f"({source!r}, {target!r})"
+            raise InputError(f"weight of edge {edge} must be a number; got {value!r}.") from None
+    matrix = deduplicate(
+        np.array(first, np.int64), np.array(second, np.int64), np.array(weights), (len(nodes), len(nodes))
+    )
+    labels = [network.nodes[node].get(label) for node in nodes]
+    return Graph(matrix, None, label_array(labels), _ids(nodes), network.is_directed())
+
+
+def to_networkx(graph: Graph) -> Any:
+    """Turn a graph into a NetworkX ``Graph`` or ``DiGraph``; features stay behind.
+
+    Known labels become the node attribute ``label``, weights the edge attribute ``weight``.
+
+    >>> network = to_networkx(Graph.from_edges(["ann", "bob"], ["bob", "cleo"], labels=[0, 1, 0]))
+    >>> network.nodes["bob"], list(network.edges)
+    ({'label': 1}, [('ann', 'bob'), ('bob', 'cleo')])
+    """
+    networkx = import_optional("networkx", "to_networkx")
+    network = networkx.DiGraph() if graph.directed else networkx.Graph()
+    network.add_nodes_from(graph.node_ids.tolist())
+    labels = graph.named_labels()
+    if labels is not None:
+        for node, label in zip(network.nodes, labels.tolist(), strict=True):
+            if label not in ("", -1):
+                network.nodes[node]["label"] = label
+    source, target, weights = graph.edges()
+    pairs = zip(source.tolist(), target.tolist(), strict=True)
+    if weights is None:
+        network.add_edges_from(pairs)
+    else:
+        network.add_weighted_edges_from((*pair, w) for pair, w in zip(pairs, weights.tolist(), strict=True))
+    return network
+
+
+def read_graphml(path: Path, directed: bool | None) -> Graph:
+    """Read GraphML; ids that are all canonical integers become integers."""
+    networkx = import_optional("networkx", "reading GraphML")
+    graph = from_networkx(networkx.read_graphml(path, node_type=str))
+    (ids,) = same_type([graph.node_ids.tolist()])
+    return graph.replace(node_ids=_ids(ids), directed=graph.directed if directed is None else directed)
+
+
+def write_graphml(graph: Graph, path: PathLike) -> None:
+    """Write ids, labels and weights; features stay behind."""
+    networkx = import_optional("networkx", "writing GraphML")
+    for value in [*graph.node_ids.tolist(), *(graph.label_names or ())]:
+        if any(ord(character) < 32 for character in str(value)):
+            raise InputError(f"a .graphml file cannot hold control characters; got {value!r}.")
+    with atomic_write(path) as temporary:
+        networkx.write_graphml_xml(to_networkx(graph), temporary)
+
+
+def label_array(labels: Sequence[Any]) -> ArrayLike | None:
+    """Labels with gaps (``None``, NaN) as an array: integers if all are, else strings; ``None`` for none."""
+    labels = [None if label != label else label for label in labels]
+    known = [label for label in labels if label is not None]
+    if not known:
+        return None
+    if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in known):
+        return np.array([-1 if label is None else label for label in labels], np.int64)
+    return np.array(["" if label is None else str(label) for label in labels])
+
+
+def _ids(nodes: list[Any]) -> ArrayLike:
+    return np.array(nodes) if nodes else np.zeros(0, np.int64)

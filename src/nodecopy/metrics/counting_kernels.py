@@ -1,0 +1,244 @@
+"""Compiled counting over rows; :mod:`nodecopy.metrics.counting` is its slower twin, number for number.
+
+Only integers are counted here, so neither the order of the work nor the number of threads can change a
+result. Threads are Python's, which compiled code without the GIL keeps busy: unlike the thread pools
+that numba brings, they survive a fork and may be used from several threads at once.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nodecopy._core.csr import IntArray, Rows
+
+MAX_THREADS = 8  # each holds two arrays with an entry per node
+BATCH = 64  # sources that travel together, a bit each
+
+
+def triangle_counts(rows: Rows) -> NDArray[np.int64]:
+    """Number of triangles through each node of a symmetric graph without loops."""
+    starts, targets = _forward(rows.indptr, rows.indices)
+    n_threads = _n_threads()
+    bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_threads + 1)).tolist()
+    bounds[0], bounds[-1] = 0, rows.n_rows
+    with ThreadPoolExecutor(n_threads) as pool:
+        parts = pool.map(lambda i: _triangles(starts, targets, bounds[i], bounds[i + 1]), range(n_threads))
+        return cast(NDArray[np.int64], sum(parts))
+
+
+def component_sizes(rows: Rows) -> tuple[int, int]:
+    """Number of components of a symmetric graph and number of nodes in the largest."""
+    number, largest = _components(rows.indptr, rows.indices)
+    return int(number), int(largest)
+
+
+def degree_products(rows: Rows) -> int:
+    """Sum of the product of both degrees over all entries."""
+    return int(_degree_products(rows.indptr, rows.indices))
+
+
+def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each class of source: entries whose target has the same label, and has any label."""
+    same, known = _label_counts(rows.indptr, rows.indices, labels, n_classes)
+    return same, known
+
+
+def common_entries(first: Rows, second: Rows) -> int:
+    """Number of entries that both hold."""
+    return int(_common_entries(first.indptr, first.indices, second.indptr, second.indices))
+
+
+def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
+    """Sum of the distances from the sources to all they reach, and number of such pairs."""
+    batches = [sources[i : i + BATCH] for i in range(0, len(sources), BATCH)]
+    with ThreadPoolExecutor(_n_threads()) as pool:
+        parts = list(pool.map(lambda batch: _distances(rows.indptr, rows.indices, batch), batches))
+    return sum(int(total) for total, _ in parts), sum(int(pairs) for _, pairs in parts)
+
+
+def _n_threads() -> int:
+    return min(MAX_THREADS, os.cpu_count() or 1)
+
+
+@njit(cache=True, nogil=True)
+def _forward(indptr: IntArray, indices: IntArray) -> Any:
+    """Each edge once, from lower to higher (degree, number): then no row is longer than sqrt(2 edges)."""
+    n = len(indptr) - 1
+    degrees = np.diff(indptr)
+    starts = np.zeros(n + 1, indptr.dtype)
+    targets = np.empty(len(indices) // 2 + 1, indices.dtype)
+    filled = 0
+    for u in range(n):
+        for e in range(indptr[u], indptr[u + 1]):
+            v = indices[e]
+            targets[filled] = v  # overwritten by the next where v is lower: cheaper than a branch
+            filled += (degrees[v] > degrees[u]) | ((degrees[v] == degrees[u]) & (v > u))
+        starts[u + 1] = filled
+    return starts, targets[:filled]
+
+
+@njit(cache=True, nogil=True)
+def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
+    """Triangles whose lowest node is in ``first .. last - 1``, counted at all three nodes."""
+    n = len(starts) - 1
+    counts = np.zeros(n, np.int64)
+    marked = np.zeros(n, np.bool_)
+    for u in range(first, last):
+        if starts[u + 1] - starts[u] < 2:
+            continue
+        for e in range(starts[u], starts[u + 1]):
+            marked[targets[e]] = True
+        for e in range(starts[u], starts[u + 1]):
+            v = targets[e]
+            for f in range(starts[v], starts[v + 1]):
+                if marked[targets[f]]:
+                    counts[u] += 1
+                    counts[v] += 1
+                    counts[targets[f]] += 1
+        for e in range(starts[u], starts[u + 1]):
+            marked[targets[e]] = False
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _root(parents: IntArray, node: Any) -> Any:
+    while parents[node] != node:
+        parents[node] = parents[parents[node]]
+        node = parents[node]
+    return node
+
+
+@njit(cache=True, nogil=True)
+def _join(parents: IntArray, first: Any, second: Any) -> None:
+    a, b = _root(parents, first), _root(parents, second)
+    if a != b:
+        parents[max(a, b)] = min(a, b)
+
+
+@njit(cache=True, nogil=True)
+def _components(indptr: IntArray, indices: IntArray) -> Any:
+    """Union-find that skips most edges (Afforest, Sutton et al., 2018).
+
+    Two edges of each node already join nearly everything that one large component will hold; its
+    nodes need no further look, because every edge that leaves it is seen from its other end.
+    """
+    n = len(indptr) - 1
+    parents = np.arange(n).astype(indices.dtype)
+    for u in range(n):
+        for e in range(indptr[u], min(indptr[u] + 2, indptr[u + 1])):
+            _join(parents, u, indices[e])
+    sizes = np.zeros(n, np.int64)
+    for u in range(n):
+        sizes[_root(parents, u)] += 1
+    giant = np.argmax(sizes) if n else 0
+    for u in range(n):
+        if _root(parents, u) != _root(parents, giant):
+            for e in range(indptr[u] + 2, indptr[u + 1]):
+                _join(parents, u, indices[e])
+    sizes[:] = 0
+    number = 0
+    for u in range(n):
+        number += parents[u] == u
+        sizes[_root(parents, u)] += 1
+    return number, (sizes.max() if n else 0)
+
+
+@njit(cache=True, nogil=True)
+def _degree_products(indptr: IntArray, indices: IntArray) -> int:
+    degrees = np.diff(indptr)
+    total = 0
+    for u in range(len(degrees)):
+        around = 0
+        for e in range(indptr[u], indptr[u + 1]):
+            around += degrees[indices[e]]
+        total += around * degrees[u]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _label_counts(indptr: IntArray, indices: IntArray, labels: IntArray, n_classes: int) -> Any:
+    same = np.zeros(n_classes, np.int64)
+    known = np.zeros(n_classes, np.int64)
+    for u in range(len(indptr) - 1):
+        own = labels[u]
+        if own < 0:
+            continue
+        n_same = n_known = 0
+        for e in range(indptr[u], indptr[u + 1]):
+            other = labels[indices[e]]
+            n_same += other == own
+            n_known += other >= 0
+        same[own] += n_same
+        known[own] += n_known
+    return same, known
+
+
+@njit(cache=True, nogil=True)
+def _common_entries(
+    first_indptr: IntArray, first_indices: IntArray, second_indptr: IntArray, second_indices: IntArray
+) -> int:
+    total = 0
+    for u in range(len(first_indptr) - 1):
+        e, f = first_indptr[u], second_indptr[u]
+        while e < first_indptr[u + 1] and f < second_indptr[u + 1]:
+            a, b = first_indices[e], second_indices[f]
+            total += a == b
+            e += a <= b
+            f += b <= a
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _ones(bits: Any) -> Any:
+    """Number of ones in 64 bits: pairs, then groups of four, then bytes are summed side by side."""
+    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def _distances(indptr: IntArray, indices: IntArray, sources: IntArray) -> Any:
+    """Breadth-first search from up to 64 sources at once, a bit each (Then et al., 2014)."""
+    n = len(indptr) - 1
+    seen = np.zeros(n, np.uint64)
+    arriving = np.zeros(n, np.uint64)
+    passing = np.zeros(n, np.uint64)
+    queue = np.empty(n, indices.dtype)
+    waiting = np.empty(n, indices.dtype)
+    n_queue = n_waiting = level = total = pairs = 0
+    for i in range(len(sources)):
+        seen[sources[i]] |= np.uint64(1) << np.uint64(i)
+        passing[sources[i]] = seen[sources[i]]
+        queue[i] = sources[i]
+        n_queue += 1
+    while n_queue:
+        level += 1
+        n_waiting = 0
+        for i in range(n_queue):
+            bits = passing[queue[i]]
+            for e in range(indptr[queue[i]], indptr[queue[i] + 1]):
+                v = indices[e]
+                if bits & ~seen[v]:
+                    if arriving[v] == 0:
+                        waiting[n_waiting] = v
+                        n_waiting += 1
+                    arriving[v] |= bits
+        n_queue = n_waiting
+        for i in range(n_queue):
+            v = waiting[i]
+            queue[i] = v
+            bits = arriving[v] & ~seen[v]
+            passing[v] = bits
+            seen[v] |= bits
+            arriving[v] = 0
+            found = _ones(bits)
+            pairs += found
+            total += level * found
+    return total, pairs

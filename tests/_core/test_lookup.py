@@ -1,0 +1,33 @@
+"""Names lead to objects; unknown names lead to the nearest ones."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from nodecopy._core.lookup import check_name, import_by_name
+from nodecopy._core.optional_imports import EXTRA_OF, import_optional
+from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.graph import Graph
+
+PATHS = {"graph": "nodecopy.graph.Graph", "grape": "nowhere:nothing", "tree": "nowhere:nothing"}
+
+
+def test_names() -> None:
+    assert import_by_name("graph", PATHS, "thing") is Graph
+    with pytest.raises(
+        InputError, match=r"thing must be one of grape, graph, tree; got 'graf'. Did you mean gra"
+    ):
+        check_name("graf", PATHS, "thing")
+    with pytest.raises(InputError, match=r"got 'zzz'.$"):
+        import_by_name("zzz", PATHS, "thing")
+
+
+def test_missing_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert EXTRA_OF["pandas"] == "tables"
+    with pytest.raises(MissingExtraError, match=r"drawing needs pandas.*nodecopy\[tables\]") as error:
+        import_optional("pandas", "drawing")
+    assert isinstance(error.value, ImportError)
+    assert import_optional("json", "reading").loads("1") == 1

@@ -1,0 +1,117 @@
+"""Everything that is fitted has scikit-learn's ``get_params``, ``set_params`` and ``clone``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted, datasets
+from nodecopy._core.params import Configurable
+from nodecopy.errors import InputError
+from nodecopy.recommend import CopyEASE, Fusion, ItemKNN, Popularity
+
+base = pytest.importorskip("sklearn.base")
+pytest.importorskip("torch")
+
+from nodecopy.attacks import DICE, FGA  # noqa: E402
+from nodecopy.classify import APPNP, GCN, BayesianGCN, DFNet  # noqa: E402
+from nodecopy.defend import GCNSVD, Adaptive, CopyingDefence, SuspectCorrection  # noqa: E402
+from nodecopy.generators import CELL, VGAE, NetGAN  # noqa: E402
+from nodecopy.recommend import EnsembleBPR, LightGCN  # noqa: E402
+
+MADE: list[Configurable] = [
+    SameLabel(np.array([0, 1])),
+    NearestNeighbours(3, ties="all"),
+    Jaccard(top=4),
+    Weighted(np.eye(2)),
+    NodeCopying(Jaccard(top=7), keep=0.25),
+    GCN(hidden=5),
+    APPNP(preset="gnn-benchmark"),
+    BayesianGCN(NodeCopying(SameLabel()), n_graphs=2, hidden=7, epochs=3),
+    CopyingDefence(GCN(hidden=3), n_donors=4),
+    SuspectCorrection(share=0.1),
+    GCNSVD(7, hidden=9),
+    DICE(0.25),
+    FGA("degree", together=False),
+    Adaptive("features", n_donors=3, at_victim=True),
+    VGAE(latent=3),
+    CELL(overlap=0.25),
+    NetGAN(walk_length=4),
+    Popularity(),
+    ItemKNN(),
+    CopyEASE(user_law=Jaccard(top=3), item_share=0.1),
+    LightGCN(layers=1),
+    EnsembleBPR(LightGCN(size=4), n_graphs=2),
+    Fusion(Popularity(), CopyEASE(), weight=0.25),
+]
+
+
+def plain(model: Configurable) -> dict[str, Any]:
+    """Configurable that can be compared; parts are told by their own settings."""
+    told = model.get_params().items()
+    return {
+        name: np.asarray(value).tolist() if isinstance(value, np.ndarray) else value
+        for name, value in told
+        if not isinstance(value, Configurable)
+    }
+
+
+@pytest.mark.parametrize("model", MADE, ids=lambda model: type(model).__name__)
+def test_a_clone_has_the_same_settings_and_nothing_else(model: Configurable) -> None:
+    other = base.clone(model)
+    assert type(other) is type(model)
+    assert other is not model
+    assert plain(other) == plain(model)
+    again = type(model)(**model.get_params(deep=False))
+    assert plain(again) == plain(model)
+
+
+def test_what_was_fitted_is_left_behind() -> None:
+    fitted = NodeCopying(SameLabel()).fit(datasets.load("karate"))
+    assert not hasattr(base.clone(fitted), "data_")
+
+
+def test_settings_of_any_name_are_read_and_changed() -> None:
+    model = BayesianGCN(n_graphs=2, hidden=7)
+    assert model.get_params()["hidden"] == 7
+    copy = base.clone(model).set_params(hidden=8, epochs=3, n_graphs=4)
+    assert (copy.settings, copy.n_graphs) == ({"hidden": 8, "epochs": 3}, 4)
+    assert model.settings == {"hidden": 7}
+    wrong = r"a setting{} must be one of .*; got 'hiden'\. Did you mean hidden"
+    with pytest.raises(InputError, match=wrong.format(" of BayesianGCN")):
+        model.set_params(hiden=8)
+    with pytest.raises(InputError, match=wrong.format("")):
+        BayesianGCN(hiden=8).fit(datasets.load("digits"), np.arange(100))
+    assert model.settings == {"hidden": 7}
+
+
+def test_networks_of_filters_have_settings_of_their_own() -> None:
+    assert DFNet().set_params(widths=(8,), attention=False).settings == {"widths": (8,)}
+    with pytest.raises(InputError, match="a setting of DFNet must be one of attention, "):
+        DFNet().set_params(hidden=8)
+
+
+def test_what_a_constructor_passes_on_is_found() -> None:
+    found = Adaptive(n_donors=3, at_victim=True).get_params()
+    assert (found["n_donors"], found["at_victim"], found["together"]) == (3, True, True)
+
+
+def test_settings_of_parts() -> None:
+    model = CopyEASE()
+    law = model.user_law
+    assert model.set_params(user_law__top=3, item_share=0.2) is model
+    assert (model.user_law.top, model.user_law.exponent, model.item_share) == (3, 4.0, 0.2)
+    assert law.top == 50  # laws are shared and frozen
+    assert law.set_params(top=2).top == 2
+    assert model.set_params(user_law=Jaccard(), user_law__top=9).user_law.exponent == 1.0
+
+
+def test_errors_name_what_there_is() -> None:
+    with pytest.raises(InputError, match="a setting of NodeCopying must be one of keep, law, symmetrise"):
+        NodeCopying(SameLabel()).set_params(kep=0.1)
+    with pytest.raises(InputError, match="keep of NodeCopying must have settings to set k; got 0"):
+        NodeCopying(SameLabel()).set_params(keep__k=0.1)
+    with pytest.raises(InputError, match="a setting of NearestNeighbours"):
+        NodeCopying(NearestNeighbours()).set_params(law__kk=3)

@@ -1,0 +1,132 @@
+"""Randomness: published vectors, a plain-Python twin, and statistics with a stated error rate.
+
+Seeds are fixed, so the statistical tests either always pass or always fail. Each rejects a correct
+generator with probability ALPHA, so a change of seeds breaks one in ten thousand of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import SeedSequence
+from scipy import stats
+
+from nodecopy._core import random
+from nodecopy.errors import InputError
+
+ALPHA = 1e-4
+WORD = st.integers(0, 2**32 - 1)
+
+
+def plain_threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
+    """Threefry-2x32-20 as in the paper of Salmon et al., with Python integers."""
+    keys = [key[0], key[1], 0x1BD11BDA ^ key[0] ^ key[1]]
+    x, y = (counter[0] + keys[0]) % 2**32, (counter[1] + keys[1]) % 2**32
+    for number in range(20):
+        x = (x + y) % 2**32
+        turn = [13, 15, 26, 6, 17, 29, 16, 24][number % 8]
+        y = ((y << turn) | (y >> (32 - turn))) % 2**32 ^ x
+        if number % 4 == 3:
+            step = number // 4 + 1
+            x = (x + keys[step % 3]) % 2**32
+            y = (y + keys[(step + 1) % 3] + step) % 2**32
+    return x, y
+
+
+def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
+    first, second = random.threefry(key, np.array([counter[0]]), np.array([counter[1]]))
+    return int(first[0]), int(second[0])
+
+
+@pytest.mark.parametrize("cipher", [threefry, plain_threefry])
+@pytest.mark.parametrize(
+    ("key", "counter", "answer"),
+    [
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ],
+)
+def test_published_vectors(cipher: Any, key: Any, counter: Any, answer: Any) -> None:
+    assert cipher(key, counter) == answer
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.tuples(WORD, WORD), st.tuples(WORD, WORD))
+def test_against_the_twin(key: tuple[int, int], counter: tuple[int, int]) -> None:
+    assert threefry(key, counter) == plain_threefry(key, counter)
+
+
+def test_node_uniforms_are_pure() -> None:
+    key = random.sample_key(SeedSequence(3), 5)
+    many = random.node_uniforms(key, 1000)
+    np.testing.assert_array_equal(random.node_uniforms(key, 10), many[:10])
+    high, low = plain_threefry(key, (7, 7))
+    assert many[7] == ((high >> 5) * 2**26 + (low >> 6)) / 2**53
+
+
+def test_the_unit_interval_excludes_one() -> None:
+    top = np.array([2**32 - 1], np.uint32)
+    assert random.unit_interval(top, top)[0] == 1 - 2.0**-53
+    assert random.unit_interval(top * 0, top * 0)[0] == 0
+
+
+def test_uniforms_are_uniform() -> None:
+    values = np.concatenate(
+        [random.node_uniforms(random.sample_key(SeedSequence(11), s), 2000) for s in range(20)]
+    )
+    assert stats.kstest(values, "uniform").pvalue > ALPHA
+
+
+def test_samples_and_neighbouring_nodes_are_independent() -> None:
+    table = np.array([random.node_uniforms(random.sample_key(SeedSequence(12), s), 2001) for s in range(20)])
+    for first, second in ((table[:, :-1], table[:, 1:]), (table[:-1], table[1:])):
+        counts, _, _ = np.histogram2d(first.ravel(), second.ravel(), bins=8, range=[[0, 1], [0, 1]])
+        assert stats.chisquare(counts.ravel()).pvalue > ALPHA
+
+
+def test_coins_are_fair_symmetric_and_independent() -> None:
+    first, second = np.triu_indices(300, 1)
+    key = random.sample_key(SeedSequence(13), 0)
+    coins = random.pair_coins(key, first, second)
+    np.testing.assert_array_equal(coins, random.pair_coins(key, second, first))
+    assert stats.binomtest(int(coins.sum()), len(coins)).pvalue > ALPHA
+    agree = int((coins[1:] == coins[:-1]).sum())
+    assert stats.binomtest(agree, len(coins) - 1).pvalue > ALPHA
+    other = random.pair_coins(random.sample_key(SeedSequence(13), 1), first, second)
+    assert stats.binomtest(int((coins == other).sum()), len(coins)).pvalue > ALPHA
+
+
+def test_children_are_pure() -> None:
+    seed = SeedSequence(42, spawn_key=(7,))
+    before = random.child(seed, 3).generate_state(4).tolist()
+    seed.spawn(10)
+    assert random.child(seed, 3).generate_state(4).tolist() == before
+    assert SeedSequence(42, spawn_key=(7,)).spawn(4)[3].generate_state(4).tolist() == before
+    assert random.child(seed, 4).generate_state(4).tolist() != before
+    keys = {random.sample_key(SeedSequence(s), n) for s in range(30) for n in range(30)}
+    assert len(keys) == 900
+
+
+def test_every_kind_of_rng() -> None:
+    assert random.seed_sequence(5).entropy == 5
+    assert random.seed_sequence(np.int64(5)).entropy == 5
+    seed = SeedSequence(1)
+    assert random.seed_sequence(seed) is seed
+    source = np.random.default_rng(0)
+    assert random.seed_sequence(source).entropy != random.seed_sequence(source).entropy
+    again = np.random.default_rng(0)
+    assert random.seed_sequence(again).entropy == random.seed_sequence(np.random.default_rng(0)).entropy
+    assert random.seed_sequence(None).entropy != random.seed_sequence(None).entropy
+    assert random.generator(source) is source
+    assert random.generator(5).random() == random.generator(SeedSequence(5)).random()
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, True, "seed", [1]])
+def test_bad_rng(value: Any) -> None:
+    with pytest.raises(InputError, match="rng must be a non-negative integer"):
+        random.seed_sequence(value)

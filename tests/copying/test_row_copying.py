@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from nodecopy import Graph
+from nodecopy._core import csr as rows_module
+from nodecopy._core.csr import Rows
+from nodecopy.copying import row_copying
+from nodecopy.copying.row_copying import copy_rows, one_endpoint, symmetric_union
+from tests.copying import oracles
+from tests.copying.oracles import assert_same_rows, dense, random_rows, rows_of
+from tests.strategies import graphs, interactions
+
+KINDS = [(index, weight) for index in (np.int32, np.int64) for weight in (None, np.float32, np.float64)]
+KEYS = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+
+
+def some_donors(data: st.DataObject, n: int) -> Any:
+    return np.array(data.draw(st.lists(st.integers(0, max(0, n - 1)), min_size=n, max_size=n)), np.int32)
+
+
+def compiled_and_plain(rows: Rows, donors: Any, seed: int = 3) -> list[tuple[Rows, Rows]]:
+    """Every operation by its compiled way and by its plain one."""
+    key = (seed, 2**32 - 1 - seed)
+    decided = row_copying._decided_by_row_compiled(rows, donors, key)
+    own = np.arange(rows.n_rows, dtype=rows.indices.dtype)
+    return [
+        (row_copying._copy_rows_compiled(rows, donors), copy_rows(rows, donors)),
+        (row_copying._symmetric_union_compiled(rows, donors), symmetric_union(rows, donors)),
+        (row_copying._symmetric_union_compiled(decided, own), one_endpoint(rows, donors, key)),
+    ]
+
+
+@given(st.data(), graphs())
+def test_row_i_is_the_donors_row(data: st.DataObject, graph: Graph) -> None:
+    donors = some_donors(data, graph.n_nodes)
+    assert np.array_equal(dense(copy_rows(graph.rows, donors)), dense(graph.rows)[donors])
+
+
+@given(st.data(), interactions())
+def test_users_copy_users(data: st.DataObject, log: Any) -> None:
+    donors = some_donors(data, log.n_users)
+    sample = copy_rows(log.rows, donors)
+    assert np.array_equal(dense(sample), dense(log.rows)[donors])
+    assert sample.n_columns == log.n_items
+
+
+@given(st.data(), graphs(directed=False))
+def test_maximum_is_the_larger_of_both_rows(data: st.DataObject, graph: Graph) -> None:
+    donors = some_donors(data, graph.n_nodes)
+    assert np.array_equal(
+        dense(symmetric_union(graph.rows, donors)), oracles.maximum(dense(graph.rows), donors)
+    )
+
+
+@given(st.data(), graphs(directed=False), KEYS)
+def test_one_endpoint_decides_each_pair(data: st.DataObject, graph: Graph, key: tuple[int, int]) -> None:
+    donors = some_donors(data, graph.n_nodes)
+    wanted = oracles.one_endpoint(dense(graph.rows), donors, key)
+    assert np.array_equal(dense(one_endpoint(graph.rows, donors, key)), wanted)
+
+
+@given(graphs(directed=False), KEYS)
+def test_nothing_changes_where_all_keep_their_own(graph: Graph, key: tuple[int, int]) -> None:
+    own = np.arange(graph.n_nodes)
+    for sample in (
+        copy_rows(graph.rows, own),
+        symmetric_union(graph.rows, own),
+        one_endpoint(graph.rows, own, key),
+    ):
+        assert sample == graph.rows
+
+
+@given(st.data(), graphs(directed=False))
+def test_renumbering_commutes_with_copying(data: st.DataObject, graph: Graph) -> None:
+    n = graph.n_nodes
+    donors, order = some_donors(data, n), np.array(data.draw(st.permutations(range(n))), int)
+    renumbered = graph.subgraph(order).rows
+    donors_renumbered = np.argsort(order)[donors[order]]
+    for operation in (copy_rows, symmetric_union):
+        sample = dense(operation(graph.rows, donors))
+        assert np.array_equal(dense(operation(renumbered, donors_renumbered)), sample[np.ix_(order, order)])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), graphs(max_nodes=12))
+def test_compiled_code_gives_the_same_bits(data: st.DataObject, graph: Graph) -> None:
+    donors = some_donors(data, graph.n_nodes)
+    for compiled, plain in compiled_and_plain(graph.rows, donors):
+        assert_same_rows(compiled, plain)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.data(), interactions(max_size=12))
+def test_compiled_code_gives_the_same_bits_for_users(data: st.DataObject, log: Any) -> None:
+    donors = some_donors(data, log.n_users)
+    assert_same_rows(row_copying._copy_rows_compiled(log.rows, donors), copy_rows(log.rows, donors))
+
+
+@pytest.mark.parametrize(("index", "weight"), KINDS)
+@pytest.mark.parametrize(("n", "degree"), [(0, 0), (1, 1), (7, 0), (40, 3), (130, 40), (400, 30)])
+def test_compiled_code_for_every_type(n: int, degree: float, index: Any, weight: Any) -> None:
+    """Row lengths from none to far beyond the 16 numbers of a vector."""
+    rows = random_rows(n, degree, n, index, weight)
+    donors = np.random.default_rng(n).integers(max(1, n), size=n).astype(index)
+    for compiled, plain in compiled_and_plain(rows, donors):
+        assert_same_rows(compiled, plain)
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 31, 32, 33, 48, 100, 255, 256, 257, 600])
+@pytest.mark.parametrize("weight", [None, np.float64])
+def test_rows_around_the_lengths_of_vectors_and_buffers(length: int, weight: Any) -> None:
+    """Hubs: some rows hold ``length`` entries, and one column is in every row."""
+    n, draw = 700, np.random.default_rng(length)
+    matrix = np.zeros((n, n))
+    for i in (0, 3, 511, 512, 699):
+        matrix[i, draw.choice(n, length, replace=False)] = draw.integers(1, 4, length)
+    matrix[:, 5] = 2
+    rows = rows_of(matrix, weights=weight)
+    donors = draw.choice([0, 3, 511, 512, 699, 100], n).astype(np.int32)
+    for compiled, plain in compiled_and_plain(rows, donors):
+        assert_same_rows(compiled, plain)
+
+
+@pytest.mark.parametrize("n", [511, 512, 513, 1023, 1024, 1025, 1537])
+@pytest.mark.parametrize("weight", [None, np.float32])
+def test_node_numbers_around_the_borders_of_buckets(n: int, weight: Any) -> None:
+    rows = random_rows(n, 6, n, weights=weight)
+    donors = np.random.default_rng(n).integers(n, size=n).astype(np.int32)
+    for compiled, plain in compiled_and_plain(rows, donors):
+        assert_same_rows(compiled, plain)
+
+
+@pytest.mark.parametrize("count", [1023, 1024, 1025, 2047, 2048, 2049, 3072])
+@pytest.mark.parametrize("column", [0, 511, 512, 1600])
+def test_buckets_that_fill_their_chunks_exactly(count: int, column: int) -> None:
+    """One bucket gets ``count`` entries: 1,024 of them fill a chunk."""
+    n = 3100
+    matrix = np.zeros((n, n), np.int8)
+    matrix[:count, column] = 1
+    rows, own = rows_of(matrix), np.arange(n, dtype=np.int32)
+    for compiled, plain in compiled_and_plain(rows, own):
+        assert_same_rows(compiled, plain)
+
+
+def test_many_buckets_share_the_chunks() -> None:
+    """Chunks of several buckets fill in turn, so that their links cross."""
+    rows = random_rows(2500, 9, 1)
+    donors = np.random.default_rng(0).integers(2500, size=2500).astype(np.int32)
+    for compiled, plain in compiled_and_plain(rows, donors):
+        assert_same_rows(compiled, plain)
+
+
+def test_two_million_nodes_need_wide_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 2**21 nodes on, a row and the low bits of a column no longer fit 32 bits."""
+    n, draw = 2**21 + 5, np.random.default_rng(0)
+    cells = np.unique(draw.integers(n * n, size=100_000))
+    rows = rows_of(sparse.csr_array((np.ones(len(cells)), (cells // n, cells % n)), shape=(n, n)))
+    donors = draw.integers(n, size=n).astype(np.int32)
+    monkeypatch.setattr(row_copying, "COMPILED_FROM", 2**40)
+    for compiled, plain in compiled_and_plain(rows, donors):
+        assert_same_rows(compiled, plain)
+
+
+@pytest.mark.parametrize("weight", [None, np.float64])
+def test_inputs_stay_as_they_were(weight: Any) -> None:
+    rows = random_rows(60, 5, 0, weights=weight)
+    donors = np.arange(60, dtype=np.int32)[::-1].copy()
+    before = [None if a is None else a.copy() for a in (rows.indptr, rows.indices, rows.weights, donors)]
+    compiled_and_plain(rows, donors)
+    for now, then in zip((rows.indptr, rows.indices, rows.weights, donors), before, strict=True):
+        assert (now is None and then is None) or np.array_equal(now, then)  # type: ignore[arg-type]
+
+
+def test_weights_that_all_become_one_are_dropped() -> None:
+    rows = rows_of([[0, 1, 0], [3, 0, 0], [0, 0, 0]], weights=np.float64)
+    for compiled, plain in compiled_and_plain(rows, np.array([0, 2, 2], np.int32))[:2]:
+        assert compiled.weights is None
+        assert plain.weights is None
+
+
+def test_large_inputs_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The public functions choose by size and agree at the border."""
+    rows = random_rows(50, 4, 2)
+    donors, key = np.random.default_rng(1).integers(50, size=50).astype(np.int32), (1, 2)
+    plain = copy_rows(rows, donors), symmetric_union(rows, donors), one_endpoint(rows, donors, key)
+    size = rows.n_entries + rows.n_rows
+    monkeypatch.setattr(row_copying, "COMPILED_FROM", size + 1)
+    assert not row_copying.is_large(rows)
+    monkeypatch.setattr(row_copying, "COMPILED_FROM", size)
+    assert row_copying.is_large(rows)
+    compiled = copy_rows(rows, donors), symmetric_union(rows, donors), one_endpoint(rows, donors, key)
+    for first, second in zip(compiled, plain, strict=True):
+        assert_same_rows(first, second)
+
+
+def test_pointers_widen_where_entries_exceed_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit of 100 instead of 2**31, pointers take the wide type and the answer stays."""
+    rows = random_rows(40, 4, 3)
+    donors = np.zeros(40, np.int32)
+    wanted = symmetric_union(rows, donors)
+    with monkeypatch.context() as patch:
+        for module in (row_copying, rows_module):
+            patch.setattr(module, "index_dtype", lambda *sizes: np.int32 if max(sizes) < 100 else np.int64)
+        compiled = row_copying._symmetric_union_compiled(rows, donors)
+    assert compiled.indptr.dtype == np.int64
+    assert compiled == wanted

@@ -1,0 +1,136 @@
+"""Details of laws as tables that memory has in another form, by hand or by a twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet as pq
+import pytest
+
+from nodecopy import Graph, Interactions, Jaccard, NodeCopying, SameLabel, read_graph
+from nodecopy.edge_tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
+from nodecopy.edge_tables.engines import DuckDB, Engine
+from nodecopy.errors import InputError, NotFittedError
+from tests.edge_tables.twins import edge_table, table
+
+pytest.importorskip("ibis")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with DuckDB(memory="500MB", threads=1) as opened:
+        yield opened
+
+
+def donors(law: Any, engine: Engine, edges: Any, **more: Any) -> dict[Any, Any]:
+    drawn = TableCopying(law).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
+    return {row["node"]: row["donor"] for row in engine.rows(drawn)}
+
+
+def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
+    edges = table(engine, source=[1, 2, 3], target=[2, 3, 4])
+    assert donors(NeighbourTable(table(engine, node=[1], donor=[4])), engine, edges) == {
+        1: 4,
+        2: 2,
+        3: 3,
+        4: 4,
+    }
+    weights = WeightTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
+    assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
+    labels = LabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
+    assert donors(labels, engine, edges) == {1: 1, 2: 2, 3: 3, 4: 4, 9: 9}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [date(1969, 1, 1), date(1969, 1, 1), None, date(2020, 1, 1), date(2020, 1, 1), date(2020, 1, 1)],
+        [0.0, 0.0, np.nan, -1.0, 1.0, None],
+        [0.5, 0.5, np.nan, -0.5, -0.5, -0.5],
+        [-np.inf, -np.inf, -1.0, -1.0, np.nan, None],
+        [True, False, True, None, False, True],
+        [b"x", b"x", b"y", b"", b"y", None],
+        [Decimal("1.5"), Decimal("1.5"), None, Decimal(-1), Decimal(-1), Decimal(-1)],
+        [3, -1, 3, 3, None, -1],
+        np.array([3, 1, 3, 3, 1, 2**62], np.uint64),
+    ],
+)
+def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, labels: Any) -> None:
+    edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
+    pq.write_table(pyarrow.table({"source": [0, 1, 2, 3, 4], "target": [1, 2, 3, 4, 5]}), edges)
+    pq.write_table(pyarrow.table({"id": list(range(6)), "label": labels}), given)
+    model = NodeCopying(SameLabel()).fit(read_graph(edges, labels=given))
+    for sample in range(3):
+        drawn = TableCopying(LabelTable(given)).fit(edges, engine=engine).draw_donors(rng=0, sample=sample)
+        found = {row["node"]: row["donor"] for row in engine.rows(drawn)}
+        assert [found[node] for node in range(6)] == model.draw_donors(rng=0, sample=sample).tolist()
+
+
+@pytest.mark.parametrize(
+    "law", [SharedItems(most=3), SharedItems(top=2), SharedItems(include_self=False, most=4)]
+)
+def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: SharedItems) -> None:
+    log = Interactions((np.random.default_rng(1).random((12, 9)) < 0.35).astype(float))
+    counted = log.matrix.toarray()
+    if law.most is not None:
+        counted[:, (counted > 0).sum(axis=0) > law.most] = 0
+    twin = NodeCopying(Jaccard(include_self=law.include_self, top=law.top)).fit(Interactions(counted))
+    found = donors(
+        law, engine, edge_table(engine, log), interactions=True, nodes=table(engine, id=np.arange(12))
+    )
+    assert [found[user] for user in range(12)] == twin.draw_donors(rng=3, sample=2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda e: NeighbourTable(table(e, node=[1], donor=[7])), "must name nodes of the graph; 1 rows"),
+        (lambda e: NeighbourTable(table(e, node=["1"], donor=["2"])), "ids like those of the edges"),
+        (lambda e: WeightTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
+        (lambda e: LabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
+        (lambda e: LabelTable(table(e, id=["a"], label=[0])), "integers, or those of all be strings"),
+        (lambda e: LabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
+        (lambda e: LabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
+        (lambda e: SharedItems(most=0), "most of SharedItems"),
+        (lambda e: LabelTable(3), "must be a Parquet file or an Ibis table"),
+    ],
+)
+def test_tables_that_cannot_be_used(engine: Engine, make: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        donors(make(engine), engine, table(engine, source=[1], target=[2]))
+
+
+def test_a_model_must_be_fitted() -> None:
+    with pytest.raises(NotFittedError, match="fit"):
+        TableCopying(SharedItems()).sample(rng=0)
+
+
+def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
+    pairs = np.random.default_rng(0).integers(0, 40, (2, 80))
+    graph = Graph.from_edges(*pairs)
+    labels = LabelTable(table(engine, id=graph.node_ids, label=graph.node_ids % 2))
+    model = TableCopying(labels).fit(edge_table(engine, graph), engine=engine)
+    samples = [
+        frozenset(map(tuple, (row.values() for row in engine.rows(model.sample(rng=0, sample=s)))))
+        for s in (0, 1)
+    ]
+    assert len({*samples, frozenset(zip(*(c.tolist() for c in graph.edges()[:2]), strict=True))}) == 3
+
+
+def test_a_sample_is_not_written_over_edges_or_labels(engine: Engine, tmp_path: Path) -> None:
+    edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
+    pq.write_table(pyarrow.table({"source": [0, 1, 2], "target": [1, 2, 3]}), edges)
+    pq.write_table(pyarrow.table({"id": [0, 1, 2, 3], "label": [0, 0, 1, 1]}), given)
+    before = edges.read_bytes(), given.read_bytes()
+    for directed in (False, True):
+        model = TableCopying(LabelTable(given)).fit(edges, engine=engine, directed=directed)
+        for target in (edges, given):
+            with pytest.raises(InputError, match="must not be what the table comes from"):
+                model.write(target, rng=0)
+    assert (edges.read_bytes(), given.read_bytes()) == before

@@ -1,0 +1,167 @@
+"""What an engine reads and writes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodecopy.edge_tables import LabelTable, SharedItems, TableCopying
+from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
+from nodecopy.errors import InputError
+
+ibis = pytest.importorskip("ibis")
+pytest.importorskip("duckdb")
+pyarrow = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with DuckDB(memory="500MB", threads=1) as opened:
+        yield opened
+
+
+def save(path: Path, *values: Any) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pyarrow.table({"value": list(values)}), path)
+    return path
+
+
+def values(path: Path) -> list[Any]:
+    return list(pq.read_table(path)["value"].to_pylist())
+
+
+def test_a_write_replaces_a_file(engine: Engine, tmp_path: Path) -> None:
+    target = save(tmp_path / "out.parquet", 9)
+    engine.write(engine.scan(save(tmp_path / "in.parquet", 1)), target)
+    assert values(target) == [1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+
+
+def test_a_write_that_fails_leaves_what_was_there(engine: Engine, tmp_path: Path) -> None:
+    target = save(tmp_path / "out.parquet", 9)
+    words = engine.scan(save(tmp_path / "in.parquet", "1", "x"))
+    with pytest.raises(OSError, match=r"out\.parquet cannot be written"):
+        engine.write(words.cast({"value": "int64"}), target)
+    assert values(target) == [9]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+
+
+def test_a_folder_is_never_replaced(engine: Engine, tmp_path: Path) -> None:
+    mine = save(tmp_path / "mine" / "thesis.parquet", 9)
+    with pytest.raises(InputError, match="there is a folder of that name"):
+        engine.write(engine.scan(save(tmp_path / "in.parquet", 1)), mine.parent)
+    assert values(mine) == [9]
+
+
+def test_a_table_is_not_written_over_what_it_comes_from(engine: Engine, tmp_path: Path) -> None:
+    source = save(tmp_path / "folder" / "in.parquet", 1)
+    for read, target in [(source, source), (source.parent, source.parent / "more.parquet")]:
+        table = engine.scan(read)
+        for derived in (table, engine.keep(engine.keep(table.distinct()).alias("other"))):
+            with pytest.raises(InputError, match="must not be what the table comes from"):
+                engine.write(derived, target)
+    assert [path.name for path in source.parent.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.parametrize("name", ["e[1]", "e*", "e?", "it's", "e=1"])
+def test_names_are_no_patterns(engine: Engine, tmp_path: Path, name: str) -> None:
+    save(tmp_path / "e1.parquet", 9)
+    save(tmp_path / "e1" / "a.parquet", 9)
+    file = save(tmp_path / f"{name}.parquet", 1)
+    folder = save(tmp_path / name / "b.parquet", 1).parent
+    for path in (file, folder, folder / "b.parquet"):
+        assert engine.rows(engine.scan(path)) == [{"value": 1}]
+
+
+# Ibis with DuckDB
+@pytest.mark.filterwarnings(r"ignore:fetch_record_batch\(\) is deprecated:DeprecationWarning")
+def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: Path) -> None:
+    given = ibis.memtable(pyarrow.table({"value": [1, 2, 2]}))
+    both = given.join(engine.scan(save(tmp_path / "in.parquet", 2, 3)), "value")
+    assert engine.rows(engine.keep(engine.scan(given).distinct().order_by("value"))) == [
+        {"value": 1},
+        {"value": 2},
+    ]
+    assert engine.rows(engine.scan(both)) == [{"value": 2}] * 2
+    edges = ibis.memtable(pyarrow.table({"source": [1, 2], "target": [2, 3]}))
+    model = TableCopying(SharedItems(), keep=1.0).fit(edges, engine=engine)
+    model.write(tmp_path / "sample.parquet", rng=0)
+    assert pq.read_table(tmp_path / "sample.parquet").num_rows == 2
+
+
+def test_other_data_are_told_from_tables(engine: Engine) -> None:
+    with pytest.raises(InputError, match=r"ibis\.memtable makes one of a data frame\); got Table"):
+        engine.scan(pyarrow.table({"value": [1]}))
+
+
+def test_duckdb_is_told_its_memory() -> None:
+    with DuckDB("1000MiB", threads=1) as opened:
+        assert opened.backend.con.sql("SELECT current_setting('memory_limit')").fetchone() == ("1000.0 MiB",)
+
+
+def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None:
+    given = {"source": [-5, 2, -5, 2], "target": [7, -1, 7, 3], "weight": [1, 2, 3, 4]}
+    pq.write_table(pyarrow.table(given), tmp_path / "rows.parquet")
+    for kind in ("int32", "int64"):  # sorted outside of DuckDB, grouped inside
+        rows = engine.scan(tmp_path / "rows.parquet").cast({"source": kind, "target": kind})
+        found = [tuple(row.values()) for row in engine.rows(engine.distinct(rows))]
+        assert sorted(found) == [(-5, 7, 3), (2, -1, 2), (2, 3, 4)]
+        assert len(engine.rows(engine.distinct(rows.drop("weight")))) == 3
+
+
+def test_what_is_forgotten_leaves_no_table(engine: Engine, tmp_path: Path) -> None:
+    pq.write_table(pyarrow.table({"source": [1, 1], "target": [2, 2]}), tmp_path / "rows.parquet")
+    rows = engine.scan(tmp_path / "rows.parquet").cast({"source": "int32", "target": "int32"})
+    with engine.forgetting():
+        name = engine.distinct(rows).get_name()
+        assert name in engine.backend.list_tables()
+    assert name not in engine.backend.list_tables()
+    assert not (engine._scratch / name).exists()
+
+
+def test_a_model_whose_engine_is_closed_says_so(tmp_path: Path) -> None:
+    pq.write_table(pyarrow.table({"source": [1, 2], "target": [2, 3]}), tmp_path / "edges.parquet")
+    pq.write_table(pyarrow.table({"id": [1, 2, 3], "label": [0, 0, 0]}), tmp_path / "labels.parquet")
+    with DuckDB(threads=1) as opened:
+        model = TableCopying(LabelTable(tmp_path / "labels.parquet"))
+        model.fit(tmp_path / "edges.parquet", engine=opened)
+        assert len(list(opened._scratch.glob("*.pairs"))) == 0  # what fit made only on the way is gone
+    with pytest.raises(InputError, match="engine is closed"):
+        model.write(tmp_path / "sample.parquet", rng=0)
+
+
+def test_a_closed_engine_says_so(tmp_path: Path) -> None:
+    path = save(tmp_path / "in.parquet", 1)
+    with DuckDB(threads=1) as opened:
+        table = opened.scan(path)
+    opened.close()
+    uses: list[Any] = [
+        lambda: opened.rows(table),
+        lambda: opened.scan(path),
+        lambda: opened.keep(table),
+        lambda: opened.write(table, tmp_path / "out.parquet"),
+    ]
+    for use in uses:
+        with pytest.raises(InputError, match="engine is closed"):
+            use()
+    assert values(path) == [1]
+
+
+def test_folders_of_spark_are_whole_too(tmp_path: Path) -> None:
+    """What needs no Java: names, and the folder that is renamed when it is complete."""
+    spark = object.__new__(Spark)
+    target, mine = tmp_path / "out.parquet", save(tmp_path / "mine.parquet", 9)
+    with pytest.raises(AttributeError), spark._whole(target) as temporary:
+        save(temporary / "part.parquet", 1).no_such_method()  # type: ignore[attr-defined]
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.parquet"]
+    with pytest.raises(InputError, match="must be a new name"), spark._whole(mine):
+        pass
+    with spark._whole(target) as temporary:
+        save(temporary / "part.parquet", 1)
+    assert (values(target / "part.parquet"), values(mine)) == ([1], [9])
+    with pytest.raises(InputError, match=r"must not have '\['"):
+        spark.scan(save(tmp_path / "e[1].parquet", 1))

@@ -1,0 +1,353 @@
+"""Experiments under attack: the same victims and flips for every method, kept and taken up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from nodecopy import Graph, datasets
+from nodecopy.attacks import DICE, Perturbation, RandomFlips
+from nodecopy.errors import InputError
+from nodecopy.experiments import rendering, toml
+from nodecopy.experiments.runner import run
+from nodecopy.experiments.spec import Column, Experiment
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.summary import summarise
+from nodecopy.experiments.tasks.robustness import attacked, detection, victims_of
+from nodecopy.experiments.trials import trial_seed, trial_split
+
+TOML = """
+title = "Under attack"
+[protocol]
+datasets = ["karate"]
+labels = [2]
+trials = 3
+validation = 4
+test = 16
+victims = 5
+[attacks.none]
+title = "no attack"
+[attacks.dice]
+title = "DICE"
+class = "nodecopy.attacks.DICE"
+settings = { share = 1.0 }
+[methods.weak]
+title = "Weak"
+class = "tests.experiments.fakes.Fake"
+settings = { skill = 0.3 }
+[methods.strong]
+title = "Strong"
+class = "tests.experiments.fakes.Fake"
+settings = { skill = 9.0 }
+gain_over = ["weak"]
+[published.karate]
+weak = ["-", "60.0±5.0"]
+"""
+
+
+def experiment(text: str = TOML) -> Experiment:
+    return toml.parse(text, "fake")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def test_victims_are_test_nodes_with_neighbours_and_the_same_for_all() -> None:
+    graph = datasets.load("karate")
+    cells = experiment().cells(0)
+    found = []
+    for cell in cells:
+        split, seed = trial_split(cell, 1), trial_seed(cell, 1)
+        victims = victims_of(cell, graph, split, seed)
+        assert np.isin(victims, split.test).all()
+        assert len(np.unique(victims)) == 5
+        found.append(victims.tolist())
+    assert found[1:] == found[:-1]
+    other = trial_split(cells[0], 2), trial_seed(cells[0], 2)
+    assert victims_of(cells[0], graph, *other).tolist() != found[0]
+    with pytest.raises(InputError, match=r"victims of \[protocol\] must be at most .* 16; got 40"):
+        victims_of(experiment(TOML.replace("= 5", "= 40")).cells(0)[0], graph, *other)
+
+
+def test_flips_are_kept_and_taken_up_again(store: Store) -> None:
+    graph = datasets.load("karate")
+    cell = next(one for one in experiment().cells(0) if one.attack == "dice")
+    split, seed = trial_split(cell, 0), trial_seed(cell, 0)
+    victims, path = victims_of(cell, graph, split, seed), store.flips(cell, 0)
+    first = attacked(cell, graph, split, victims, seed, path)
+    assert first != graph
+    assert Perturbation.load(path).apply(graph) == first
+    other = DICE(share=0.5).attack(graph, victims, rng=9)
+    other.save(path)
+    assert attacked(cell, graph, split, victims, seed, path) == other.apply(graph)
+    first_two = DICE(share=0.5).attack(graph, victims[:2], rng=9)
+    first_two.save(path)  # of other victims: made anew
+    assert attacked(cell, graph, split, victims, seed, path) == first
+    store.forget(cell, [0])
+    assert not path.exists()
+    path.write_bytes(b"broken")
+    assert attacked(cell, graph, split, victims, seed, path) == first
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "expected"),
+    [
+        ("nodecopy.attacks.FGA", "n_flips = 1", "cuda"),
+        ("nodecopy.defend.Adaptive", "n_donors = 2", "cuda"),
+        ("nodecopy.attacks.FGA", 'device = "cpu"', "cpu"),
+        ("nodecopy.attacks.DICE", "share = 1.0", None),
+    ],
+)
+def test_attacks_compute_on_the_device(
+    store: Store, monkeypatch: pytest.MonkeyPatch, path: str, settings: str, expected: str | None
+) -> None:
+    asked = []
+
+    def attack(self: Any, graph: Graph, targets: Any, **_: Any) -> Perturbation:
+        asked.append(getattr(self, "device", None))
+        return RandomFlips(1).attack(graph, targets, rng=0)
+
+    monkeypatch.setattr(f"{path.replace(':', '.')}.attack", attack)
+    text = TOML.replace("nodecopy.attacks.DICE", path).replace("share = 1.0", settings)
+    cell = next(one for one in experiment(text).cells(0) if one.attack == "dice")
+    split, seed = trial_split(cell, 0), trial_seed(cell, 0)
+    attacked(cell, datasets.load("karate"), split, np.array([5]), seed, store.flips(cell, 0), "cuda")
+    assert asked == [expected]
+
+
+def test_all_methods_share_an_attack_and_no_attack_is_none(store: Store) -> None:
+    table = experiment()
+    run(table, store)
+    paths = {store.flips(cell, 0) for cell in table.cells(0) if cell.attack == "dice"}
+    assert len(paths) == 1
+    assert len(list(store.folder.rglob("*.npz"))) == 3  # one for each trial
+    clean, dice = (
+        next(one for one in table.cells(0) if (one.attack, one.method) == (attack, "strong"))
+        for attack in ("none", "dice")
+    )
+    assert not store.flips(clean, 0).exists()
+    assert Perturbation.load(store.flips(dice, 0)).spent.sum() > 0
+    assert all(record.scores["accuracy"] == 1 for record in store.records(dice, range(3)))
+
+
+def test_columns_are_attacks(store: Store) -> None:
+    table = experiment()
+    run(table, store)
+    results = summarise(table, store)
+    heads, rows = rendering.grid(results, "karate", rendering.MARKDOWN)
+    assert heads == ["method", "no attack", "DICE", "paper", "verdict"]
+    assert [row[0] for row in rows] == ["Weak", "Strong"]
+    assert results.cells["karate", Column(2, "dice"), "weak"].published == 60
+    cells = results.to_dict()["cells"]
+    assert {(cell["attack"], cell["score"]) for cell in cells} == {("none", "accuracy"), ("dice", "accuracy")}
+
+
+def test_a_graph_without_features_gets_one_for_each_node(store: Store) -> None:
+    text = TOML.replace("nodecopy.attacks.DICE", "nodecopy.attacks.Nettack").replace(
+        "share = 1.0", "budget = 1"
+    )
+    text = (
+        text[: text.index("[methods")]
+        + """[methods.copying]
+title = "Copying"
+class = "nodecopy.defend.CopyingDefence"
+settings = { donors = "neighbourhoods", n_donors = 3 }
+"""
+    )
+    table = experiment(text).narrowed(trials=1)
+    run(table, store)
+    cells = summarise(table, store).cells
+    assert {cells["karate", Column(2, attack), "copying"].n for attack in ("none", "dice")} == {1}
+    wrong = experiment(text.replace('"neighbourhoods"', '"features"')).narrowed(trials=1)
+    with pytest.raises(InputError, match="in this one no two nodes share any"):
+        run(wrong, store)
+
+
+def test_table_5_of_polblogs_asks_no_features() -> None:
+    table = toml.load("table5-polblogs")
+    assert table.protocol.largest_component == table.protocol.datasets == ("polblogs",)
+    assert {method.settings.get("donors") for method in table.methods} == {None, "vgae", "neighbourhoods"}
+    assert not any("adaptive" in attacker.name for attacker in table.protocol.attackers)
+
+
+def test_attacks_may_be_chosen() -> None:
+    narrow = experiment().narrowed(attacks=["dice"])
+    assert {cell.attack for cell in narrow.cells(0)} == {"dice"}
+    with pytest.raises(InputError, match="attack of fake must be one of dice, none; got 'nettak'"):
+        experiment().narrowed(attacks=["nettak"])
+    with pytest.raises(InputError, match="attacks must be left out: table2 has none; got dice"):
+        toml.load("table2").narrowed(attacks=["dice"])
+
+
+def test_untold_methods_answer_for_all_test_nodes(store: Store) -> None:
+    text = TOML.replace(
+        "victims = 5", 'victims = 5\ntold = false\nscores = ["accuracy", "others", "auc", "recall"]'
+    )
+    text = (
+        text[: text.index("[published")]
+        + """[methods.suspects]
+title = "Suspects"
+class = "nodecopy.defend.SuspectCorrection"
+settings = { n_donors = 3 }
+"""
+    )
+    text = text.replace('"karate"', '"digits"').replace("test = 16", "test = 60")
+    pytest.importorskip("sklearn")
+    table = experiment(text).narrowed(trials=1, attacks=["dice"], methods=["strong", "suspects"])
+    run(table, store)
+    cells = summarise(table, store).cells
+    for score in ("accuracy", "others"):
+        for method in ("strong", "suspects"):
+            assert 0 <= (cells["digits", Column(2, "dice", score), method].mean or 0) <= 100
+    assert (cells["digits", Column(2, "dice", "auc"), "suspects"].mean or 0) > 50
+    assert 0 <= (cells["digits", Column(2, "dice", "recall"), "suspects"].mean or 0) <= 100
+    assert ("digits", Column(2, "dice", "auc"), "strong") not in cells
+    told = experiment().cells(0)[0].fingerprint
+    assert (
+        told != experiment(TOML.replace("victims = 5", "victims = 5\ntold = false")).cells(0)[0].fingerprint
+    )
+
+
+def test_detection_by_hand() -> None:
+    """Victims are the first, third and sixth most suspicious of eight nodes; four nodes are corrected."""
+    suspicion = np.array([8.0, 7, 6, 5, 4, 3, 2, 1])
+    hit = np.array([True, False, True, False, False, True, False, False])
+    found = detection(suspicion, suspicion > 4, hit)
+    # Pairs in order: all 5 with the first victim, 4 with the second, 2 with the third.
+    expected = {"auc": 11 / 15, "precision": 2 / 4, "recall": 2 / 3, "top precision": 2 / 3}
+    assert found == pytest.approx(expected)
+    nobody = detection(suspicion, suspicion > 9, hit)
+    assert (nobody["recall"], "precision" in nobody) == (0, False)
+
+
+def test_results_from_before_a_score_are_read(store: Store) -> None:
+    """A trial that was kept without precision is neither computed again nor counted in its column."""
+    text = TOML.replace("victims = 5", 'victims = 5\ntold = false\nscores = ["accuracy", "precision"]')
+    text = text[: text.index("[published")]
+    table = experiment(text).narrowed(attacks=["dice"], methods=["weak"])
+    (cell,) = table.cells(0)
+    for trial, scores in enumerate([{"accuracy": 0.5}, {"accuracy": 0.7, "precision": 0.25}]):
+        store.write(cell, Record(trial, scores, 1.0, {}, {}))
+    assert store.missing(cell, range(3)) == [2]
+    cells = summarise(table, store).cells
+    numbers = {
+        score: cells["karate", Column(2, "dice", score), "weak"] for score in ("accuracy", "precision")
+    }
+    assert [one.n for one in numbers.values()] == [2, 1]
+    assert [one.mean for one in numbers.values()] == pytest.approx([60, 25])
+
+
+def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
+    text = TOML.replace("victims = 5", 'victims = 5\nscores = ["accuracy", "others"]')
+    table = experiment(text[: text.index("[published")])
+    for cell in table.cells(0):
+        store.write(cell, Record(0, {"accuracy": 0.5, "others": 0.75}, 1.0, {}, {}))
+    results = summarise(table, store)
+    wide = summarise(experiment(), store)
+    assert rendering.parts(wide) == [wide]
+    heads = [heads for heads, _ in rendering.grids(results, "karate", rendering.TERMINAL)]
+    assert [one[1:] for one in heads if one[0] == "method"] == [
+        ["no attack", "no attack, others"],
+        ["DICE", "DICE, others"],
+    ]
+    assert [one[0] for one in heads] == ["method", "gain"] * 2
+    assert rendering.latex(results).count(r"\begin{tabular}{lll}") == 2
+    assert rendering.markdown(results).count("| Weak | **50.0** (n = 1) |") == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("victims = 5\n", "", r"\[protocol\] must have victims"),
+        ("victims = 5", "victims = 0", r"victims of \[protocol\] must be an integer of at least 1"),
+        ("victims = 5", "victims = 5\ntold = 1", r"told of \[protocol\] must be true or false; got 1"),
+        ("victims = 5", 'victims = 5\nscores = ["auk"]', r"scores of \[protocol\] must be one of .*'auk'"),
+        (
+            "nodecopy.attacks.DICE",
+            "nodecopy.attacks.DICE",
+            r"class of \[attacks.dice\] must read module.Class",
+        ),
+        ('title = "DICE"', 'titel = "DICE"', r"key of \[attacks.dice\] .*Did you mean title"),
+        ('["-", "60.0±5.0"]', '["60.0±5.0"]', r"must hold one entry per column, 2 in all"),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
+    assert old in TOML
+    with pytest.raises(InputError, match=message):
+        experiment(TOML.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("nodecopy.attacks.DICE", "nodecopy.attacks.DICES", r"class of \[attacks.dice\] must be importable"),
+        (
+            "share = 1.0",
+            "shar = 1.0",
+            r"settings of \[attacks.dice\] must be keywords of",
+        ),
+    ],
+)
+def test_an_attack_that_cannot_be_made(store: Store, old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(experiment(TOML.replace(old, new)), store)
+
+
+def test_published_numbers_of_table_5() -> None:
+    table = toml.load("table5")
+    columns = [Column(20, attack) for attack in ("dice-50", "dice-75", "nettack", "fga-authors")]
+    printed = {
+        (dataset, method): [table.published[dataset, column, method].mean for column in columns]
+        for dataset in ("cora", "citeseer")
+        for method in ("gcn", "gcn-svd", "copying")
+    }
+    assert printed == {
+        ("cora", "gcn"): [53.4, 31.9, 13.6, 69.8],
+        ("cora", "gcn-svd"): [51.1, 35.9, 41.7, 57.2],
+        ("cora", "copying"): [57.5, 38.3, 40.5, 70.2],
+        ("citeseer", "gcn"): [45.5, 30.45, 11.8, 54.6],
+        ("citeseer", "gcn-svd"): [48.4, 36.3, 34.4, 39.4],
+        ("citeseer", "copying"): [50.1, 37.6, 31.6, 55.8],
+    }
+    assert len(table.published) == 24
+
+
+def test_every_copying_row_has_a_control_with_the_same_donors() -> None:
+    """What is gained over averaging the same donors' own predictions is gained by copying."""
+    for name in ("table5", "table5-polblogs"):
+        methods = {method.name: method for method in toml.load(name).methods}
+        copying = [method for method in methods.values() if method.path.endswith(".CopyingDefence")]
+        assert copying
+        for method in copying:
+            controls = [methods[other] for other in method.gain_over]
+            averages = [one for one in controls if one.path.endswith(".DonorAverage")]
+            assert [one.settings for one in averages] == [method.settings], method.name
+
+
+def test_an_experiment_may_build_upon_another() -> None:
+    table, base = toml.load("table5-untold"), toml.load("table5")
+    assert table.protocol.attackers == base.protocol.attackers
+    assert (table.protocol.datasets, table.protocol.told) == (base.protocol.datasets, False)
+    assert [method.name for method in table.methods] == [
+        "gcn",
+        "gcn-svd",
+        "gcn-jaccard",
+        "suspects",
+        "suspects-retrained",
+    ]
+    theirs_too = [method for method in base.methods if method.name in ("gcn", "gcn-svd", "gcn-jaccard")]
+    assert list(table.methods[:3]) == theirs_too
+    assert table.published == {}
+    store = Store(Path("store"))
+    ours, theirs = table.cells(0)[-1], base.cells(0)[-1]
+    assert ours.attack == theirs.attack
+    assert store.flips(ours, 3) == store.flips(theirs, 3)
+    with pytest.raises(InputError, match=r"that is not a .toml file must be one of .*'table55'"):
+        toml.parse('base = "table55"\ntitle = "x"', "mine")

@@ -1,0 +1,205 @@
+"""The transform for PyTorch Geometric."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted, datasets
+from nodecopy._core.random import child, seed_sequence
+from nodecopy.errors import InputError
+from nodecopy.interop.pyg import from_pyg, to_pyg
+
+with warnings.catch_warnings():  # torch_geometric uses what torch has deprecated
+    warnings.simplefilter("ignore")
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    from torch_geometric.data import Data, HeteroData
+    from torch_geometric.loader import DataLoader
+    from torch_geometric.transforms import Compose, ToUndirected
+
+    from nodecopy.interop.pyg import NodeCopy
+
+
+@pytest.fixture
+def karate() -> Any:
+    return to_pyg(datasets.load("karate"))
+
+
+def edges(data: Any) -> set[tuple[int, int]]:
+    return set(map(tuple, data.edge_index.T.tolist()))
+
+
+def ring(n: int, **more: Any) -> Any:
+    here = torch.arange(n)
+    both = torch.stack([torch.cat([here, (here + 1) % n]), torch.cat([(here + 1) % n, here])])
+    return Data(edge_index=both, num_nodes=n, **more)
+
+
+@pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint"])
+def test_samples_are_those_of_the_model(karate: Any, symmetrise: str) -> None:
+    model = NodeCopying(SameLabel(), 0.3, symmetrise).fit(from_pyg(karate))
+    transform = NodeCopy(SameLabel(), 0.3, symmetrise, rng=4)
+    for number in range(3):
+        seed = child(child(seed_sequence(4), 0), number)
+        assert from_pyg(transform(karate)) == model.sample(rng=seed)
+
+
+def test_the_input_stays_and_calls_differ(karate: Any) -> None:
+    before = karate.edge_index.clone()
+    transform = NodeCopy(SameLabel(), rng=0)
+    samples = [edges(transform(karate)) for _ in range(3)]
+    assert torch.equal(karate.edge_index, before)
+    assert len({frozenset(one) for one in samples}) == 3
+    again = NodeCopy(SameLabel(), rng=0)
+    assert [edges(again(karate)) for _ in range(3)] == samples
+
+
+def test_labels_outside_the_training_mask_are_not_read(karate: Any) -> None:
+    karate.train_mask = torch.zeros(34, dtype=torch.bool)
+    assert edges(NodeCopy(SameLabel(), rng=0)(karate)) == edges(karate)  # nobody is like anybody
+    karate.train_mask[[0, 1, 2]] = True
+    hidden = karate.clone()
+    hidden.y[~karate.train_mask] = 7
+    pair = [edges(NodeCopy(SameLabel(), rng=3)(data)) for data in (karate, hidden)]
+    assert pair[0] == pair[1] != edges(karate)
+
+
+def test_predicted_labels_by_name(karate: Any) -> None:
+    plain = edges(NodeCopy(SameLabel(), rng=0)(karate))
+    karate.predicted, karate.y = karate.y, None
+    karate.train_mask = torch.zeros(34, dtype=torch.bool)
+    assert edges(NodeCopy(SameLabel(), labels="predicted", mask=None, rng=0)(karate)) == plain
+
+
+def test_without_labels_or_with_those_of_graphs() -> None:
+    for y in (None, torch.tensor([1]), torch.tensor([0.5]), torch.rand(12)):
+        data = ring(12, y=y)
+        sampled = NodeCopy(Jaccard(include_self=False), rng=0)(data)
+        assert edges(sampled) != edges(data)
+        assert sampled.y is y
+    with pytest.raises(InputError, match="labels of SameLabel must be given"):
+        NodeCopy(SameLabel(), rng=0)(ring(12, y=torch.tensor([1])))
+
+
+def test_edge_attributes_are_those_of_the_edge_behind() -> None:
+    """Node 0 takes the row of 1, node 1 that of 2, node 2 its own; attributes come along."""
+    law = Weighted([[0, 1, 0], [0, 0, 1], [0, 0, 1]])
+    data = Data(
+        edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 0]]),
+        edge_attr=torch.tensor([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]),
+        edge_kind=torch.tensor([5, 6, 7, 8]),
+        num_nodes=3,
+    )
+    sampled = NodeCopy(law, rng=0)(data)
+    assert sampled.edge_index.tolist() == [[0, 0, 1, 2], [0, 2, 0, 0]]
+    assert sampled.edge_kind.tolist() == [6, 7, 8, 8]
+    assert sampled.edge_attr.tolist() == [[2, 20], [3, 30], [4, 40], [4, 40]]
+
+
+@pytest.mark.parametrize("name", ["edge_weight", "edge_attr"])
+def test_the_heavier_of_two_copies_is_taken(name: str) -> None:
+    """Nodes 0 and 1 swap rows: the pair (0, 2) takes the weight of (1, 2), and the other way round."""
+    pairs = torch.tensor([[0, 2, 1, 2], [2, 0, 2, 1]])
+    data = Data(edge_index=pairs, num_nodes=3, **{name: torch.tensor([1.0, 1.0, 5.0, 5.0])})
+    sampled = NodeCopy(Weighted([[0, 1, 0], [1, 0, 0], [0, 0, 1]]), rng=0)(data)
+    expected = NodeCopying(Weighted([[0, 1, 0], [1, 0, 0], [0, 0, 1]])).fit(
+        Graph([[0, 0, 1], [0, 0, 5], [1, 5, 0]])
+    )
+    dense = np.zeros((3, 3))
+    dense[tuple(sampled.edge_index.numpy())] = sampled[name].numpy()
+    np.testing.assert_array_equal(dense, expected.sample(rng=0).adjacency.toarray())
+
+
+def test_directed_graphs_stay_directed() -> None:
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+    swap = Weighted([[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+    assert edges(NodeCopy(swap, rng=0)(data)) == {(0, 2), (1, 1)}
+    assert edges(NodeCopy(swap, directed=False, rng=0)(data)) == {(0, 2), (2, 0), (1, 2), (2, 1)}
+
+
+def test_in_a_compose(karate: Any) -> None:
+    karate.edge_index = karate.edge_index[:, karate.edge_index[0] < karate.edge_index[1]]
+    transform = Compose([ToUndirected(), NodeCopy(NearestNeighbours(3, embeddings=np.eye(34)), rng=0)])
+    sampled = transform(karate)
+    assert sampled.is_undirected()
+    assert "NodeCopy(NearestNeighbours(" in repr(transform)
+
+
+def test_what_was_fitted_serves_again_until_the_data_change(karate: Any) -> None:
+    class Counting:
+        n_fits = 0
+
+        def fit(self, data: Any) -> Any:
+            self.n_fits += 1
+            return SameLabel().fit(data)
+
+    law = Counting()
+    transform = NodeCopy(law, rng=0)
+    for _ in range(3):
+        transform(karate)
+    assert law.n_fits == 1
+    karate.y[0] = 1 - karate.y[0]
+    transform(karate)
+    assert law.n_fits == 2
+    transform(karate.clone())
+    assert law.n_fits == 3
+
+
+def test_pickles_without_what_was_fitted(karate: Any) -> None:
+    transform = NodeCopy(SameLabel(), rng=0)
+    transform(karate)
+    other = pickle.loads(pickle.dumps(transform))
+    assert other._last is None
+    assert edges(other(karate)) == edges(copy.deepcopy(transform)(karate)) == edges(transform(karate))
+
+
+class Rings(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+    """The same ring again and again, so that only randomness tells samples apart."""
+
+    def __init__(self, transform: Any) -> None:
+        self.transform = transform
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, number: int) -> Any:
+        return self.transform(ring(30, y=torch.tensor([number])))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_draws_anew_in_every_worker_and_epoch(workers: int) -> None:
+    def drawn() -> list[frozenset[tuple[int, int]]]:
+        torch.manual_seed(1)
+        loader = DataLoader(Rings(NodeCopy(Jaccard(), rng=0)), batch_size=1, num_workers=workers)
+        return [frozenset(edges(batch)) for _ in range(2) for batch in loader]
+
+    first = drawn()
+    assert len(set(first)) == 8
+    assert drawn() == first
+
+
+def test_other_things_are_refused() -> None:
+    for other in (Data(num_nodes=3), HeteroData()):
+        with pytest.raises(InputError, match="must be a Data with an edge_index; got"):
+            NodeCopy(Jaccard(), rng=0)(other)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.uint8])
+@pytest.mark.parametrize("mask_dtype", [torch.bool, torch.uint8])
+def test_hidden_classes_stay_hidden_whatever_their_type(dtype: Any, mask_dtype: Any) -> None:
+    labels, known = torch.tensor([1, 0, 0, 0, 0, 0]), torch.tensor([1, 1, 0, 0, 0, 0])
+    data = ring(6, y=labels.to(dtype), train_mask=known.to(mask_dtype))
+    transform = NodeCopy(SameLabel(), rng=0)
+    assert all(edges(transform(data)) == edges(data) for _ in range(5))  # nobody shares a known class
+
+
+def test_a_mask_must_be_one() -> None:
+    data = ring(4, y=torch.tensor([1, 0, 1, 0]), train_mask=torch.tensor([0, 3]))
+    with pytest.raises(InputError, match=r"data.train_mask must hold a true or false for each of 4 nodes"):
+        NodeCopy(SameLabel(), rng=0)(data)
