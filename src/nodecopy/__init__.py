@@ -13,6 +13,7 @@ from nodecopy._core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from nodecopy import datasets as datasets
     from nodecopy import interop as interop
+    from nodecopy._core.saving import load as load
     from nodecopy.copying import Balanced as Balanced
     from nodecopy.copying import Jaccard as Jaccard
     from nodecopy.copying import NearestNeighbours as NearestNeighbours
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from nodecopy.io import write_interactions as write_interactions
     from nodecopy.metrics import compare as compare
     from nodecopy.metrics import statistics as statistics
+    from nodecopy.models import GraphModel as GraphModel
 
 _MODULES = {
     "datasets": "datasets",
@@ -43,6 +45,8 @@ _MODULES = {
     "Jaccard": "copying",
     "NearestNeighbours": "copying",
     "NodeCopying": "copying",
+    "load": "_core.saving",
+    "GraphModel": "models",
     "SameLabel": "copying",
     "Weighted": "copying",
     "compare": "metrics",

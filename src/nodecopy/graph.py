@@ -238,6 +238,42 @@ class Graph:
         """The same graph without directions."""
         return self if not self.directed else self.replace(directed=False)
 
+    def to_parts(self) -> dict[str, Any]:
+        """Return what :meth:`from_parts` rebuilds the graph from."""
+        names = ("adjacency", "features", "labels", "label_names", "directed")
+        return {name: getattr(self, name) for name in names} | {"node_ids": self.__dict__["_node_ids"]}
+
+    @classmethod
+    def from_parts(cls, parts: dict[str, Any]) -> Graph:
+        """Rebuild a graph, with every check of the constructor."""
+        names = parts.pop("label_names")
+        graph = cls(**parts)
+        return graph if names is None else graph.with_label_names(names)
+
+    def positions(self, nodes: ArrayLike, name: str = "nodes") -> NDArray[np.int64]:
+        """Return the positions of nodes that are given by position, by a boolean mask or by id.
+
+        Parameters
+        ----------
+        nodes
+            Integers are positions, booleans (one per node) a mask, strings node ids. To choose nodes by
+            integer ids, pass ``np.isin(graph.node_ids, ids)``.
+        name
+            What the nodes are called in errors.
+
+        Examples
+        --------
+        >>> path = Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], node_ids=["a", "b", "c"])
+        >>> path.positions(["c", "a"]).tolist(), path.positions([True, False, True]).tolist()
+        ([2, 0], [0, 2])
+        """
+        array = check_vector(nodes, name)
+        if array.dtype.kind == "b":
+            return np.flatnonzero(check_vector(array, name, length=self.n_nodes))
+        if array.dtype.kind in "UO" and array.size:
+            return find_positions(check_ids(array, name), self.node_ids.astype(str), name)
+        return check_indices(array, name, size=self.n_nodes)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
             return NotImplemented

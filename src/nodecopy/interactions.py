@@ -141,6 +141,15 @@ class Interactions:
         items = np.flatnonzero(np.bincount(matrix.indices, minlength=self.n_items) >= per_item)
         return Interactions(matrix[:, items], self.user_ids[users], self.item_ids[items])
 
+    def to_parts(self) -> dict[str, Any]:
+        """Return what :meth:`from_parts` rebuilds the interactions from."""
+        return {"matrix": self.matrix, "user_ids": self.user_ids, "item_ids": self.item_ids}
+
+    @classmethod
+    def from_parts(cls, parts: dict[str, Any]) -> Interactions:
+        """Rebuild interactions, with every check of the constructor."""
+        return cls(**parts)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Interactions):
             return NotImplemented

@@ -70,7 +70,7 @@ def test_a_clone_has_the_same_settings_and_nothing_else(model: Configurable) -> 
 
 def test_what_was_fitted_is_left_behind() -> None:
     fitted = NodeCopying(SameLabel()).fit(datasets.load("karate"))
-    assert not hasattr(base.clone(fitted), "data_")
+    assert not hasattr(base.clone(fitted), "graph_")
 
 
 def test_settings_of_any_name_are_read_and_changed() -> None:

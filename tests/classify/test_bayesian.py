@@ -96,7 +96,7 @@ def test_any_graph_model_stands_in() -> None:
     model = NodeCopying(NearestNeighbours(5))
     found = fit(BayesianGCN(model, **FEW)).predict_proba()
     assert not np.array_equal(found, fit(BayesianGCN(**FEW)).predict_proba())
-    assert not hasattr(model, "data_")  # the one given stays unfitted
+    assert not hasattr(model, "graph_")  # the one given stays unfitted
 
 
 def test_a_graph_model_must_keep_the_nodes() -> None:

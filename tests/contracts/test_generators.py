@@ -20,7 +20,7 @@ MODELS: list[Any] = [
     SBM(),
     DegreeCorrectedSBM(),
     MMSBM(steps=3),
-    MMSBM(steps=3, draw="hard"),
+    MMSBM(steps=3, assignment="hard"),
     ErdosRenyi(),
     ChungLu(),
     ConfigurationModel(),

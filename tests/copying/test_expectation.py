@@ -31,13 +31,13 @@ ARROWS = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [2, 0, 0, 1], [0, 0, 0, 0.5]])
 
 def by_enumeration(model: NodeCopying[Any]) -> Matrix:
     """The expectation as a sum over every donor vector."""
-    A = dense(model.data_.rows).astype(float)
+    A = dense(model.graph_.rows).astype(float)
     total = np.zeros(A.shape)
     for donors, probability in all_donors(
         with_keep(model.distribution_.probabilities().toarray(), model.keep)
     ):
         sample = A[donors]
-        if not getattr(model.data_, "directed", True):
+        if not getattr(model.graph_, "directed", True):
             if model.symmetrise == "maximum":
                 sample = maximum(A, donors)
             else:  # a fair coin for each pair
@@ -118,8 +118,8 @@ def test_too_many_weights_name_the_way_out() -> None:
     with pytest.raises(InputError, match=r"at most 64 distinct weights; got 66\. Use monte_carlo_adjacency"):
         model.expected_adjacency()
     for other in (
-        NodeCopying(model.law, symmetrise="one-endpoint").fit(model.data_),
-        NodeCopying(model.law).fit(model.data_.replace(directed=True)),
+        NodeCopying(model.law, symmetrise="one-endpoint").fit(model.graph_),
+        NodeCopying(model.law).fit(model.graph_.replace(directed=True)),
     ):
         assert other.expected_adjacency().toarray().shape == (12, 12)
 

@@ -64,7 +64,7 @@ def test_samples_follow_their_donors(number: int) -> None:
     seed = 5
     for directed, symmetrise in [(True, "maximum"), (False, "maximum"), (False, "one-endpoint")]:
         model = ring(symmetrise, directed=directed)
-        A, donors = dense(model.data_.rows), model.draw_donors(rng=seed, sample=number)
+        A, donors = dense(model.graph_.rows), model.draw_donors(rng=seed, sample=number)
         sample = dense(list(model.sample_many(number + 1, rng=seed))[number].rows)
         if directed:
             assert np.array_equal(sample, A[donors])
@@ -80,7 +80,7 @@ def test_copy_gives_the_sample_for_given_donors() -> None:
         model = ring(symmetrise)
         assert model.copy(model.draw_donors(rng=9), rng=9) == model.sample(rng=9)
     model = ring(directed=True)
-    assert (model.copy(np.full(40, 3)).degrees == model.data_.degrees[3]).all()
+    assert (model.copy(np.full(40, 3)).degrees == model.graph_.degrees[3]).all()
 
 
 def test_one_endpoint_keeps_edges_both_agree_on() -> None:
@@ -405,7 +405,7 @@ def test_log_probability_wants_the_same_items() -> None:
 def test_log_probability_is_unknown_for_undirected_graphs() -> None:
     model = ring()
     with pytest.raises(InputError, match="log_probability needs a directed graph or interactions"):
-        model.log_probability(model.data_)
+        model.log_probability(model.graph_)
 
 
 @settings(deadline=None)

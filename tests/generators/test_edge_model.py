@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 
 from nodecopy import Graph
+from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE, edge_model, pair_loss
 from nodecopy.generators.calibration import expected_edges, logistic_regression
@@ -66,7 +67,7 @@ class Given(EdgeModel):
     def __init__(self, sampler: str, balanced: bool = True) -> None:
         self.sampler, self.balanced, self.device = sampler, balanced, "cpu"
 
-    def fit(self, decoded: Any) -> Given:
+    def fit(self, decoded: Any, *, rng: Rng = None) -> Self:
         vectors = torch.from_numpy(decoded)
         self._learned(scored_graph(decoded), vectors, vectors)
         return self

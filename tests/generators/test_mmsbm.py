@@ -83,7 +83,7 @@ def test_compiled_pulls_are_the_plain_ones(
 def test_settings_count_at_the_fit() -> None:
     model = MMSBM(steps=2).fit(datasets.load("karate"), rng=0)
     found, sample = model.edge_probabilities([0], [33]), model.sample(rng=1)
-    model.set_params(draw="hard", delta=0.5)
+    model.set_params(assignment="hard", delta=0.5)
     assert model.edge_probabilities([0], [33]) == found
     assert model.sample(rng=1) == sample
 
@@ -109,7 +109,7 @@ def test_a_few_partners_give_the_same_gradient_on_average() -> None:
 def fixed(draw: str, directed: bool = False) -> MMSBM:
     """A model whose memberships and strengths are given; one of these is below delta."""
     pi = np.random.default_rng(0).dirichlet([0.5, 0.5, 0.5], 8)
-    model = MMSBM(pi, draw=draw, steps=0, delta=0.1).fit(Graph(np.eye(8, k=1), directed=directed))
+    model = MMSBM(pi, assignment=draw, steps=0, delta=0.1).fit(Graph(np.eye(8, k=1), directed=directed))
     model.strengths_ = np.array([0.9, 0.5, 0.02])
     return model
 
@@ -173,7 +173,7 @@ def test_degrees_above_the_batch_are_no_trouble() -> None:
 @settings(max_examples=50, deadline=None)
 @given(graphs(), st.sampled_from(["mixed", "hard"]), st.sampled_from([0.0, 1e-4, 0.5]))
 def test_any_graph_will_do(graph: Graph, draw: str, delta: float) -> None:
-    model = MMSBM(draw=draw, delta=delta, steps=2).fit(graph, rng=0)
+    model = MMSBM(assignment=draw, delta=delta, steps=2).fit(graph, rng=0)
     assert model.memberships_.sum(axis=1) == pytest.approx(np.ones(graph.n_nodes))
     assert ((model.strengths_ >= 0) & (model.strengths_ < 1)).all()
     for sample in model.sample_many(2, rng=0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -32,6 +33,19 @@ def import_class(path: str, where: str) -> Any:
         return import_by_name("class", {"class": path}, "name")
     except (ImportError, AttributeError, SyntaxError) as error:
         raise InputError(f"class of {where} must be importable; got {path} ({error}).") from error
+
+
+def public_name(kind: type) -> str:
+    """Return the dotted name of a class in the outermost package that exports it.
+
+    >>> from nodecopy.copying.model import NodeCopying
+    >>> public_name(NodeCopying)
+    'nodecopy.NodeCopying'
+    """
+    parts = kind.__module__.split(".")
+    packages = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    exporting = (one for one in packages if getattr(sys.modules.get(one), kind.__name__, None) is kind)
+    return f"{next(exporting, kind.__module__)}.{kind.__qualname__}"
 
 
 def instantiate(name: str, path: str, settings: Mapping[str, Any], where: str) -> Any:

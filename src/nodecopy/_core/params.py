@@ -26,7 +26,7 @@ class Configurable:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the constructor was given; ``deep`` adds the settings of parts, such as ``law__k``."""
-        found = {name: getattr(self, name) for name in self._names()} | self._others()
+        found = {name: getattr(self, name) for name in self.parameter_names()} | self._others()
         if deep:
             for name, part in list(found.items()):
                 if isinstance(part, Configurable):
@@ -42,7 +42,9 @@ class Configurable:
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
             head, _, inner = name.partition("__")
-            check_name(head, [*self._names(), *self.OTHER_SETTINGS], f"a setting of {type(self).__name__}")
+            check_name(
+                head, [*self.parameter_names(), *self.OTHER_SETTINGS], f"a setting of {type(self).__name__}"
+            )
             if inner:
                 of_parts.setdefault(head, {})[inner] = value
             else:
@@ -56,7 +58,7 @@ class Configurable:
             own[name] = part.set_params(**inners)
         if self._is_frozen():
             return type(self)(**(self.get_params(deep=False) | own))
-        names = self._names()
+        names = self.parameter_names()
         for name in own.keys() & set(names):
             setattr(self, name, own.pop(name))
         if own:
@@ -68,7 +70,7 @@ class Configurable:
         return bool(getattr(getattr(cls, "__dataclass_params__", None), "frozen", False))
 
     @classmethod
-    def _names(cls) -> list[str]:
+    def parameter_names(cls) -> list[str]:
         """Arguments of the constructor, and of its parent's where it passes others on."""
         names: dict[str, None] = {}
         for kind in cls.__mro__[:-1]:

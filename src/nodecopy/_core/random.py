@@ -53,10 +53,15 @@ def generator(rng: Rng) -> Generator:
     return rng if isinstance(rng, Generator) else np.random.default_rng(seed_sequence(rng))
 
 
-def sample_key(seed: SeedSequence, sample: int) -> Key:
-    """The two 32-bit words that key every draw of one sample."""
-    first, second = child(seed, sample).generate_state(2, np.uint32)
+def threefry_key(seed: SeedSequence) -> Key:
+    """Return the two 32-bit words that key every draw of one sample."""
+    first, second = seed.generate_state(2, np.uint32)
     return int(first), int(second)
+
+
+def sample_key(seed: SeedSequence, sample: int) -> Key:
+    """Return the key of sample number ``sample``."""
+    return threefry_key(child(seed, sample))
 
 
 def threefry(key: Key, first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -13,11 +13,11 @@ from scipy import sparse
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.csr import freeze
+from nodecopy._core.formats import PathLike, format_of, reading
 from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.attacks.edits import check_simple, flipped
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.formats import PathLike, format_of, reading
 
 NOBODY = -1
 """Owner of the flips of an attack on the whole graph."""

@@ -13,6 +13,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from nodecopy._core.formats import PathLike
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Rng, child, seed_sequence
@@ -22,7 +23,6 @@ from nodecopy.classify.ensemble import Ensemble, Uncertainty, averaged, models_a
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
-from nodecopy.io.formats import PathLike
 from nodecopy.nn.devices import checked_device
 from nodecopy.nn.features import feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, spreading

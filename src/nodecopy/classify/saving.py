@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.formats import PathLike, format_of, reading
 from nodecopy._core.lookup import check_name, import_by_name
 from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.errors import InputError
-from nodecopy.io.formats import PathLike, format_of, reading
 from nodecopy.nn.filters import FilterNetworks
 from nodecopy.nn.networks import Networks
 

@@ -11,6 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 import nodecopy
+from nodecopy._core.formats import TABLES, format_of
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer
@@ -20,7 +21,6 @@ from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
-from nodecopy.io.formats import TABLES, format_of
 from nodecopy.io.graphs import FORMATS
 
 if TYPE_CHECKING:

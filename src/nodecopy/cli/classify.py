@@ -13,6 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 import nodecopy
+from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, sources
@@ -20,7 +21,6 @@ from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.formats import TABLES
 from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:

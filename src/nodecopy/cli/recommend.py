@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import nodecopy
 from nodecopy import datasets
+from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy._core.validation import check_integer, check_real
@@ -22,7 +23,6 @@ from nodecopy.cli.targets import check_targets
 from nodecopy.cli.terminal import as_json, err, progress, remark, shown, table
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.io.formats import TABLES
 from nodecopy.io.table_files import write_table
 from nodecopy.metrics.ranking import top_items
 

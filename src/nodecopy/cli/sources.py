@@ -12,13 +12,13 @@ import typer
 from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.formats import reading
 from nodecopy._core.lookup import check_name
 from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import read_graph, read_interactions
-from nodecopy.io.formats import reading
 
 Source: TypeAlias = Annotated[
     str,

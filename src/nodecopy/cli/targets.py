@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from nodecopy._core.formats import target_format
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.io.formats import target_format
 
 
 def check_targets(inputs: Iterable[object], **targets: tuple[Path | None, Iterable[str]]) -> None:

@@ -58,8 +58,8 @@ class TracedCopying:
         numbers = np.empty(len(weights))
         numbers[self.order] = np.arange(1, len(weights) + 1)
         numbered = Graph(
-            deduplicate(first, second, numbers, model.data_.adjacency.shape),
-            directed=model.data_.directed,
+            deduplicate(first, second, numbers, model.graph_.adjacency.shape),
+            directed=model.graph_.directed,
         )
         self.model = NodeCopying(_Found(model.distribution_), model.keep, model.symmetrise).fit(numbered)
 

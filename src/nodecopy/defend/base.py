@@ -13,6 +13,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.formats import PathLike
 from nodecopy._core.lookup import import_by_name
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_finite, check_indices, check_unique
@@ -23,7 +24,6 @@ from nodecopy.defend.donors import Places
 from nodecopy.defend.pruning import without_edges_of
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.formats import PathLike
 
 
 class Defence(Classifier):

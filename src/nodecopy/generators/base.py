@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
 from typing import Self, TypeAlias
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import Rows
-from nodecopy._core.params import Configurable
-from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_integer
-from nodecopy.copying.model import stream
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy._core.random import Rng, seed_sequence
+from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.models import GraphModel
 
 Nodes: TypeAlias = NDArray[np.int64]
 Pairs: TypeAlias = tuple[Nodes, Nodes]
@@ -24,53 +22,31 @@ Pairs: TypeAlias = tuple[Nodes, Nodes]
 MOST_PROPAGATIONS = 30
 
 
-class GraphModel(Configurable):
-    """The contract of graph models: what they draw are pairs of nodes of the graph they were fitted to.
+class EdgeListModel(GraphModel[Graph]):
+    """A graph model whose samples are lists of pairs, without weights.
 
-    Samples have that graph's nodes, features and labels, and no weights. A subclass sets ``graph_`` at the
-    end of its ``fit`` and writes ``_draw``, whose pairs may come in any order; each once, no node with
-    itself, and in one direction only where the graph is undirected.
+    A subclass sets ``graph_`` at the end of its ``fit`` and writes ``_draw``, whose pairs may come in any
+    order: each once, no self-loop, and in one direction only where the graph is undirected.
     """
 
-    graph_: Graph
-
-    def sample(self, *, rng: Rng) -> Graph:
-        """One graph: the first of :meth:`sample_many` with the same ``rng``."""
-        return next(self.sample_many(1, rng=rng))
-
-    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
-        """A stream of ``n`` graphs, made by ``workers`` threads while earlier ones are used.
-
-        Sample number s depends on (seed, s) alone: neither on ``n`` nor on ``workers``.
-        """
-        graph, seed = self._fitted(), seed_sequence(rng)
-        check_integer(n, "n of sample_many", low=0)
-        check_integer(workers, "workers of sample_many", low=1)
-
-        def make(number: int) -> Graph:
-            return self._sampled(graph, np.random.default_rng(child(seed, number)))
-
-        return stream(make, n, workers)
+    def draw(self, seed: SeedSequence) -> Graph:
+        return self._sampled(self.graph_, np.random.default_rng(seed))
 
     def _sampled(self, graph: Graph, draws: Generator) -> Graph:
         first, second = self._draw(graph, draws)
         return graph.with_rows(rows_of(first, second, graph.n_nodes, graph.directed))
-
-    def _fitted(self) -> Graph:
-        if not hasattr(self, "graph_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
-        return self.graph_
 
     def _checked(self, graph: Graph) -> Graph:
         if not isinstance(graph, Graph):
             raise InputError(f"graph of {type(self).__name__} must be a Graph; got {type(graph).__name__}.")
         return graph
 
+    @abstractmethod
     def _draw(self, graph: Graph, draws: Generator) -> Pairs:
-        raise NotImplementedError
+        """Return the edges of one sample."""
 
 
-class PairModel(GraphModel):
+class PairModel(EdgeListModel):
     """A graph model that fits some numbers to a graph; these samples keep its directedness too.
 
     Self-loops count neither in what is observed nor in what is sampled. A subclass writes ``_learn``,

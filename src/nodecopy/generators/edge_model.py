@@ -21,7 +21,7 @@ from nodecopy._core.csr import freeze
 from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_choice, check_indices, check_vector
 from nodecopy.errors import InputError
-from nodecopy.generators.base import GraphModel, Nodes, pairs_of
+from nodecopy.generators.base import EdgeListModel, Nodes, pairs_of
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.link_prediction import Pairs, numbered_pairs
 from nodecopy.generators.pair_loss import LOGITS_AT_ONCE, triangle_blocks
@@ -96,7 +96,7 @@ class EdgeLaw:
             yield pairs[:, draws.random(pairs.shape[1]) * bound < self.of_pairs(*pairs)]
 
 
-class EdgeModel(GraphModel):
+class EdgeModel(EdgeListModel):
     """What graph models of independent edges share; a subclass trains and calls ``_learned``.
 
     Notes
@@ -125,12 +125,12 @@ class EdgeModel(GraphModel):
 
     def embeddings(self) -> NDArray[np.float32]:
         """One row per node, before the decoder (a mean, where nodes have distributions); read-only."""
-        self._fitted()
+        self.check_fitted()
         return self.embeddings_
 
     def with_sampler(self, sampler: str) -> Self:
         """The same trained model with another sampler; nothing is trained again."""
-        self._fitted()
+        self.check_fitted()
         other = copy(self)
         other.sampler = sampler
         other._check_sampler()
@@ -142,14 +142,14 @@ class EdgeModel(GraphModel):
         """The probabilities of pairs, calibrated when first asked for: embeddings do without."""
         return self._ready()
 
-    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
+    def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
         """As :meth:`.GraphModel.sample_many`; calibrates before its threads need it."""
         self._ready()
         return super().sample_many(n, rng=rng, workers=workers)
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """How likely a sample has an edge between ``first[k]`` and ``second[k]``, two different nodes."""
-        self._fitted()
+        self.check_fitted()
         law = self.law_
         one = check_indices(first, "first", size=len(law.decoded))
         other = check_indices(second, "second", size=len(law.decoded))
@@ -178,7 +178,7 @@ class EdgeModel(GraphModel):
         self._sampling, self._law = (self.sampler, self.balanced), None
 
     def _ready(self) -> EdgeLaw:
-        self._fitted()
+        self.check_fitted()
         if self._law is None:
             self._law = self._calibrated(*self._sampling)
         return self._law

@@ -24,7 +24,7 @@ from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_real
 from nodecopy.errors import InputError
-from nodecopy.generators.base import GraphModel, Nodes
+from nodecopy.generators.base import EdgeListModel, Nodes
 from nodecopy.graph import Graph
 from nodecopy.metrics import edge_overlap
 
@@ -35,7 +35,7 @@ Watch: TypeAlias = Callable[[int, Graph], Any]
 SCORES_AT_ONCE = 2**18
 
 
-class AssembledModel(GraphModel):
+class AssembledModel(EdgeListModel):
     """A graph model whose samples are assembled from scores; inherit, train and answer :meth:`_score_blocks`.
 
     Nodes without edges play no part and have none in samples: scores are those of the others.

@@ -45,7 +45,7 @@ class MMSBM(PairModel):
         the graph (:func:`.blocks_of` where there are none), believed as far as ``certainty`` says.
     certainty
         Membership of a node in the block of its label to start with; other blocks share the rest.
-    draw
+    assignment
         ``"mixed"``, the model; ``"hard"``: the authors' code, in which every node belongs to its likeliest
         block alone.
     delta
@@ -96,7 +96,7 @@ class MMSBM(PairModel):
         memberships: ArrayLike | None = None,
         *,
         certainty: float = 0.9,
-        draw: str = "mixed",
+        assignment: str = "mixed",
         delta: float = 1e-4,
         steps: int = 1000,
         batch: int = 500,
@@ -107,14 +107,19 @@ class MMSBM(PairModel):
         tau: float = 1024.0,
         kappa: float = 0.5,
     ) -> None:
-        self.memberships, self.certainty, self.draw, self.delta = memberships, certainty, draw, delta
+        self.memberships, self.certainty, self.assignment, self.delta = (
+            memberships,
+            certainty,
+            assignment,
+            delta,
+        )
         self.steps, self.batch = steps, batch
         self.alpha, self.eta, self.rho = alpha, eta, rho
         self.step_size, self.tau, self.kappa = step_size, tau, kappa
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Probability that nodes ``first[k]`` and ``second[k]`` are linked."""
-        self._fitted()
+        self.check_fitted()
         pi = self._drawn
         one = check_indices(first, "first", size=len(pi))
         other = check_indices(second, "second", size=len(pi))
@@ -145,7 +150,7 @@ class MMSBM(PairModel):
                 )
         self.memberships_ = self._drawn = pi
         self.strengths_, self._delta = np.minimum(theta[1] / theta.sum(axis=0), CERTAIN), self.delta
-        if self.draw == "hard":
+        if self.assignment == "hard":
             self._drawn = np.eye(pi.shape[1])[pi.argmax(axis=1)]
 
     def _draw(self, graph: Graph, draws: Generator) -> Pairs:
@@ -199,7 +204,7 @@ class MMSBM(PairModel):
 
     def _check(self) -> None:
         check_real(self.certainty, "certainty of MMSBM", low=0.0, high=1.0)
-        check_choice(self.draw, "draw of MMSBM", ["mixed", "hard"])
+        check_choice(self.assignment, "assignment of MMSBM", ["mixed", "hard"])
         check_real(self.delta, "delta of MMSBM", low=0.0, high=CERTAIN)
         check_integer(self.steps, "steps of MMSBM", low=0)
         check_integer(self.batch, "batch of MMSBM", low=1)

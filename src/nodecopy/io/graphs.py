@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.ids import check_ids, deduplicate
 from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import networkx_graphs, npz, table_files
-from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 
 EDGES = {
     "source": (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import npz, table_files
-from nodecopy.io.formats import TABLES, PathLike, TableLike, format_of, reading
 
 LOG = {
     "user": ("user", "user_id", "userid", "customer", "customer_id"),

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.formats import PathLike
 from nodecopy._core.ids import deduplicate
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.formats import PathLike
 from nodecopy.io.table_files import same_type
 
 

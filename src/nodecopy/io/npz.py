@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.formats import PathLike
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io.formats import PathLike
 
 OURS, SCIPY, BENCHMARK = (
     {"indptr", "indices"},

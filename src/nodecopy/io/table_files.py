@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.formats import TABLES, PathLike, format_of, is_frame
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.io.formats import TABLES, PathLike, format_of, is_frame
 
 Column: TypeAlias = Sequence[Any] | NDArray[Any]  # a list of text, or a typed array from Parquet
 Roles: TypeAlias = Mapping[str, Sequence[str]]  # what a column is for -> what it may be called

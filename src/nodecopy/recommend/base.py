@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.formats import PathLike
 from nodecopy._core.ids import check_ids, find_positions
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.params import Configurable
@@ -19,7 +20,6 @@ from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
-from nodecopy.io.formats import PathLike
 from nodecopy.metrics import ranking
 from nodecopy.recommend import saving
 

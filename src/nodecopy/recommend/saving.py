@@ -12,10 +12,10 @@ from scipy import sparse
 
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.formats import PathLike, format_of, reading
 from nodecopy._core.lookup import check_name, import_by_name
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.io.formats import PathLike, format_of, reading
 
 if TYPE_CHECKING:
     from nodecopy.recommend.base import Recommender

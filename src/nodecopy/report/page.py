@@ -11,7 +11,7 @@ from typing import Any
 
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
-from nodecopy.io.formats import PathLike
+from nodecopy._core.formats import PathLike
 from nodecopy.report.sections import Section
 
 SCRIPTS = ("vendor/d3.min.js", "drawing.js", "graphs.js", "charts.js", "tables.js", "page.js")

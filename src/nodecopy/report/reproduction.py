@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nodecopy._core.formats import PathLike
 from nodecopy.errors import InputError
-from nodecopy.io.formats import PathLike
 
 NUMBERS = ("mean", "std", "published", "published_std", "difference")
 NEEDED = {"experiment", "dataset", "labels", "attack", "score", "method", "verdict", *NUMBERS}

@@ -1,0 +1,184 @@
+"""Fitted objects in and out of files: one NumPy archive for every family, never with pickles.
+
+A file holds a tree of plain values as JSON and the arrays that the tree names. An object in the tree is its
+class, by public name, with the parameters of its constructor and its fitted state. Only classes of this
+package, and those that the caller of :func:`load` names, are ever imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.formats import PathLike, format_of, reading
+from nodecopy._core.lookup import import_class, public_name
+from nodecopy._core.params import Configurable
+from nodecopy.errors import InputError
+
+PACKAGE = __name__.partition(".")[0]
+TREE = "tree"
+CSR_PARTS = ("data", "indices", "indptr")
+
+
+class Saveable(Configurable):
+    """What is fitted and can be saved: parameters, and a state that :func:`load` restores.
+
+    By default the state is every attribute whose name ends in an underscore. A subclass that keeps more
+    writes :meth:`get_state` and :meth:`set_state`.
+    """
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what was fitted, as arrays, SciPy CSR matrices, graphs and plain values by name."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_")
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned."""
+        vars(self).update(state)
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted object to an ``.npz`` file, which :func:`nodecopy.load` reads.
+
+        The file is written as a whole or not at all. It does not hold the device.
+        """
+        format_of(path, (".npz",))
+        arrays: dict[str, NDArray[Any]] = {}
+        tree = json.dumps(_encode(self, arrays, type(self).__name__))
+        # An open file, since NumPy would add .npz to a name that ends in .NPZ.
+        with atomic_write(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **{TREE: np.array(tree)}, **arrays)
+
+    @classmethod
+    def load(cls, path: PathLike, *, device: str = "cpu") -> Self:
+        """Read an object of this class that :meth:`save` wrote."""
+        loaded = load(path, device=device, classes=[cls])
+        if not isinstance(loaded, cls):
+            raise InputError(f"{path} must hold a {cls.__name__}; it holds a {type(loaded).__name__}.")
+        return loaded
+
+
+def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -> Any:
+    """Read a fitted graph model, classifier, defence or recommender that its ``save`` wrote.
+
+    Parameters
+    ----------
+    path
+        The ``.npz`` file.
+    device
+        Where networks are evaluated and trained again; the file does not say.
+    classes
+        Classes of your own that the file may hold. No other class from outside the package is imported.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import nodecopy
+    >>> from nodecopy import NodeCopying, SameLabel, datasets
+    >>> model = NodeCopying(SameLabel()).fit(datasets.load("karate"))
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.npz")
+    ...     nodecopy.load(f"{folder}/model.npz").sample(rng=0) == model.sample(rng=0)
+    True
+    """
+    format_of(path, (".npz",))
+    own = {public_name(one): one for one in classes}
+    with reading(path) as name, name.open("rb") as file:
+        with np.load(file, allow_pickle=False) as archive:
+            if TREE not in archive.files:
+                held = ", ".join(sorted(archive.files)) or "nothing"
+                raise InputError(f"the file must hold something that save() wrote; it holds {held}.")
+            arrays = {key: archive[key] for key in archive.files}
+        return _decode(json.loads(str(arrays[TREE])), arrays, own, device)
+
+
+def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
+    """Turn a value into JSON; ``where`` says in errors which one cannot be saved."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        name = f"array_{len(arrays)}"
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, (list, tuple)):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_encode(part, arrays, where) for part in value]}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: _encode(part, arrays, f"{key} of {where}") for key, part in value.items()}}
+    if isinstance(value, sparse.csr_array):
+        stored = {part: _encode(getattr(value, part), arrays, where) for part in CSR_PARTS}
+        return {"csr": stored, "shape": list(value.shape)}
+    parts = _parts(value)
+    if parts is None:
+        raise InputError(f"{where} must be made of arrays and plain values to be saved; got {value!r}.")
+    inner = {key: _encode(part, arrays, f"{key} of {where}") for key, part in parts.items()}
+    return {"class": public_name(type(value)), "parts": inner}
+
+
+def _parts(value: Any) -> dict[str, Any] | None:
+    """What an object is rebuilt from: parameters and state, its own parts, or the fields of a dataclass."""
+    if isinstance(value, Configurable):
+        params = {name: part for name, part in value.get_params(deep=False).items() if name != "device"}
+        state = value.get_state() if isinstance(value, Saveable) else {}
+        return {"params": params, "state": state}
+    if hasattr(value, "to_parts"):
+        parts: dict[str, Any] = value.to_parts()
+        return parts
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return None
+
+
+def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: dict[str, type], device: str) -> Any:
+    def decode(part: Any) -> Any:
+        return _decode(part, arrays, own, device)
+
+    if not isinstance(tree, dict):
+        return tree
+    if "array" in tree:
+        return arrays[tree["array"]]
+    if "list" in tree or "tuple" in tree:
+        return (
+            [decode(part) for part in tree["list"]] if "list" in tree else tuple(map(decode, tree["tuple"]))
+        )
+    if "dict" in tree:
+        return {key: decode(part) for key, part in tree["dict"].items()}
+    if "csr" in tree:
+        data, indices, indptr = (decode(tree["csr"][part]) for part in CSR_PARTS)
+        matrix = sparse.csr_array((data, indices, indptr), shape=tuple(tree["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix
+    name = tree["class"]
+    if name not in own and not str(name).startswith(f"{PACKAGE}."):
+        raise InputError(f"classes must name {name}, since the file holds one and it is not of {PACKAGE}.")
+    kind = own.get(name) or import_class(name, "the file")
+    return _build(kind, {key: decode(part) for key, part in tree["parts"].items()}, device)
+
+
+def _build(kind: Any, parts: dict[str, Any], device: str) -> Any:
+    if not isinstance(kind, type):
+        raise InputError(f"the file must name classes; got {kind!r}.")
+    if issubclass(kind, Configurable):
+        params = dict(parts["params"])
+        if "device" in kind.parameter_names():
+            params["device"] = device
+        built: Any = kind(**params)
+        if isinstance(built, Saveable):
+            built.set_state(parts["state"])
+        return built
+    if hasattr(kind, "from_parts"):
+        return kind.from_parts(parts)
+    if is_dataclass(kind):
+        return kind(**parts)
+    raise InputError(f"the file must hold classes that can be loaded; got {kind.__name__}.")

@@ -1,0 +1,117 @@
+"""The contract of everything that samples graphs, and streams of samples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, Self, TypeVar
+
+from numpy.random import SeedSequence
+
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.saving import Saveable
+from nodecopy._core.validation import check_integer
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
+
+Data = TypeVar("Data", Graph, Interactions)
+Item = TypeVar("Item")
+
+
+class GraphModel(Saveable, ABC, Generic[Data]):
+    """A random graph model: fitted to one observed graph, it samples graphs with the same nodes.
+
+    A subclass writes :meth:`fit`, which ends by setting ``graph_``, and :meth:`draw`. Its constructor stores
+    its arguments and nothing else. Parameters, streams of samples, ``save`` and ``load`` follow.
+
+    Attributes
+    ----------
+    graph_
+        The graph that the model was fitted to.
+
+    Examples
+    --------
+    A model that permutes the nodes of the observed graph:
+
+    >>> import numpy as np
+    >>> from nodecopy import GraphModel, datasets
+    >>> class Permuted(GraphModel):
+    ...     def fit(self, graph, *, rng=None):
+    ...         self.graph_ = graph
+    ...         return self
+    ...     def draw(self, seed):
+    ...         order = np.random.default_rng(seed).permutation(self.graph_.n_nodes)
+    ...         return self.graph_.replace(adjacency=self.graph_.adjacency[order][:, order])
+    >>> Permuted().fit(datasets.load("karate")).sample(rng=0).n_edges
+    78
+    """
+
+    graph_: Data
+
+    @abstractmethod
+    def fit(self, graph: Any, *, rng: Rng = None) -> Self:
+        """Fit the model to a graph; models that draw nothing while they are fitted ignore ``rng``."""
+
+    @abstractmethod
+    def draw(self, seed: SeedSequence) -> Data:
+        """Return the sample that belongs to a seed: the same seed always gives the same sample."""
+
+    def sample(self, *, rng: Rng = None) -> Data:
+        """Return one sample, the first of :meth:`sample_many` with the same ``rng``."""
+        return next(self.sample_many(1, rng=rng))
+
+    def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Data]:
+        """Return an iterator over ``n`` samples.
+
+        Sample number s depends on the seed and s alone, neither on ``n`` nor on ``workers``.
+
+        Parameters
+        ----------
+        n
+            Number of samples.
+        rng
+            Seed or generator.
+        workers
+            Threads that draw samples while the caller uses earlier ones. More than one pays on graphs of
+            about 10^5 entries and more.
+        """
+        self.check_fitted()
+        check_integer(n, "n of sample_many", low=0)
+        check_integer(workers, "workers of sample_many", low=1)
+        seed = seed_sequence(rng)
+        return sample_stream(lambda number: self.draw(child(seed, number)), n, workers)
+
+    def check_fitted(self) -> Data:
+        """Return the observed graph, or raise :class:`~nodecopy.errors.NotFittedError`."""
+        if not hasattr(self, "graph_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
+        return self.graph_
+
+
+def check_graph_model(model: Any, name: str) -> GraphModel[Any]:
+    """Return ``model`` if it is a graph model, otherwise raise an error that names the parameter."""
+    if not isinstance(model, GraphModel):
+        raise InputError(f"{name} must be a graph model such as NodeCopying(SameLabel()); got {model!r}.")
+    return model
+
+
+def sample_stream(make: Callable[[int], Item], n: int, workers: int) -> Iterator[Item]:
+    """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting."""
+    if workers == 1:
+        yield from map(make, range(n))
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = deque(pool.submit(make, number) for number in range(min(workers, n)))
+        try:
+            for number in range(len(waiting), n + len(waiting)):
+                item = waiting.popleft().result()
+                if number < n:
+                    waiting.append(pool.submit(make, number))
+                yield item
+                del item
+        finally:
+            for future in waiting:
+                future.cancel()
