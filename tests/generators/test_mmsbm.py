@@ -186,7 +186,7 @@ def test_any_graph_will_do(graph: Graph, draw: str, delta: float) -> None:
     ("wrong", "message"),
     [
         ({"certainty": 1.5}, r"certainty of MMSBM .* got 1\.5"),
-        ({"draw": "soft"}, "draw of MMSBM must be one of 'mixed', 'hard'; got 'soft'"),
+        ({"assignment": "soft"}, "assignment of MMSBM must be one of 'mixed', 'hard'; got 'soft'"),
         ({"delta": 1.0}, r"delta of MMSBM .* got 1\.0"),
         ({"steps": -1}, r"steps of MMSBM .* got -1"),
         ({"rho": -1}, r"rho of MMSBM .* got -1"),
