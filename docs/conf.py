@@ -1,4 +1,4 @@
-"""Sphinx configuration; ``make docs`` builds the pages into docs/_build/html."""
+"""Sphinx configuration. ``make docs`` builds the pages into docs/_build/html."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
-suppress_warnings = ["config.cache"]  # the gallery's options hold a function
+suppress_warnings = ["config.cache"]  # the options of the gallery contain an object that is not picklable
 
 templates_path = ["_templates"]
 html_theme = "furo"
@@ -51,7 +51,7 @@ myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the signatures have them, the texts say what they mean
+autodoc_typehints = "none"  # the docstrings name types where they are not obvious
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": True}
 napoleon_use_rtype = False
@@ -73,46 +73,45 @@ sphinx_gallery_conf = {
 }
 
 
-def table_pages() -> None:
-    """A page for each table of results: the table, then what the notes say about it."""
+def write_table_pages() -> None:
+    """Write a page for each results table: the table, followed by the notes on it in results/README.md."""
     notes = re.split(r"^### ", (RESULTS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     (HERE / "tables").mkdir(exist_ok=True)
-    for old in (HERE / "tables").glob("*.md"):
-        old.unlink()
+    for page in (HERE / "tables").glob("*.md"):
+        page.unlink()
     for path in sorted(RESULTS.glob("table*.md")):
         number, _, part = path.stem.removeprefix("table").partition("-")
         title, _, body = path.read_text(encoding="utf-8").partition("\n")
-        # Numbers stay whole where a table is narrow.
+        # Non-breaking spaces keep numbers together in narrow columns.
         body = re.sub(
             r"(?<=\d) (?=±)|(?<=±) |(?<=level|ahead|ehind|paper) (?=[+-])|(?<=p) (?==)|(?<=p =) ",
             "\u00a0",
             body,
         )
-        name = f"Table {number}, {part}" if part else f"Table {number}"
+        name = f"Table {number}, {part.replace('-', ' ')}" if part else f"Table {number}"
+        sections = [f"# {name}: {title.partition(': ')[2]}", body.strip()]
         about = [note.partition("\n")[2].strip() for note in notes[1:] if number in note.partition("\n")[0]]
-        page = [f"# {name}: {title.partition(': ')[2]}", body.strip()]
         if about:
-            page += ["## Where ours differs from the paper", *about]
-        page.append("What the original code does otherwise: [](../original_code.md).")
-        (HERE / "tables" / path.name).write_text("\n\n".join(page) + "\n", encoding="utf-8")
+            sections += ["## Differences from the paper", *(note.replace("#### ", "### ") for note in about)]
+        sections.append("See also: [](../original_code.md).")
+        (HERE / "tables" / path.name).write_text("\n\n".join(sections) + "\n", encoding="utf-8")
 
 
-def mathml(writer: Any, node: Any) -> None:
-    """Formulas that browsers draw themselves, so that pages need no script from elsewhere."""
+def render_mathml(writer: Any, node: Any) -> None:
+    """Render a formula as MathML, which browsers display without a script."""
     writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
     raise nodes.SkipNode
 
 
-def at_home(app: Any, page: str, source: list[str]) -> None:
-    """Links that are right in the repository, made right in the pages."""
-    text = source[0].replace("](../results/README.md", "](results.md").replace("](../results/", "](tables/")
-    if not (HERE / "scale.md").exists():
-        text = text.replace("\nscale\n", "\n")
-    source[0] = text
+def rewrite_links(app: Any, page: str, source: list[str]) -> None:
+    """Replace links to files of the repository by links to the pages made from them."""
+    source[0] = (
+        source[0].replace("](../results/README.md", "](results.md").replace("](../results/", "](tables/")
+    )
 
 
 def setup(app: Any) -> None:
-    """Make the pages before Sphinx looks for them."""
-    table_pages()
-    app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
-    app.connect("source-read", at_home)
+    """Write the table pages before Sphinx collects its sources, and register the two functions above."""
+    write_table_pages()
+    app.add_html_math_renderer("mathml", (render_mathml, None), (render_mathml, None))
+    app.connect("source-read", rewrite_links)
