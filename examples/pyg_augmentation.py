@@ -8,7 +8,7 @@ they are:
 .. code-block:: diff
 
    +from nodecopy import Jaccard, interop
-   +augment = pyg.NodeCopy(Jaccard(top=10), keep=0.5, symmetrise="one-endpoint", rng=0)
+   +augment = pyg.NodeCopy(Jaccard(max_donors=10), keep=0.5, symmetrise="one-endpoint", rng=0)
    -    out = model(data.x, data.edge_index, data.edge_attr)
    +    out = model(data.x, augment(data).edge_index, data.edge_attr)
 
@@ -92,7 +92,7 @@ name = sys.argv[1] if len(sys.argv) > 1 else "digits"
 data = problem(name)
 rows = []
 for seed in range(N_SEEDS[name]):
-    augment = pyg.NodeCopy(Jaccard(top=10), keep=0.5, symmetrise="one-endpoint", rng=seed)
+    augment = pyg.NodeCopy(Jaccard(max_donors=10), keep=0.5, symmetrise="one-endpoint", rng=seed)
     rows.append((seed, accuracy(data, seed), accuracy(data, seed, augment)))
 before, after = np.array(rows)[:, 1:].T
 print(f"{name}, {len(rows)} seeds: before {before.mean():.1f} ± {before.std(ddof=1):.1f}", end=", ")

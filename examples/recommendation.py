@@ -30,7 +30,7 @@ print(model.to_pandas(["reader 001", "reader 002"], 4))
 # Whose shelf would be copied?
 # ----------------------------
 
-readers = NodeCopying(Jaccard(include_self=False, top=50)).fit(library)
+readers = NodeCopying(Jaccard(include_self=False, max_donors=50)).fit(library)
 chance = readers.distribution_.probabilities()[[0]].toarray()[0]
 for donor in np.argsort(-chance)[:3]:
     print(f"{library.user_ids[donor]}  with probability {chance[donor]:.2f}")

@@ -63,7 +63,7 @@ for panel, (title, matrix) in zip(axes, matrices.items(), strict=True):
 # Without labels, members who share friends are alike. Features, embeddings and any similarity matrix work the
 # same way: :class:`.NearestNeighbours`, :class:`.Weighted`.
 
-by_friends = NodeCopying(Jaccard(top=5), keep=0.2).fit(karate)
+by_friends = NodeCopying(Jaccard(max_donors=5), keep=0.2).fit(karate)
 print(by_friends.sample(rng=0))
 print("donors of member 34:", karate.node_ids[by_friends.draw_donors(rng=0)[33]])
 

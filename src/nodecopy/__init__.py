@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nodecopy.copying import NodeCopying as NodeCopying
     from nodecopy.copying import SameLabel as SameLabel
     from nodecopy.copying import Weighted as Weighted
-    from nodecopy.features import graph_from as graph_from
+    from nodecopy.features import graph_from_features as graph_from_features
     from nodecopy.graph import Graph as Graph
     from nodecopy.interactions import Interactions as Interactions
     from nodecopy.interop.pandas import to_pandas as to_pandas
@@ -52,7 +52,7 @@ _MODULES = {
     "compare": "metrics",
     "from_networkx": "io",
     "from_pyg": "interop.pyg",
-    "graph_from": "features",
+    "graph_from_features": "features",
     "read_graph": "io",
     "read_interactions": "io",
     "statistics": "metrics",

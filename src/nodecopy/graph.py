@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import FloatArray, IntArray, Rows, freeze, freeze_sparse, freeze_state
+from nodecopy._core.csr import FloatArray, IntArray, Rows, freeze, freeze_sparse, freeze_state, keep_entries
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
 from nodecopy._core.validation import as_array, check_finite, check_indices, check_unique, check_vector
 from nodecopy.errors import InputError
@@ -303,9 +303,7 @@ def _undirected(rows: Rows) -> Rows:
     matrix = rows.csr
     loops = rows.row_numbers == rows.indices
     if loops.any():
-        matrix = matrix.copy()
-        matrix.data = np.where(loops, 0, matrix.data)
-        matrix.eliminate_zeros()
+        matrix = keep_entries(matrix, ~loops)
     elif _same(matrix, matrix.T):
         return rows
     return Rows.from_matrix(matrix.maximum(matrix.T), "adjacency")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import Rows, freeze_state
+from nodecopy._core.csr import Rows, freeze_state, keep_entries
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
 from nodecopy._core.validation import check_finite, check_vector
 from nodecopy.errors import InputError
@@ -133,9 +133,7 @@ class Interactions:
         """Keep interactions rated ``rating`` or more, then users with ``per_user`` of those, then items
         with ``per_item`` of what is left: one pass in this order, as in the paper's data.
         """
-        matrix = self.matrix.copy()
-        matrix.data = np.where(matrix.data >= rating, matrix.data, 0)
-        matrix.eliminate_zeros()
+        matrix = keep_entries(self.matrix, self.matrix.data >= rating)
         users = np.flatnonzero(np.diff(matrix.indptr) >= per_user)
         matrix = matrix[users]
         items = np.flatnonzero(np.bincount(matrix.indices, minlength=self.n_items) >= per_item)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted, datasets
+from nodecopy import Balanced, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted, datasets
 from nodecopy._core.params import Configurable
+from nodecopy.edge_tables import JaccardTable
 from nodecopy.errors import InputError
 from nodecopy.recommend import CopyEASE, Fusion, ItemKNN, Popularity
 
@@ -24,9 +25,9 @@ from nodecopy.recommend import EnsembleBPR, LightGCN  # noqa: E402
 MADE: list[Configurable] = [
     SameLabel(np.array([0, 1])),
     NearestNeighbours(3, ties="all"),
-    Jaccard(top=4),
+    Jaccard(max_donors=4),
     Weighted(np.eye(2)),
-    NodeCopying(Jaccard(top=7), keep=0.25),
+    NodeCopying(Jaccard(max_donors=7), keep=0.25),
     GCN(hidden=5),
     APPNP(preset="gnn-benchmark"),
     BayesianGCN(NodeCopying(SameLabel()), n_graphs=2, hidden=7, epochs=3),
@@ -41,7 +42,7 @@ MADE: list[Configurable] = [
     NetGAN(walk_length=4),
     Popularity(),
     ItemKNN(),
-    CopyEASE(user_law=Jaccard(top=3), item_share=0.1),
+    CopyEASE(user_law=Jaccard(max_donors=3), item_share=0.1),
     LightGCN(layers=1),
     EnsembleBPR(LightGCN(size=4), n_graphs=2),
     Fusion(Popularity(), CopyEASE(), weight=0.25),
@@ -101,11 +102,22 @@ def test_what_a_constructor_passes_on_is_found() -> None:
 def test_settings_of_parts() -> None:
     model = CopyEASE()
     law = model.user_law
-    assert model.set_params(user_law__top=3, item_share=0.2) is model
-    assert (model.user_law.top, model.user_law.exponent, model.item_share) == (3, 4.0, 0.2)
-    assert law.top == 50  # laws are shared and frozen
-    assert law.set_params(top=2).top == 2
-    assert model.set_params(user_law=Jaccard(), user_law__top=9).user_law.exponent == 1.0
+    assert model.set_params(user_law__max_donors=3, item_share=0.2) is model
+    assert (law.max_donors, law.exponent, model.item_share) == (3, 4.0, 0.2)
+    assert model.user_law is law
+    assert (model.item_law.max_donors, CopyEASE().user_law.max_donors) == (50, 50)  # defaults are not shared
+    assert model.set_params(user_law=Jaccard(), user_law__max_donors=9).user_law.exponent == 1.0
+    assert (model.user_law.max_donors, law.max_donors) == (9, 3)
+
+
+def test_set_params_changes_laws_in_place() -> None:
+    inner = NearestNeighbours(3)
+    law = Balanced(inner)
+    assert law.set_params(law__n_neighbours=5, law__ties="all") is law
+    assert (inner.n_neighbours, inner.ties, law.law) == (5, "all", inner)
+    table = JaccardTable(max_donors=3)
+    assert table.set_params(max_item_degree=8) is table
+    assert (table.max_item_degree, table.max_donors) == (8, 3)
 
 
 def test_errors_name_what_there_is() -> None:

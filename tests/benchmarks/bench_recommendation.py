@@ -127,7 +127,7 @@ def growth(tasks_on: Callable[[Interactions], dict[str, Callable[[], object]]]) 
 def _donors(log: Interactions) -> dict[str, Callable[[], object]]:
     """Nearest donors."""
     return {
-        "Jaccard(top=50), fit": lambda: Jaccard(False, 4.0, 50).fit(log),
+        "Jaccard(max_donors=50), fit": lambda: Jaccard(False, 4.0, 50).fit(log),
         "ItemKNN(50), fit": lambda: ItemKNN(50).fit(log),
     }
 

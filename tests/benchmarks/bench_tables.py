@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from nodecopy.edge_tables import DuckDB, LabelTable, Spark, TableCopying
+from nodecopy.edge_tables import DuckDB, EdgeTableCopying, SameLabelTable, Spark
 from nodecopy.edge_tables.engines import Engine
 
 MEMORY, THREADS, N_CLASSES, N_CHECKED, SEED = "1GB", 2, 20, 200, 7
@@ -38,7 +38,7 @@ def main(engine_name: str, *sizes: int) -> None:
 def measure(engine: Engine, n_edges: int, folder: Path) -> None:
     edges, labels = _written_edges(engine, n_edges, folder)
     print(f"\n{type(engine).__name__}, {n_edges:,} undirected edges, {edges.stat().st_size / 1e6:,.0f} MB")
-    model = TableCopying(LabelTable(labels))
+    model = EdgeTableCopying(SameLabelTable(labels))
     copying = _cost("plain copy", n_edges, lambda: engine.write(engine.scan(edges), folder / "copy.parquet"))
     _cost("fit", n_edges, lambda: model.fit(edges, engine=engine))
     _cost("donors alone", n_edges, lambda: engine.keep(model.draw_donors(rng=SEED)))
@@ -51,7 +51,7 @@ def measure(engine: Engine, n_edges: int, folder: Path) -> None:
     print(f"sample / plain copy, per row written: {wall:.1f} by the clock, {processor:.1f} in processor time")
 
 
-def check(engine: Engine, model: TableCopying, edges: Path, path: Path) -> int:
+def check(engine: Engine, model: EdgeTableCopying, edges: Path, path: Path) -> int:
     """For some nodes: their edges in the sample are, by the definition, A'[i, j] or A'[j, i].
 
     Returns how many edges the sample has.

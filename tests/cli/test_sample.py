@@ -83,15 +83,15 @@ def test_the_law_follows_the_data(run: Run, edges: Path, labels: Path) -> None:
     features.write_text("id,f\nann,1\nbob,2\ncleo,3\ndan,4\n")
     assert json.loads(run("sample", edges, "--json").out)["law"] == "jaccard"
     assert json.loads(run("sample", edges, "--labels", labels, "--json").out)["law"] == "same-label"
-    found = json.loads(run("sample", edges, "--features", features, "--k", "2", "--json").out)
-    assert (found["law"], found["k"]) == ("nearest-neighbours", 2)
+    found = json.loads(run("sample", edges, "--features", features, "--n-neighbours", "2", "--json").out)
+    assert (found["law"], found["n_neighbours"]) == ("nearest-neighbours", 2)
 
 
 def test_laws_with_settings(run: Run, edges: Path) -> None:
     found = json.loads(
-        run("sample", edges, "--law", "jaccard", "--exponent", "2", "--top", "1", "--json").out
+        run("sample", edges, "--law", "jaccard", "--exponent", "2", "--max-donors", "1", "--json").out
     )
-    assert (found["exponent"], found["top"]) == (2, 1)
+    assert (found["exponent"], found["max_donors"]) == (2, 1)
     sparse.save_npz("similarity.npz", sparse.eye_array(4, format="csr")[[2, 3, 0, 1]])
     found = json.loads(
         run("sample", edges, "--law", "weighted", "--similarity", "similarity.npz", "--json").out

@@ -103,7 +103,7 @@ def test_tables_that_cannot_be_used(run: Run, columns: dict[str, Any], message: 
         (("--out", "out", "--law", "weighted"), "--similarity FILE"),
         (("--out", "out", "--labels", "edges.parquet.gz"), "does not exist"),
         (("--out", "out", "--n", "-1"), "--n must be"),
-        (("--out", "out", "--k", "3"), "go with --engine memory"),
+        (("--out", "out", "--n-neighbours", "3"), "go with --engine memory"),
     ],
 )
 def test_wrong_options(run: Run, files: tuple[str, str], arguments: tuple[str, ...], message: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from nodecopy import Graph, Interactions, statistics
 from nodecopy.edge_tables.engines import Spark
-from nodecopy.edge_tables.table_statistics import table_statistics
+from nodecopy.edge_tables.table_statistics import edge_table_statistics
 from tests.benchmarks.graphs import power_law_graph
 from tests.edge_tables.twins import LAWS, Twins, edge_table, table
 
@@ -59,7 +59,9 @@ def test_same_edges(engine: Spark, kind: str, law: str) -> None:
 def test_same_statistics(engine: Spark) -> None:
     data = graph("undirected")
     assert isinstance(data, Graph)
-    found = table_statistics(edge_table(engine, data), engine=engine, nodes=table(engine, id=data.node_ids))
+    found = edge_table_statistics(
+        edge_table(engine, data), engine=engine, nodes=table(engine, id=data.node_ids)
+    )
     wanted = statistics(data)
     np.testing.assert_equal(found, {name: wanted[name] for name in found})
 

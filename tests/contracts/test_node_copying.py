@@ -12,7 +12,7 @@ LAWS: list[Any] = [
     SameLabel(),
     NearestNeighbours(4),
     Jaccard(include_self=False),
-    Balanced(NearestNeighbours(3, groups="labels", band=3.0)),
+    Balanced(NearestNeighbours(3, groups="labels", max_degree_ratio=3.0)),
     Weighted(1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))),
 ]
 

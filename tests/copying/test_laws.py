@@ -123,7 +123,7 @@ def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int 
     st.booleans(),
     st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     st.none() | st.integers(1, 4),
-    st.sampled_from([1, 20, laws.BLOCK]),
+    st.sampled_from([1, 20, laws.MAX_BLOCK_ENTRIES]),
     st.sampled_from([-1.0, np.inf]),
 )
 def test_jaccard_against_sets(
@@ -132,8 +132,8 @@ def test_jaccard_against_sets(
     """Also with blocks of one user and of a few, by dense and by sparse products."""
     sets = [set(np.flatnonzero(row).tolist()) for row in log.matrix.toarray()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(laws, "BLOCK", block)
-        patch.setattr(csr, "DENSE_FROM", dense_from)
+        patch.setattr(laws, "MAX_BLOCK_ENTRIES", block)
+        patch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
         result = P(Jaccard(include_self, exponent, top), log)
     np.testing.assert_allclose(
         result, jaccard(sets, include_self, exponent, top).reshape(result.shape), rtol=1e-12
@@ -146,13 +146,13 @@ def test_jaccard_by_hand() -> None:
     np.testing.assert_allclose(P(Jaccard(), log)[0], first / first.sum())
     np.testing.assert_allclose(P(Jaccard(include_self=False), log)[0], [0, 2 / 3, 1 / 3, 0])
     np.testing.assert_allclose(P(Jaccard(include_self=False, exponent=2), log)[0], [0, 4 / 5, 1 / 5, 0])
-    np.testing.assert_allclose(P(Jaccard(include_self=False, top=1), log)[0], [0, 1, 0, 0])
+    np.testing.assert_allclose(P(Jaccard(include_self=False, max_donors=1), log)[0], [0, 1, 0, 0])
     assert P(Jaccard(), log)[3].tolist() == [0, 0, 0, 1]  # who took nothing keeps nothing
 
 
 def test_jaccard_takes_the_first_of_equals() -> None:
     log = Interactions([[1, 1], [1, 0], [0, 1], [1, 0]])
-    assert P(Jaccard(include_self=False, top=2), log)[0].tolist() == [0, 0.5, 0.5, 0]
+    assert P(Jaccard(include_self=False, max_donors=2), log)[0].tolist() == [0, 0.5, 0.5, 0]
 
 
 def test_weighted_by_hand() -> None:
@@ -200,13 +200,16 @@ def nan_matrix() -> Matrix:
         (NearestNeighbours(2), "embeddings of NearestNeighbours must be given"),
         (
             NearestNeighbours(5, POINTS),
-            "k of NearestNeighbours must be an integer between 1 and n_nodes = 4; got 5.",
+            "n_neighbours of NearestNeighbours must be an integer between 1 and n_nodes = 4; got 5.",
         ),
         (
             NearestNeighbours(4, POINTS, include_self=False),
-            "k of NearestNeighbours must be an integer between 1 and n_nodes - 1 = 3; got 4.",
+            "n_neighbours of NearestNeighbours must be an integer between 1 and n_nodes - 1 = 3; got 4.",
         ),
-        (NearestNeighbours(0, POINTS), "k of NearestNeighbours must be an integer between 1 and .* got 0."),
+        (
+            NearestNeighbours(0, POINTS),
+            "n_neighbours of NearestNeighbours must be an integer between 1 and .* got 0.",
+        ),
         (
             NearestNeighbours(2, POINTS, ties="some"),
             "ties of NearestNeighbours must be one of 'first', 'all'; got 'some'.",
@@ -222,7 +225,7 @@ def nan_matrix() -> Matrix:
         ),
         (Jaccard(exponent=-1), "exponent of Jaccard must be a number of at least 0; got -1."),
         (Jaccard(exponent=float("nan")), "exponent of Jaccard must be a number of at least 0; got nan."),
-        (Jaccard(top=0), "top of Jaccard must be an integer of at least 1; got 0."),
+        (Jaccard(max_donors=0), "max_donors of Jaccard must be an integer of at least 1; got 0."),
         (Weighted(-np.eye(4)), "similarity of Weighted must not hold negative weights; got -1.0."),
         (Weighted(nan_matrix()), "similarity of Weighted must hold finite numbers; got nan."),
         (Weighted(np.ones((4, 3))), r"similarity of Weighted must have shape \(4, 4\); got \(4, 3\)."),
@@ -243,7 +246,7 @@ LINE = np.array([[0.0], [1.0], [3.0], [3.5], [4.0]])
 
 
 @pytest.mark.parametrize(
-    ("k", "groups", "band", "include_self", "wanted"),
+    ("k", "groups", "ratio", "include_self", "wanted"),
     [
         (2, None, 1.0, True, [[0], [1, 2], [2, 1], [3], [4]]),
         (2, None, 1.5, True, [[0], [1, 2], [2, 3], [3, 2], [4]]),
@@ -255,14 +258,14 @@ LINE = np.array([[0.0], [1.0], [3.0], [3.5], [4.0]])
     ],
 )
 def test_nearest_among_peers_by_hand(
-    k: int, groups: Any, band: float | None, include_self: bool, wanted: list[list[int]]
+    k: int, groups: Any, ratio: float | None, include_self: bool, wanted: list[list[int]]
 ) -> None:
     by_hand = np.zeros((5, 5))
     for i, donors in enumerate(wanted):
         by_hand[i, donors] = 1 / len(donors)
-    law = NearestNeighbours(k, LINE, include_self, groups=groups, band=band)
+    law = NearestNeighbours(k, LINE, include_self, groups=groups, max_degree_ratio=ratio)
     np.testing.assert_allclose(P(law, PAW), by_hand, rtol=1e-15)
-    law = NearestNeighbours(k, sparse.csr_array(LINE), include_self, groups=groups, band=band)
+    law = NearestNeighbours(k, sparse.csr_array(LINE), include_self, groups=groups, max_degree_ratio=ratio)
     np.testing.assert_allclose(P(law, PAW), by_hand, rtol=1e-15)
 
 
@@ -272,23 +275,28 @@ def test_peers_are_all_where_nothing_divides_them() -> None:
     ring = Graph.from_edges(np.arange(30), (np.arange(30) + 1) % 30, labels=np.zeros(30, int))
     for ties in ("first", "all"):
         plain = P(NearestNeighbours(4, embeddings, ties=ties), ring)
-        assert np.array_equal(P(NearestNeighbours(4, embeddings, ties=ties, band=1.0), ring), plain)
+        assert np.array_equal(
+            P(NearestNeighbours(4, embeddings, ties=ties, max_degree_ratio=1.0), ring), plain
+        )
         assert np.array_equal(P(NearestNeighbours(4, embeddings, ties=ties, groups="labels"), ring), plain)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"band": 0.5}, "band of NearestNeighbours must be a number of at least 1"),
+        ({"max_degree_ratio": 0.5}, "max_degree_ratio of NearestNeighbours must be a number of at least 1"),
         ({"groups": "labels"}, "groups of NearestNeighbours must be given, since the graph has no labels"),
         ({"groups": [0, 1]}, "groups of NearestNeighbours must hold one entry per node, 5 in all; got 2"),
         ({"groups": np.ones(5)}, "groups of NearestNeighbours must be integers; got float64"),
-        ({"band": 2.0, "k": 0}, "k of NearestNeighbours must be an integer of at least 1; got 0"),
+        (
+            {"max_degree_ratio": 2.0, "n_neighbours": 0},
+            "n_neighbours of NearestNeighbours must be an integer of at least 1; got 0",
+        ),
     ],
 )
 def test_peers_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        NearestNeighbours(**{"k": 2, "embeddings": LINE, **options}).fit(PAW)
+        NearestNeighbours(**{"n_neighbours": 2, "embeddings": LINE, **options}).fit(PAW)
 
 
 @settings(deadline=None, max_examples=40)
@@ -322,7 +330,7 @@ def test_what_is_balanced_stays() -> None:
 
 
 def test_a_star_without_loops_cannot_be_balanced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(laws, "MOST_SCALINGS", 200)
+    monkeypatch.setattr(laws, "MAX_SCALINGS", 200)
     star = np.zeros((4, 4))
     star[0, 1:] = star[1:, 0] = 1
     with pytest.raises(InputError, match="law of Balanced must let every node be its own donor"):

@@ -14,7 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from nodecopy import Graph, Interactions, Jaccard, NodeCopying, SameLabel, read_graph
-from nodecopy.edge_tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
+from nodecopy.edge_tables import (
+    EdgeTableCopying,
+    JaccardTable,
+    NearestNeighboursTable,
+    SameLabelTable,
+    WeightedTable,
+)
 from nodecopy.edge_tables.engines import DuckDB, Engine
 from nodecopy.errors import InputError, NotFittedError
 from tests.edge_tables.twins import edge_table, table
@@ -29,21 +35,21 @@ def engine() -> Iterator[Engine]:
 
 
 def donors(law: Any, engine: Engine, edges: Any, **more: Any) -> dict[Any, Any]:
-    drawn = TableCopying(law).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
+    drawn = EdgeTableCopying(law).fit(edges, engine=engine, **more).draw_donors(rng=3, sample=2)
     return {row["node"]: row["donor"] for row in engine.rows(drawn)}
 
 
 def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
     edges = table(engine, source=[1, 2, 3], target=[2, 3, 4])
-    assert donors(NeighbourTable(table(engine, node=[1], donor=[4])), engine, edges) == {
+    assert donors(NearestNeighboursTable(table(engine, node=[1], donor=[4])), engine, edges) == {
         1: 4,
         2: 2,
         3: 3,
         4: 4,
     }
-    weights = WeightTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
+    weights = WeightedTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
     assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
-    labels = LabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
+    labels = SameLabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
     assert donors(labels, engine, edges) == {1: 1, 2: 2, 3: 3, 4: 4, 9: 9}
 
 
@@ -67,20 +73,31 @@ def test_labels_of_any_kind_are_those_of_memory(engine: Engine, tmp_path: Path, 
     pq.write_table(pyarrow.table({"id": list(range(6)), "label": labels}), given)
     model = NodeCopying(SameLabel()).fit(read_graph(edges, labels=given))
     for sample in range(3):
-        drawn = TableCopying(LabelTable(given)).fit(edges, engine=engine).draw_donors(rng=0, sample=sample)
+        drawn = (
+            EdgeTableCopying(SameLabelTable(given))
+            .fit(edges, engine=engine)
+            .draw_donors(rng=0, sample=sample)
+        )
         found = {row["node"]: row["donor"] for row in engine.rows(drawn)}
         assert [found[node] for node in range(6)] == model.draw_donors(rng=0, sample=sample).tolist()
 
 
 @pytest.mark.parametrize(
-    "law", [SharedItems(most=3), SharedItems(top=2), SharedItems(include_self=False, most=4)]
+    "law",
+    [
+        JaccardTable(max_item_degree=3),
+        JaccardTable(max_donors=2),
+        JaccardTable(include_self=False, max_item_degree=4),
+    ],
 )
-def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: SharedItems) -> None:
+def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: JaccardTable) -> None:
     log = Interactions((np.random.default_rng(1).random((12, 9)) < 0.35).astype(float))
     counted = log.matrix.toarray()
-    if law.most is not None:
-        counted[:, (counted > 0).sum(axis=0) > law.most] = 0
-    twin = NodeCopying(Jaccard(include_self=law.include_self, top=law.top)).fit(Interactions(counted))
+    if law.max_item_degree is not None:
+        counted[:, (counted > 0).sum(axis=0) > law.max_item_degree] = 0
+    twin = NodeCopying(Jaccard(include_self=law.include_self, max_donors=law.max_donors)).fit(
+        Interactions(counted)
+    )
     found = donors(
         law, engine, edge_table(engine, log), interactions=True, nodes=table(engine, id=np.arange(12))
     )
@@ -90,15 +107,18 @@ def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: Share
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda e: NeighbourTable(table(e, node=[1], donor=[7])), "must name nodes of the graph; 1 rows"),
-        (lambda e: NeighbourTable(table(e, node=["1"], donor=["2"])), "ids like those of the edges"),
-        (lambda e: WeightTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
-        (lambda e: LabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
-        (lambda e: LabelTable(table(e, id=["a"], label=[0])), "integers, or those of all be strings"),
-        (lambda e: LabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
-        (lambda e: LabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
-        (lambda e: SharedItems(most=0), "most of SharedItems"),
-        (lambda e: LabelTable(3), "must be a Parquet file or an Ibis table"),
+        (
+            lambda e: NearestNeighboursTable(table(e, node=[1], donor=[7])),
+            "must name nodes of the graph; 1 rows",
+        ),
+        (lambda e: NearestNeighboursTable(table(e, node=["1"], donor=["2"])), "ids like those of the edges"),
+        (lambda e: WeightedTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
+        (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
+        (lambda e: SameLabelTable(table(e, id=["a"], label=[0])), "integers, or those of all be strings"),
+        (lambda e: SameLabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
+        (lambda e: SameLabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
+        (lambda e: JaccardTable(max_item_degree=0), "max_item_degree of JaccardTable"),
+        (lambda e: SameLabelTable(3), "must be a Parquet file or an Ibis table"),
     ],
 )
 def test_tables_that_cannot_be_used(engine: Engine, make: Any, message: str) -> None:
@@ -108,14 +128,14 @@ def test_tables_that_cannot_be_used(engine: Engine, make: Any, message: str) -> 
 
 def test_a_model_must_be_fitted() -> None:
     with pytest.raises(NotFittedError, match="fit"):
-        TableCopying(SharedItems()).sample(rng=0)
+        EdgeTableCopying(JaccardTable()).sample(rng=0)
 
 
 def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
     pairs = np.random.default_rng(0).integers(0, 40, (2, 80))
     graph = Graph.from_edges(*pairs)
-    labels = LabelTable(table(engine, id=graph.node_ids, label=graph.node_ids % 2))
-    model = TableCopying(labels).fit(edge_table(engine, graph), engine=engine)
+    labels = SameLabelTable(table(engine, id=graph.node_ids, label=graph.node_ids % 2))
+    model = EdgeTableCopying(labels).fit(edge_table(engine, graph), engine=engine)
     samples = [
         frozenset(map(tuple, (row.values() for row in engine.rows(model.sample(rng=0, sample=s)))))
         for s in (0, 1)
@@ -129,7 +149,7 @@ def test_a_sample_is_not_written_over_edges_or_labels(engine: Engine, tmp_path: 
     pq.write_table(pyarrow.table({"id": [0, 1, 2, 3], "label": [0, 0, 1, 1]}), given)
     before = edges.read_bytes(), given.read_bytes()
     for directed in (False, True):
-        model = TableCopying(LabelTable(given)).fit(edges, engine=engine, directed=directed)
+        model = EdgeTableCopying(SameLabelTable(given)).fit(edges, engine=engine, directed=directed)
         for target in (edges, given):
             with pytest.raises(InputError, match="must not be what the table comes from"):
                 model.write(target, rng=0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy.edge_tables import LabelTable, SharedItems, TableCopying
+from nodecopy.edge_tables import EdgeTableCopying, JaccardTable, SameLabelTable
 from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 
@@ -88,7 +88,7 @@ def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: P
     ]
     assert engine.rows(engine.scan(both)) == [{"value": 2}] * 2
     edges = ibis.memtable(pyarrow.table({"source": [1, 2], "target": [2, 3]}))
-    model = TableCopying(SharedItems(), keep=1.0).fit(edges, engine=engine)
+    model = EdgeTableCopying(JaccardTable(), keep=1.0).fit(edges, engine=engine)
     model.write(tmp_path / "sample.parquet", rng=0)
     assert pq.read_table(tmp_path / "sample.parquet").num_rows == 2
 
@@ -127,7 +127,7 @@ def test_a_model_whose_engine_is_closed_says_so(tmp_path: Path) -> None:
     pq.write_table(pyarrow.table({"source": [1, 2], "target": [2, 3]}), tmp_path / "edges.parquet")
     pq.write_table(pyarrow.table({"id": [1, 2, 3], "label": [0, 0, 0]}), tmp_path / "labels.parquet")
     with DuckDB(threads=1) as opened:
-        model = TableCopying(LabelTable(tmp_path / "labels.parquet"))
+        model = EdgeTableCopying(SameLabelTable(tmp_path / "labels.parquet"))
         model.fit(tmp_path / "edges.parquet", engine=opened)
         assert len(list(opened._scratch.glob("*.pairs"))) == 0  # what fit made only on the way is gone
     with pytest.raises(InputError, match="engine is closed"):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from nodecopy import Graph, datasets, statistics
 from nodecopy.edge_tables.engines import DuckDB, Engine
-from nodecopy.edge_tables.table_statistics import table_statistics
+from nodecopy.edge_tables.table_statistics import edge_table_statistics
 from tests.edge_tables.twins import edge_table, table
 from tests.strategies import graphs
 
@@ -27,7 +27,7 @@ def engine() -> Iterator[Engine]:
 def of_tables(engine: Engine, graph: Graph, **more: Any) -> dict[str, float]:
     labels = {} if graph.labels is None else {"label": graph.named_labels()}
     nodes = table(engine, id=graph.node_ids, **labels)
-    return table_statistics(
+    return edge_table_statistics(
         edge_table(engine, graph), engine=engine, nodes=nodes, directed=graph.directed, **more
     )
 

@@ -13,7 +13,13 @@ import pyarrow.parquet
 from scipy import sparse
 
 from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.edge_tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
+from nodecopy.edge_tables import (
+    EdgeTableCopying,
+    JaccardTable,
+    NearestNeighboursTable,
+    SameLabelTable,
+    WeightedTable,
+)
 from nodecopy.edge_tables.engines import Engine
 
 Edges = dict[tuple[Any, Any], float]
@@ -66,12 +72,12 @@ class Twins:
         ids = self.ids
         pairs = {"node": ids[self.pairs[:, 0]], "donor": ids[self.pairs[:, 1]]}
         law: Any = {
-            "labels": LabelTable(table(engine, id=ids, label=self.labels)),
-            "neighbours": NeighbourTable(self._ranked(engine)),
-            "weights": WeightTable(table(engine, **pairs, weight=self.weights)),
-            "shared items": SharedItems(),
+            "labels": SameLabelTable(table(engine, id=ids, label=self.labels)),
+            "neighbours": NearestNeighboursTable(self._ranked(engine)),
+            "weights": WeightedTable(table(engine, **pairs, weight=self.weights)),
+            "shared items": JaccardTable(),
         }[self.law]
-        model = TableCopying(law, self.keep, self.symmetrise).fit(
+        model = EdgeTableCopying(law, self.keep, self.symmetrise).fit(
             self._listed_carelessly(engine) if edges is None else edges,
             engine=engine,
             directed=isinstance(self.data, Graph) and self.data.directed,

@@ -69,10 +69,10 @@ title = "Bayesian GCN"
 class = "nodecopy.classify.bayesian.BayesianGCN"
 [methods.inner.settings.graph_model]
 class = "nodecopy.NodeCopying"
-law = { class = "nodecopy.NearestNeighbours", k = 3 }
+law = { class = "nodecopy.NearestNeighbours", n_neighbours = 3 }
 """
     )
     cell = next(one for one in toml.parse(text, "fake").cells(0) if one.method == "inner")
     classifier = classifier_of(cell, "cpu")
-    assert classifier.graph_model.law.k == 3
+    assert classifier.graph_model.law.n_neighbours == 3
     assert classifier.device == "cpu"

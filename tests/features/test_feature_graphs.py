@@ -10,10 +10,10 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 import nodecopy
-from nodecopy import graph_from
+from nodecopy import graph_from_features
 from nodecopy.errors import InputError
 from nodecopy.features import feature_graphs
-from nodecopy.features.feature_graphs import estimated_scale, node_prices, prices_alone, weights_at
+from nodecopy.features.feature_graphs import estimate_scale, initial_duals, primal_weights, solve_dual
 from tests.features.test_neighbours import oracle
 
 
@@ -55,15 +55,15 @@ def dense_reference(costs: Any) -> Any:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(3, 9), st.integers(0, 10**6), st.sampled_from([0.03, 0.3, 3.0, 30.0]))
-def test_prices_give_the_minimum_of_the_objective(n: int, seed: int, scale: float) -> None:
+def test_duals_give_the_minimum_of_the_objective(n: int, seed: int, scale: float) -> None:
     x = points(n, seed)
     costs = scale * np.square(x[:, None] - x).sum(axis=2)
     first, second = every_pair(n)
     flat = costs[first, second]
-    prices = node_prices(first, second, flat, np.ones(n))
+    duals = solve_dual(first, second, flat, np.ones(n))
     W = np.zeros((n, n))
-    W[first, second] = W[second, first] = weights_at(first, second, flat, prices)
-    np.testing.assert_allclose(W.sum(axis=1), 1 / prices, rtol=1e-8)
+    W[first, second] = W[second, first] = primal_weights(first, second, flat, duals)
+    np.testing.assert_allclose(W.sum(axis=1), 1 / duals, rtol=1e-8)
     reference = dense_reference(costs)
     gap = objective(reference, costs) - objective(W, costs)
     assert gap > -1e-9
@@ -74,28 +74,28 @@ def test_prices_give_the_minimum_of_the_objective(n: int, seed: int, scale: floa
 def test_two_nodes_by_hand() -> None:
     """The weight of the only edge solves w + c = 1 / w: with c = 1.5 it is 1/2."""
     one, two = np.array([0]), np.array([1])
-    prices = node_prices(one, two, np.array([1.5]), np.ones(2))
-    np.testing.assert_allclose(prices, 2.0)
-    np.testing.assert_allclose(weights_at(one, two, np.array([1.5]), prices), 0.5)
+    duals = solve_dual(one, two, np.array([1.5]), np.ones(2))
+    np.testing.assert_allclose(duals, 2.0)
+    np.testing.assert_allclose(primal_weights(one, two, np.array([1.5]), duals), 0.5)
 
 
-def test_prices_to_begin_with() -> None:
+def test_duals_to_begin_with() -> None:
     """Costs 0 and 1: p = 1 / p with one edge, 2 p - 1 = 1 / p with both. Costs 0 and 0: 2 p = 1 / p."""
-    np.testing.assert_allclose(prices_alone(np.array([[0.0, 1.0], [0.0, 0.0]])), [1.0, 0.5**0.5])
+    np.testing.assert_allclose(initial_duals(np.array([[0.0, 1.0], [0.0, 0.0]])), [1.0, 0.5**0.5])
 
 
 @pytest.mark.parametrize("outlier", [1e2, 1e4, 1e6, 1e9, 1e12])
 def test_an_outlier_changes_nobody_else(outlier: float) -> None:
     """No weight is above one at the minimum: w <= (1 / s_i + 1 / s_j) / 2, and both sums are at least w."""
     x = points(60, 1)
-    alone = graph_from(x, "learned", k=3).adjacency.toarray()
-    far = graph_from(np.vstack([x, np.full((1, x.shape[1]), outlier)]), "learned", k=3)
+    alone = graph_from_features(x, "learned", n_neighbours=3).adjacency.toarray()
+    far = graph_from_features(np.vstack([x, np.full((1, x.shape[1]), outlier)]), "learned", n_neighbours=3)
     assert (far.degrees > 0).all()
     assert far.adjacency.max() <= 1
     assert far.adjacency[[60]].sum() < 0.01
     near = far.adjacency.toarray()[:60, :60]
     assert abs((near > 0).sum() - (alone > 0).sum()) <= 12  # of about 180: the scale is a little another
-    heavy = graph_from(np.random.default_rng(0).lognormal(0, 3, (200, 3)), "learned", k=5)
+    heavy = graph_from_features(np.random.default_rng(0).lognormal(0, 3, (200, 3)), "learned", n_neighbours=5)
     assert (heavy.degrees > 0).all()
 
 
@@ -103,7 +103,7 @@ def test_a_node_alone_takes_as_many_as_estimated() -> None:
     """The lone node's problem, min c.w - log(sum w) + w.w / 2, has k weights at the estimated scale."""
     z = np.sort(np.random.default_rng(1).random(12))
     for k in range(1, 11):
-        costs = estimated_scale(z[None], k) * z
+        costs = estimate_scale(z[None], k) * z
         low, high = 0.0, 100.0
         for _ in range(100):  # the sum of the weights is one over the level they fall short of costs by
             level = (low + high) / 2
@@ -114,7 +114,7 @@ def test_a_node_alone_takes_as_many_as_estimated() -> None:
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize(("n", "k"), [(60, 3), (200, 6), (200, 15)])
 def test_the_wanted_mean_degree(n: int, k: int, metric: str) -> None:
-    graph = graph_from(points(n), "learned", k=k, metric=metric)
+    graph = graph_from_features(points(n), "learned", n_neighbours=k, metric=metric)
     assert abs(2 * graph.n_edges / n - k) <= 0.05 * k
     assert graph.degrees.min() >= 1
     assert graph.is_weighted
@@ -129,14 +129,17 @@ def test_the_wanted_mean_degree(n: int, k: int, metric: str) -> None:
 )
 def test_other_numbers_of_nodes_same_graph(n: int, seed: int, method: str, metric: str) -> None:
     x, order = points(n, seed), np.random.default_rng(seed).permutation(n)
-    plain = graph_from(x, method, k=3, metric=metric).adjacency.toarray()
-    shuffled = graph_from(x[order], method, k=3, metric=metric).adjacency.toarray()
+    plain = graph_from_features(x, method, n_neighbours=3, metric=metric).adjacency.toarray()
+    shuffled = graph_from_features(x[order], method, n_neighbours=3, metric=metric).adjacency.toarray()
     np.testing.assert_allclose(shuffled, plain[np.ix_(order, order)], atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["knn", "learned"])
 def test_units_do_not_matter(method: str) -> None:
-    plain, large = (graph_from(points(40) * unit, method, k=4).adjacency.toarray() for unit in (1.0, 1e9))
+    plain, large = (
+        graph_from_features(points(40) * unit, method, n_neighbours=4).adjacency.toarray()
+        for unit in (1.0, 1e9)
+    )
     np.testing.assert_allclose(plain, large, atol=1e-6)
 
 
@@ -145,8 +148,8 @@ def test_units_do_not_matter(method: str) -> None:
 def test_sparse_and_dense_features_are_one(method: str, metric: str) -> None:
     x = (np.random.default_rng(0).random((40, 30)) < 0.2).astype(float)
     x[3] = 0
-    dense = graph_from(x, method, k=4, metric=metric)
-    packed = graph_from(sparse.csr_array(x), method, k=4, metric=metric)
+    dense = graph_from_features(x, method, n_neighbours=4, metric=metric)
+    packed = graph_from_features(sparse.csr_array(x), method, n_neighbours=4, metric=metric)
     np.testing.assert_allclose(dense.adjacency.toarray(), packed.adjacency.toarray(), atol=1e-6)
 
 
@@ -155,7 +158,9 @@ def test_sparse_and_dense_features_are_one(method: str, metric: str) -> None:
 def test_nearest_neighbours_are_joined(cells: list[int], data: st.DataObject) -> None:
     rows = np.array(cells, float)[:, None]
     k = data.draw(st.integers(1, len(cells) - 1))
-    graph = graph_from(rows, k=k, labels=cells, node_ids=[f"n{i}" for i in range(len(cells))])
+    graph = graph_from_features(
+        rows, n_neighbours=k, labels=cells, node_ids=[f"n{i}" for i in range(len(cells))]
+    )
     expected = np.zeros((len(cells), len(cells)))
     for i, near in enumerate(oracle(rows, k, False, "first")):
         expected[i, near] = expected[near, i] = 1
@@ -167,8 +172,10 @@ def test_nearest_neighbours_are_joined(cells: list[int], data: st.DataObject) ->
 
 def test_neighbours_by_angle_are_those_of_unit_rows() -> None:
     unit = points(30) / np.linalg.norm(points(30), axis=1, keepdims=True)
-    by_angle = graph_from(points(30) * np.arange(1, 31)[:, None], k=4, metric="cosine")
-    assert np.array_equal(by_angle.adjacency.toarray(), graph_from(unit, k=4).adjacency.toarray())
+    by_angle = graph_from_features(points(30) * np.arange(1, 31)[:, None], n_neighbours=4, metric="cosine")
+    assert np.array_equal(
+        by_angle.adjacency.toarray(), graph_from_features(unit, n_neighbours=4).adjacency.toarray()
+    )
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -183,34 +190,34 @@ def test_neighbours_by_angle_are_those_of_unit_rows() -> None:
     ids=["zeros", "one point", "duplicates", "some zeros"],
 )
 def test_duplicates_and_zeros(x: Any, metric: str) -> None:
-    graph = graph_from(x, "learned", k=3, metric=metric)
+    graph = graph_from_features(x, "learned", n_neighbours=3, metric=metric)
     assert np.isfinite(graph.adjacency.data).all()
     assert graph.degrees.min() >= 1
-    assert graph_from(x, k=3, metric=metric).degrees.min() >= 3
+    assert graph_from_features(x, n_neighbours=3, metric=metric).degrees.min() >= 3
 
 
 def test_all_others_may_be_neighbours() -> None:
-    assert graph_from(points(6), "learned", k=5).n_edges == 15
-    assert graph_from([[0.0], [1.0]], "learned", k=1).n_edges == 1
+    assert graph_from_features(points(6), "learned", n_neighbours=5).n_edges == 15
+    assert graph_from_features([[0.0], [1.0]], "learned", n_neighbours=1).n_edges == 1
 
 
 def test_no_more_memory_than_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is learnt has three times as many candidates as wanted edges, or fewer."""
     seen: list[int] = []
-    inner = feature_graphs.weights_of_degree
+    inner = feature_graphs.weights_for_degree
 
     def counted(first: Any, *others: Any) -> Any:
         seen.append(len(first))
         return inner(first, *others)
 
-    monkeypatch.setattr(feature_graphs, "weights_of_degree", counted)
-    graph_from(points(300), "learned", k=4)
+    monkeypatch.setattr(feature_graphs, "weights_for_degree", counted)
+    graph_from_features(points(300), "learned", n_neighbours=4)
     assert seen[0] <= 300 * 12
 
 
 def test_labels_ids_and_features_stay() -> None:
     x, ids = points(5), list("abcde")
-    graph = graph_from(x, "learned", k=2, labels=[0, 1, 0, 1, -1], node_ids=ids)
+    graph = graph_from_features(x, "learned", n_neighbours=2, labels=[0, 1, 0, 1, -1], node_ids=ids)
     assert graph.node_ids.tolist() == ids
     assert np.array_equal(np.asarray(graph.features), x.astype(graph.features.dtype))  # type: ignore[union-attr]
     assert nodecopy.NodeCopying(nodecopy.NearestNeighbours(2)).fit(graph).sample(rng=0).n_nodes == 5
@@ -219,19 +226,27 @@ def test_labels_ids_and_features_stay() -> None:
 @pytest.mark.parametrize(
     ("features", "settings_", "message"),
     [
-        (points(4), {"method": "nearest"}, "method of graph_from must be one of 'knn', 'learned'; got"),
-        (points(4), {"metric": "manhattan"}, "metric of graph_from must be one of 'euclidean', 'cosine'"),
-        (points(4), {"k": 4}, "k of graph_from must be an integer between 1 and n_nodes - 1 = 3; got 4"),
-        (points(4), {"k": 0, "method": "learned"}, "k of graph_from must be .* got 0"),
-        (points(4), {"k": 4, "method": "learned"}, "k of graph_from must be .* n_nodes - 1 = 3; got 4"),
-        (points(4), {"k": 1.5, "method": "learned"}, "k of graph_from must be an integer"),
-        (points(1), {"k": 1, "method": "learned"}, "n_nodes - 1 = 0; got 1"),
-        ([[0.0], [np.nan]], {"k": 1}, "features of graph_from must hold finite numbers; got nan"),
-        (sparse.csr_array([[0.0], [np.inf]]), {"k": 1}, "features of graph_from must hold finite"),
-        ([["a"], ["b"]], {"k": 1}, "features of graph_from must be a matrix of numbers"),
-        ([1.0, 2.0], {"k": 1}, "features of graph_from must be a matrix of numbers"),
+        (points(4), {"method": "nearest"}, "method {owner} must be one of 'knn', 'learned'; got"),
+        (points(4), {"metric": "manhattan"}, "metric {owner} must be one of 'euclidean', 'cosine'"),
+        (
+            points(4),
+            {"n_neighbours": 4},
+            "n_neighbours {owner} must be an .* between 1 and n_nodes - 1 = 3; got 4",
+        ),
+        (points(4), {"n_neighbours": 0, "method": "learned"}, "n_neighbours {owner} must be .* got 0"),
+        (
+            points(4),
+            {"n_neighbours": 4, "method": "learned"},
+            "n_neighbours {owner} must be .* n_nodes - 1 = 3; got 4",
+        ),
+        (points(4), {"n_neighbours": 1.5, "method": "learned"}, "n_neighbours {owner} must be an integer"),
+        (points(1), {"n_neighbours": 1, "method": "learned"}, "n_nodes - 1 = 0; got 1"),
+        ([[0.0], [np.nan]], {"n_neighbours": 1}, "features {owner} must hold finite numbers; got nan"),
+        (sparse.csr_array([[0.0], [np.inf]]), {"n_neighbours": 1}, "features {owner} must hold finite"),
+        ([["a"], ["b"]], {"n_neighbours": 1}, "features {owner} must be a matrix of numbers"),
+        ([1.0, 2.0], {"n_neighbours": 1}, "features {owner} must be a matrix of numbers"),
     ],
-)  # fmt: skip
+)
 def test_wrong_input(features: Any, settings_: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        graph_from(features, **settings_)
+    with pytest.raises(InputError, match=message.format(owner="of graph_from_features")):
+        graph_from_features(features, **settings_)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nodecopy.errors import InputError
 from nodecopy.features import neighbours
-from nodecopy.features.neighbours import Search, nearest
+from nodecopy.features.neighbours import NeighbourSearch
 
 
 def oracle(rows: NDArray[Any], k: int, include_self: bool, ties: str) -> list[list[int]]:
@@ -49,68 +49,73 @@ def test_against_the_oracle(data: st.DataObject) -> None:
     k, ties = data.draw(st.integers(1, n - (not include_self))), data.draw(st.sampled_from(["first", "all"]))
     expected = oracle(rows, k, include_self, ties)
     for matrix in (rows, sparse.csr_array(rows)):
-        assert ragged(nearest(matrix, k, include_self=include_self, ties=ties)) == expected
+        assert ragged(NeighbourSearch(matrix).nearest(k, include_self=include_self, ties=ties)) == expected
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(5).normal(size=(60, 7))
-    expected = ragged(nearest(rows, 5))
+    expected = ragged(NeighbourSearch(rows).nearest(5))
     assert expected == oracle(rows, 5, True, "first")
-    monkeypatch.setattr(neighbours, "BLOCK", 130)
-    assert ragged(nearest(rows, 5)) == expected
+    monkeypatch.setattr(neighbours, "MAX_BLOCK_NUMBERS", 130)
+    assert ragged(NeighbourSearch(rows).nearest(5)) == expected
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e307])
 def test_scale_does_not_matter(scale: float) -> None:
     rows = np.array([[1.0], [2.0], [4.0], [8.0]]) * scale
-    assert ragged(nearest(rows, 2)) == [[0, 1], [1, 0], [2, 1], [3, 2]]
+    assert ragged(NeighbourSearch(rows).nearest(2)) == [[0, 1], [1, 0], [2, 1], [3, 2]]
 
 
 def test_a_node_comes_before_its_duplicates() -> None:
     same = np.full((4, 2), 0.3)
-    assert ragged(nearest(same, 1)) == [[0], [1], [2], [3]]
-    assert ragged(nearest(same, 2)) == [[0, 1], [1, 0], [2, 0], [3, 0]]
-    assert ragged(nearest(same, 1, ties="all")) == [[0, 1, 2, 3], [1, 0, 2, 3], [2, 0, 1, 3], [3, 0, 1, 2]]
-    assert ragged(nearest(same, 1, include_self=False)) == [[1], [0], [0], [0]]
+    assert ragged(NeighbourSearch(same).nearest(1)) == [[0], [1], [2], [3]]
+    assert ragged(NeighbourSearch(same).nearest(2)) == [[0, 1], [1, 0], [2, 0], [3, 0]]
+    assert ragged(NeighbourSearch(same).nearest(1, ties="all")) == [
+        [0, 1, 2, 3],
+        [1, 0, 2, 3],
+        [2, 0, 1, 3],
+        [3, 0, 1, 2],
+    ]
+    assert ragged(NeighbourSearch(same).nearest(1, include_self=False)) == [[1], [0], [0], [0]]
 
 
 def test_input_stays_as_it_was() -> None:
     rows = np.arange(6, dtype=np.float32).reshape(3, 2)
     table = sparse.coo_array(rows)
-    nearest(rows, 1)
-    nearest(table, 1)
+    NeighbourSearch(rows).nearest(1)
+    NeighbourSearch(table).nearest(1)
     assert rows.tolist() == table.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
 @pytest.mark.parametrize("k", [0, 3, -1, 1.5, True, None])
-def test_k(k: Any) -> None:
-    message = r"k of Law must be an integer between 1 and n_nodes - 1 = 2; got"
+def test_n_neighbours_outside_its_limits_is_an_error(k: Any) -> None:
+    message = r"n_neighbours of Law must be an integer between 1 and n_nodes - 1 = 2; got"
     with pytest.raises(InputError, match=message):
-        nearest(np.eye(3), k, include_self=False, owner="Law")
-    assert len(nearest(np.eye(3), 3)[1]) == 9
+        NeighbourSearch(np.eye(3), owner="Law").nearest(k, include_self=False)
+    assert len(NeighbourSearch(np.eye(3)).nearest(3)[1]) == 9
 
 
 @pytest.mark.parametrize(
     "rows", [[[np.nan]], [[np.inf]], sparse.csr_array([[np.nan]]), [1.0], [["a"]], [[1], [1, 2]], [[1j]]]
 )
 def test_bad_embeddings(rows: Any) -> None:
-    with pytest.raises(InputError, match="embeddings of nearest must"):
-        nearest(rows, 1)
+    with pytest.raises(InputError, match="embeddings of NeighbourSearch must"):
+        NeighbourSearch(rows).nearest(1)
 
 
 def test_bad_ties() -> None:
-    with pytest.raises(InputError, match="ties of nearest must be one of 'first', 'all'"):
-        nearest(np.eye(2), 1, ties="last")
+    with pytest.raises(InputError, match="ties of NeighbourSearch must be one of 'first', 'all'"):
+        NeighbourSearch(np.eye(2)).nearest(1, ties="last")
 
 
 def test_some_rows_are_answered_as_all_are() -> None:
     rows = np.random.default_rng(2).integers(0, 4, size=(40, 3)).astype(float)
     asked = np.array([7, 3, 39])
     for ties in ("first", "all"):
-        everybody = ragged(nearest(rows, 4, include_self=False, ties=ties))
-        some = Search(rows).nearest(4, of=asked, include_self=False, ties=ties)
+        everybody = ragged(NeighbourSearch(rows).nearest(4, include_self=False, ties=ties))
+        some = NeighbourSearch(rows).nearest(4, of=asked, include_self=False, ties=ties)
         assert ragged(some) == [everybody[row] for row in asked]
-    assert Search(rows).nearest(2, of=asked[:0])[1].size == 0
+    assert NeighbourSearch(rows).nearest(2, of=asked[:0])[1].size == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,12 +124,14 @@ def test_nodes_may_look_from_elsewhere(seed: int, factor: float, is_sparse: bool
     draw = np.random.default_rng(seed)
     rows, queries = (draw.integers(0, 4, size=(12, 2)) * factor for _ in range(2))
     kind: Any = sparse.csr_array if is_sparse else np.array
-    found = ragged(Search(kind(rows), queries=kind(queries)).nearest(3, include_self=False))
+    found = ragged(NeighbourSearch(kind(rows), queries=kind(queries)).nearest(3, include_self=False))
     for i, answer in enumerate(found):
         measured = sorted((float(np.square(queries[i] - rows[j]).sum()), j) for j in range(12) if j != i)
         assert answer == [j for _, j in measured[:3]]
 
 
 def test_queries_have_the_shape_of_embeddings() -> None:
-    with pytest.raises(InputError, match=r"queries of nearest must have shape \(3, 2\); got \(3, 1\)"):
-        Search(np.ones((3, 2)), queries=np.ones((3, 1)))
+    with pytest.raises(
+        InputError, match=r"queries of NeighbourSearch must have shape \(3, 2\); got \(3, 1\)"
+    ):
+        NeighbourSearch(np.ones((3, 2)), queries=np.ones((3, 1)))

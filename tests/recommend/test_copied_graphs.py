@@ -32,7 +32,7 @@ def test_weights_are_those_of_the_base() -> None:
 def test_scores_are_means_over_samples() -> None:
     log = tastes()
     base = LightGCN(**FEW).fit(log, rng=5)
-    law = Jaccard(include_self=False, exponent=2.0, top=10)
+    law = Jaccard(include_self=False, exponent=2.0, max_donors=10)
     fitted = EnsembleBPR(base, law, n_graphs=3).fit(log, rng=7)
     samples = NodeCopying(law).fit(log).sample_many(3, rng=child(seed_sequence(7), 1))
     scores = np.mean(

@@ -60,7 +60,7 @@ def test_against_samples(is_sparse: bool, dense_from: float, monkeypatch: pytest
     Fixed seed; for another one the largest exceeds 5 with probability about 0.0003 a matrix. Small blocks
     and both forms of laws and of interactions give the same.
     """
-    monkeypatch.setattr(csr, "DENSE_FROM", dense_from)
+    monkeypatch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
     monkeypatch.setattr(copy_ease, "SPARSE_BELOW", 1.1 if is_sparse else 0.0)
     monkeypatch.setattr(copy_ease, "ENTRIES_AT_ONCE", 500)
     log, q1, q2, n = tastes(), 0.4, 0.35, 4000
@@ -108,7 +108,7 @@ def test_the_bonus_is_the_expected_copy_of_items() -> None:
     """Scores grow by bonus times A Q', which the copying model of the transpose expects."""
     log = tastes()
     with_bonus, without = (CopyEASE(item_bonus=bonus).fit(log) for bonus in (0.5, 0.0))
-    items = copying.NodeCopying(copy_ease.SHARP).fit(Interactions(log.matrix.T))
+    items = copying.NodeCopying(copy_ease.default_donor_law()).fit(Interactions(log.matrix.T))
     expected = items.expected_adjacency().toarray().T
     users = np.flatnonzero(log.rows.degrees)
     difference = (with_bonus.score() - without.score())[users]

@@ -87,7 +87,7 @@ def test_wrong_paths() -> None:
 
 @pytest.mark.parametrize("dense_from", [-1.0, np.inf])
 def test_co_occurrences(dense_from: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csr, "DENSE_FROM", dense_from)
+    monkeypatch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
     A, weights = tastes().matrix.toarray().astype(float), np.linspace(0.0, 2.0, 60)
     assert np.array_equal(co_occurrences(tastes().matrix, np.float32), A.T @ A)
     found = co_occurrences(tastes().matrix, np.float64, weights)

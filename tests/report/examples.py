@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
 from nodecopy.recommend import CopyEASE
-from nodecopy.recommend.copy_ease import SHARP, donor_matrix
+from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from nodecopy.report import reproduction, sections
 from nodecopy.report.repair import Repair, Stage
 from nodecopy.report.sections import Sampled, Section
@@ -142,7 +142,7 @@ def every_section(folder: Path) -> list[Section]:
         sections.recommendations(
             interactions,
             CopyEASE().fit(interactions),
-            donor_matrix(SHARP, interactions),
+            donor_matrix(default_donor_law(), interactions),
             np.arange(interactions.n_users),
             k=3,
         ),

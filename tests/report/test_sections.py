@@ -10,7 +10,7 @@ import pytest
 from nodecopy import Graph, compare
 from nodecopy.errors import InputError
 from nodecopy.recommend import CopyEASE
-from nodecopy.recommend.copy_ease import SHARP, donor_matrix
+from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from nodecopy.report import sections
 from nodecopy.report.sections import FROM_SOURCE, FROM_TARGET, KNOWN, Sampled
 from tests.report import examples
@@ -137,7 +137,7 @@ def test_an_attacked_node_and_those_around_it() -> None:
 
 def test_recommendations_name_the_donors_who_have_them() -> None:
     log = examples.log()
-    donors = donor_matrix(SHARP, log)
+    donors = donor_matrix(default_donor_law(), log)
     found = sections.recommendations(log, CopyEASE().fit(log), donors, [3, 0], k=4)
     assert [user["id"] for user in found["users"]] == log.user_ids[[3, 0]].tolist()
     assert found["n_users"] == 12

@@ -17,8 +17,8 @@ from scipy import sparse
 from nodecopy._core.validation import as_array, check_finite
 from nodecopy.errors import InputError
 
-DENSE_FROM, MOST_DENSE = 1e-3, 2**25
-"""Share of a dense product's steps from which a sparse one is slower, and how large a dense factor may be."""
+MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
+"""Share of the steps of a dense product from which a sparse one is slower, and the largest dense factor."""
 
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -141,6 +141,12 @@ class Rows:
         """The row of every stored entry."""
         return np.repeat(np.arange(self.n_rows, dtype=self.indices.dtype), self.degrees)
 
+    def keep_entries(self, mask: NDArray[np.bool_]) -> Rows:
+        """Return rows with those of the stored entries where ``mask`` is true."""
+        matrix = keep_entries(self.csr, mask)
+        weights = None if self.weights is None else matrix.data
+        return Rows.canonical(matrix.indptr, matrix.indices, weights, self.n_columns)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Rows, (self.indptr, self.indices, self.weights, self.n_columns)
 
@@ -165,35 +171,49 @@ def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
     """
     n_rows, n_columns = matrix.shape
     per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)
-    steps = DENSE_FROM * n_rows**2 * n_columns
-    return bool(n_rows * n_columns <= MOST_DENSE and per_column @ per_column > steps)
+    steps = MIN_DENSE_SHARE * n_rows**2 * n_columns
+    return bool(n_rows * n_columns <= MAX_DENSE_ENTRIES and per_column @ per_column > steps)
 
 
-def largest_entries(matrix: sparse.csr_array, top: int) -> sparse.csr_array:
-    """The ``top`` largest stored entries of each row, the first columns of equals; none may be negative.
+def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:
+    """Return the ``n_largest`` largest stored entries of each row; ties go to the lowest column.
 
-    Rows need not be sorted; those of the result are.
+    Entries must not be negative. Rows need not be sorted; those of the result are.
     """
     bounds = zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True)
-    border = np.array(
+    threshold = np.array(
         [
-            -1.0 if e - s <= top else np.partition(matrix.data[s:e], e - s - top)[e - s - top]
+            -1.0
+            if e - s <= n_largest
+            else np.partition(matrix.data[s:e], e - s - n_largest)[e - s - n_largest]
             for s, e in bounds
         ]
     )
-    # What lies above the border or ties with it is little more than the answer: only that is sorted.
-    few = _kept(matrix, matrix.data >= np.repeat(border, np.diff(matrix.indptr)))
-    few.sort_indices()
-    row = np.repeat(np.arange(len(border)), np.diff(few.indptr))
-    equal = few.data == border[row]
-    places = top - np.bincount(row[~equal], minlength=len(border))
-    met = np.append(0, np.cumsum(equal))
-    return _kept(few, ~equal | (met[1:] - met[few.indptr[:-1]][row] <= places[row]))
+    # Only the entries from the threshold on, little more than the result, are sorted.
+    candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
+    candidates.sort_indices()
+    row = np.repeat(np.arange(len(threshold)), np.diff(candidates.indptr))
+    is_tie = candidates.data == threshold[row]
+    n_ties_to_keep = n_largest - np.bincount(row[~is_tie], minlength=len(threshold))
+    ties_before = np.append(0, np.cumsum(is_tie))
+    tie_number = ties_before[1:] - ties_before[candidates.indptr[:-1]][row]
+    return keep_entries(candidates, ~is_tie | (tie_number <= n_ties_to_keep[row]))
 
 
-def _kept(matrix: sparse.csr_array, chosen: NDArray[np.bool_]) -> sparse.csr_array:
-    """The matrix with some of its stored entries."""
-    kept_before = np.append(0, np.cumsum(chosen))
+def keep_entries(matrix: sparse.csr_array, mask: NDArray[np.bool_]) -> sparse.csr_array:
+    """Return the matrix with those of its stored entries where ``mask`` is true."""
+    n_before = np.append(0, np.cumsum(mask)).astype(matrix.indptr.dtype)
     return sparse.csr_array(
-        (matrix.data[chosen], matrix.indices[chosen], kept_before[matrix.indptr]), shape=matrix.shape
+        (matrix.data[mask], matrix.indices[mask], n_before[matrix.indptr]), shape=matrix.shape
     )
+
+
+def unit_rows(matrix: Any) -> Any:
+    """Return a dense or CSR matrix with its rows scaled to length one; rows of zeros stay."""
+    length = np.sqrt(np.asarray((matrix * matrix).sum(axis=1)))
+    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    if isinstance(matrix, np.ndarray):
+        return matrix * scale[:, None]
+    scaled = sparse.csr_array(matrix, copy=True)
+    scaled.data = scaled.data * np.repeat(scale, np.diff(scaled.indptr))
+    return scaled

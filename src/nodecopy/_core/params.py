@@ -16,8 +16,8 @@ class Configurable:
     Examples
     --------
     >>> from nodecopy import NearestNeighbours, NodeCopying
-    >>> model = NodeCopying(NearestNeighbours(k=5), keep=0.1)
-    >>> model.set_params(keep=0.2, law__k=7).get_params()["law__k"]
+    >>> model = NodeCopying(NearestNeighbours(n_neighbours=5), keep=0.1)
+    >>> model.set_params(keep=0.2, law__n_neighbours=7).get_params()["law__n_neighbours"]
     7
     """
 
@@ -25,7 +25,7 @@ class Configurable:
     """What the constructor takes as ``**settings``."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What the constructor was given; ``deep`` adds the settings of parts, such as ``law__k``."""
+        """Return the parameters of the constructor; ``deep`` adds those of parts, such as ``law__keep``."""
         found = {name: getattr(self, name) for name in self.parameter_names()} | self._others()
         if deep:
             for name, part in list(found.items()):
@@ -34,10 +34,7 @@ class Configurable:
         return found
 
     def set_params(self, **changes: Any) -> Self:
-        """Change some settings; what was fitted stays until the next ``fit``.
-
-        Donor laws are frozen: they answer with a changed one and stay as they are.
-        """
+        """Change parameters in place and return the object; the fitted state stays until the next ``fit``."""
         own: dict[str, Any] = {}
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
@@ -56,18 +53,12 @@ class Configurable:
                     f"{name} of {type(self).__name__} must have settings to set {min(inners)}; got {part!r}."
                 )
             own[name] = part.set_params(**inners)
-        if self._is_frozen():
-            return type(self)(**(self.get_params(deep=False) | own))
         names = self.parameter_names()
         for name in own.keys() & set(names):
             setattr(self, name, own.pop(name))
         if own:
             self.settings = self._others() | own
         return self
-
-    @classmethod
-    def _is_frozen(cls) -> bool:
-        return bool(getattr(getattr(cls, "__dataclass_params__", None), "frozen", False))
 
     @classmethod
     def parameter_names(cls) -> list[str]:

@@ -100,7 +100,7 @@ def _sampling(out_folder: Path, seed: int) -> list[Section]:
 
 def _recommendation(seed: int) -> Section:
     from nodecopy.recommend import EASE, CopyEASE, Popularity
-    from nodecopy.recommend.copy_ease import SHARP, donor_matrix
+    from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 
     library = datasets.load("library")
     out.print(f"A library of invented readers with planted tastes: {library!r}", soft_wrap=True)
@@ -109,7 +109,7 @@ def _recommendation(seed: int) -> Section:
     name, history = library.user_ids[reader], library.matrix[[reader]].indices
     fitted = CopyEASE().fit(library)
     books, _ = fitted.recommend([name], 5)
-    donors: Any = donor_matrix(SHARP, library)
+    donors: Any = donor_matrix(default_donor_law(), library)
     lent = donors[[reader]].toarray()[0]
     out.print(f"{name} has     {', '.join(library.item_ids[history])}", soft_wrap=True)
     out.print(f"may like           {', '.join(books[0])}", soft_wrap=True)

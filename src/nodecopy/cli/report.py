@@ -183,10 +183,10 @@ def _attack(graph: Graph, split: Split[NDArray[np.int64]], seed: int) -> list[Se
 
 def _of_log(log: Interactions, seed: int) -> Section:
     from nodecopy.recommend import CopyEASE
-    from nodecopy.recommend.copy_ease import SHARP, donor_matrix
+    from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 
     with err.status("CopyEASE learns"):
-        return of_interactions(log, CopyEASE().fit(log), donor_matrix(SHARP, log), seed=seed)
+        return of_interactions(log, CopyEASE().fit(log), donor_matrix(default_donor_law(), log), seed=seed)
 
 
 def of_interactions(

@@ -15,7 +15,7 @@ from nodecopy._core.atomic_files import atomic_folder
 from nodecopy.cli import sample_engines, sources
 from nodecopy.cli.terminal import as_json, progress, remark, shown, table
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.edge_tables import TableCopying
+from nodecopy.edge_tables import EdgeTableCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -74,9 +74,9 @@ def sample(
             help="Who may be whose donor; auto: by label, else by features, else by shared neighbours."
         ),
     ] = Law.AUTO,
-    k: Annotated[int, typer.Option(help="nearest-neighbours: how many.")] = 10,
+    n_neighbours: Annotated[int, typer.Option(help="nearest-neighbours: how many.")] = 10,
     exponent: Annotated[float, typer.Option(help="jaccard: power of the index.")] = 1.0,
-    top: Annotated[int | None, typer.Option(help="jaccard: only so many of the most similar.")] = None,
+    max_donors: Annotated[int | None, typer.Option(help="jaccard: only so many of the most similar.")] = None,
     similarity: Annotated[
         Path | None,
         typer.Option(
@@ -87,7 +87,7 @@ def sample(
     neighbours: Annotated[
         Path | None, typer.Option(help="nearest-neighbours with an engine: Parquet of node and donor.")
     ] = None,
-    most: Annotated[
+    max_item_degree: Annotated[
         int | None, typer.Option(help="jaccard with an engine: items that more nodes have do not count.")
     ] = None,
     keep: Annotated[float, typer.Option(help="Probability that a node keeps its own neighbours.")] = 0.0,
@@ -129,26 +129,29 @@ def sample(
     duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
     """
     if engine is not Engine.MEMORY:
-        if features or largest_component or k != 10 or exponent != 1.0 or workers != 1:
+        if features or largest_component or n_neighbours != 10 or exponent != 1.0 or workers != 1:
             raise InputError(
-                "--features, --largest-component, --k, --exponent and --workers go with --engine memory."
+                "--features, --largest-component, --n-neighbours, --exponent and --workers go with "
+                "--engine memory."
             )
         if out is None or format not in (None, Format.PARQUET):
             raise InputError("--engine duckdb and spark need --out FOLDER, and write Parquet there.")
-        name, table_law = sample_engines.chosen_law(law.value, labels, neighbours, similarity, most, top)
+        name, table_law = sample_engines.chosen_law(
+            law.value, labels, neighbours, similarity, max_item_degree, max_donors
+        )
         origin = {
             "nodecopy": nodecopy.__version__,
             "source": Path(source).name,
             "engine": engine.value,
             "law": name,
-            **({"most": most, "top": top} if name == "jaccard" else {}),
+            **({"max_item_degree": max_item_degree, "max_donors": max_donors} if name == "jaccard" else {}),
             "keep": keep,
             "symmetrise": symmetrise.value,
             "seed": seed,
             "n": n,
         }
         found = sample_engines.write_samples(
-            TableCopying(table_law, keep, symmetrise.value),
+            EdgeTableCopying(table_law, keep, symmetrise.value),
             source,
             [path for path in (labels, neighbours, similarity) if path is not None],
             sample_engines.opener(engine.value, memory, master, scratch or out.resolve().parent),
@@ -160,8 +163,10 @@ def sample(
         )
         _tell(origin, found, f"{source}, {engine.value}", out, json_)
         return
-    if memory is not None or neighbours or most is not None or scratch:
-        raise InputError("--memory, --neighbours, --most and --scratch go with --engine duckdb or spark.")
+    if memory is not None or neighbours or max_item_degree is not None or scratch:
+        raise InputError(
+            "--memory, --neighbours, --max-item-degree and --scratch go with --engine duckdb or spark."
+        )
     if sources.is_dataset(source):
         interactions |= datasets.describe(source).kind == "interactions"
     data: Any
@@ -173,15 +178,15 @@ def sample(
         data = sources.load_graph(source, labels, features, directed, largest_component)
     law = default_law(data) if law is Law.AUTO else law
     model: NodeCopying[Any] = NodeCopying(
-        donor_law(law, k, exponent, top, similarity), keep, symmetrise.value
+        donor_law(law, n_neighbours, exponent, max_donors, similarity), keep, symmetrise.value
     ).fit(data)
     samples = progress(model.sample_many(n, rng=seed, workers=workers), n, "sampling")
     origin = {
         "nodecopy": nodecopy.__version__,
         "source": Path(source).name,
         "law": law.value,
-        **({"k": k} if law is Law.NEAREST_NEIGHBOURS else {}),
-        **({"exponent": exponent, "top": top} if law is Law.JACCARD else {}),
+        **({"n_neighbours": n_neighbours} if law is Law.NEAREST_NEIGHBOURS else {}),
+        **({"exponent": exponent, "max_donors": max_donors} if law is Law.JACCARD else {}),
         **({"similarity": similarity.name} if similarity else {}),
         "keep": keep,
         "symmetrise": symmetrise.value,
@@ -225,7 +230,9 @@ def default_law(data: Graph | Interactions) -> Law:
     return Law.JACCARD
 
 
-def donor_law(law: Law, k: int, exponent: float, top: int | None, similarity: Path | None) -> DonorLaw:
+def donor_law(
+    law: Law, n_neighbours: int, exponent: float, max_donors: int | None, similarity: Path | None
+) -> DonorLaw:
     """The law of that name with its settings; those of other laws do not matter."""
     if (law is Law.WEIGHTED) != (similarity is not None):
         raise InputError("--similarity and --law weighted go together; one of them is missing.")
@@ -234,8 +241,8 @@ def donor_law(law: Law, k: int, exponent: float, top: int | None, similarity: Pa
     if law is Law.SAME_LABEL:
         return SameLabel()
     if law is Law.NEAREST_NEIGHBOURS:
-        return NearestNeighbours(k)
-    return Jaccard(exponent=exponent, top=top)
+        return NearestNeighbours(n_neighbours)
+    return Jaccard(exponent=exponent, max_donors=max_donors)
 
 
 def _format_of(source: str) -> str:

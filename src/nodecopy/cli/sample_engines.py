@@ -11,8 +11,14 @@ from nodecopy import datasets
 from nodecopy._core.atomic_files import atomic_folder
 from nodecopy._core.validation import check_integer
 from nodecopy.cli.terminal import progress
-from nodecopy.edge_tables import LabelTable, NeighbourTable, SharedItems, TableCopying, WeightTable
-from nodecopy.edge_tables.donor_tables import TableLaw
+from nodecopy.edge_tables import (
+    EdgeTableCopying,
+    JaccardTable,
+    NearestNeighboursTable,
+    SameLabelTable,
+    WeightedTable,
+)
+from nodecopy.edge_tables.donor_tables import EdgeTableLaw
 from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 
@@ -31,29 +37,29 @@ def chosen_law(
     labels: Path | None,
     neighbours: Path | None,
     similarity: Path | None,
-    most: int | None,
-    top: int | None,
-) -> tuple[str, TableLaw]:
+    max_item_degree: int | None,
+    max_donors: int | None,
+) -> tuple[str, EdgeTableLaw]:
     """The donor law by its name; auto takes the one whose table was given, else jaccard."""
     given = {"same-label": labels, "nearest-neighbours": neighbours, "weighted": similarity}
     if law == "auto":
         law = next((name for name, path in given.items() if path is not None), "jaccard")
     if law == "jaccard":
-        return law, SharedItems(most, top=top)
+        return law, JaccardTable(max_item_degree, max_donors=max_donors)
     path = given[law]
     if path is None:
         option = {"same-label": "labels", "nearest-neighbours": "neighbours", "weighted": "similarity"}[law]
         raise InputError(f"--law {law} with an engine needs a Parquet file: --{option} FILE.")
     laws: dict[str, type[Any]] = {
-        "same-label": LabelTable,
-        "nearest-neighbours": NeighbourTable,
-        "weighted": WeightTable,
+        "same-label": SameLabelTable,
+        "nearest-neighbours": NearestNeighboursTable,
+        "weighted": WeightedTable,
     }
     return law, laws[law](path)
 
 
 def write_samples(
-    model: TableCopying,
+    model: EdgeTableCopying,
     source: str,
     inputs: Iterable[Path],
     open_engine: Callable[[], Engine],

@@ -31,7 +31,7 @@ class _Found(Configurable):
         return self.distribution
 
 
-class TracedCopying:
+class EdgeTrackingSampler:
     """Samples of a fitted model as edges: ends, and the number of the observed edge behind each.
 
     Parameters
@@ -46,7 +46,7 @@ class TracedCopying:
     >>> from nodecopy import Graph, NodeCopying, SameLabel
     >>> model = NodeCopying(SameLabel([0, 0, 1])).fit(Graph([[0, 1, 0], [0, 0, 1], [0, 0, 0]], directed=True))
     >>> edges = np.array([0, 1]), np.array([1, 2]), np.ones(2)
-    >>> [part.tolist() for part in TracedCopying(model, *edges).sample(rng=0)]
+    >>> [part.tolist() for part in EdgeTrackingSampler(model, *edges).sample(rng=0)]
     [[0, 1], [2, 2], [1, 1]]
     """
 

@@ -1,7 +1,8 @@
-"""Donor laws: ways to say which nodes are alike, each fitted to a :class:`.DonorDistribution`.
+"""Donor laws: which nodes may be whose donors, and with which probabilities.
 
-A law stores its settings; ``fit`` checks them against the data. Any object with such a ``fit`` is a
-law, so a new notion of similarity needs no change elsewhere.
+A law is configured by its constructor and fitted to a graph or interactions by ``fit``, which returns a
+:class:`.DonorDistribution`. Any object with such a ``fit`` is a law, so a new similarity needs no change
+elsewhere.
 """
 
 from __future__ import annotations
@@ -19,31 +20,32 @@ from nodecopy._core.params import Configurable
 from nodecopy._core.validation import as_array, check_integer, check_real, check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.errors import InputError
-from nodecopy.features.neighbours import Search, nearest
+from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
-BLOCK = 2**22
-"""Similarities held at once while Jaccard's law is built."""
-BALANCE, MOST_SCALINGS = 1e-9, 10_000
-"""How far from one the sums of a balanced law may be, and after how many steps it is given up."""
+MAX_BLOCK_ENTRIES = 2**22
+"""Similarities that :class:`Jaccard` holds in memory at once."""
+BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
+"""Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
 
 
 class DonorLaw(Protocol):
-    """Whatever turns a graph into the distribution of its nodes' donors."""
+    """An object whose ``fit`` returns the distribution of every node's donor."""
 
-    def fit(self, data: Graph | Interactions) -> DonorDistribution: ...
+    def fit(self, data: Graph | Interactions) -> DonorDistribution:
+        """Return the donor distribution of the nodes of a graph, or of the users of interactions."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SameLabel(Configurable):
-    """A donor is any node with the same label, all equally likely (the paper's eq. 4, ``eq:nc_zeta``).
+    """Draw donors uniformly from the nodes with the same label (the paper's eq. 4, ``eq:nc_zeta``).
 
     Parameters
     ----------
     labels
-        One integer per node, given or predicted; the graph's own labels by default. A node without a
-        label (-1) is like nobody: it keeps its own neighbours.
+        One integer per node, observed or predicted; by default the labels of the graph. A node without a
+        label (-1) keeps its own neighbours.
 
     Examples
     --------
@@ -57,37 +59,37 @@ class SameLabel(Configurable):
     labels: ArrayLike | None = None
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
-        codes = _codes(self.labels, data, "labels of SameLabel")
+        codes = _label_codes(self.labels, data, "labels of SameLabel")
         _, group_of = np.unique(codes, return_inverse=True)
         return DonorLists.from_groups(group_of)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class NearestNeighbours(Configurable):
-    """A donor is one of the K nearest nodes by Euclidean distance, all equally likely.
+    """Draw donors uniformly from the nearest nodes by Euclidean distance.
 
     Parameters
     ----------
-    k
-        How many nodes.
+    n_neighbours
+        Number of nearest nodes, 10 by default. More donors give samples that differ more from the
+        observed graph.
     embeddings
-        One row per node; the graph's features by default.
+        Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
     include_self
-        Whether the node counts as its own nearest, as in the paper's Table 1.
+        Whether a node is its own first neighbour (default), as in the paper's Table 1.
     ties
-        ``"first"`` takes exactly ``k``, lower node numbers first; ``"all"`` every node no farther
-        than the k-th order statistic of the distances (``eq:app:zeta_dist``).
+        ``"first"`` (default): exactly ``n_neighbours`` donors, ties go to the lowest index. ``"all"``: every
+        node that is no farther than the last of them (``eq:app:zeta_dist``).
     groups
-        One integer per node, or ``"labels"`` for the graph's own: donors are of the same group. A node
-        without a group (-1) is like nobody.
-    band
-        How many times the smaller of two degrees the larger may be, if one node is to be the other's
-        donor; no limit by default.
+        One integer per node, or ``"labels"`` for the labels of the graph: donors come from the same
+        group. A node without a group (-1) keeps its own neighbours. By default there are no groups.
+    max_degree_ratio
+        Largest allowed ratio of the degrees of a node and its donor, at least 1; no limit by default.
 
     Notes
     -----
-    Where groups and band leave fewer than ``k`` nodes, all of them are possible donors; a node that they
-    leave alone keeps its own neighbours.
+    Where ``groups`` and ``max_degree_ratio`` leave fewer than ``n_neighbours`` candidates, all of them are
+    possible donors; a node without a candidate keeps its own neighbours.
 
     Examples
     --------
@@ -98,12 +100,12 @@ class NearestNeighbours(Configurable):
     [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
     """
 
-    k: int = 10
+    n_neighbours: int = 10
     embeddings: Any = None
     include_self: bool = True
     ties: str = "first"
     groups: ArrayLike | None = None
-    band: float | None = None
+    max_degree_ratio: float | None = None
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
         embeddings = self.embeddings
@@ -120,9 +122,10 @@ class NearestNeighbours(Configurable):
                 f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "
                 f"one per node; got shape {embeddings.shape}."
             )
-        if self.groups is None and self.band is None:
-            indptr, indices = nearest(
-                embeddings, self.k, include_self=self.include_self, ties=self.ties, owner="NearestNeighbours"
+        if self.groups is None and self.max_degree_ratio is None:
+            search = NeighbourSearch(embeddings, owner="NearestNeighbours")
+            indptr, indices = search.nearest(
+                self.n_neighbours, include_self=self.include_self, ties=self.ties
             )
         else:
             indptr, indices = self._among_peers(embeddings, data)
@@ -132,51 +135,52 @@ class NearestNeighbours(Configurable):
         )
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
-        """What :func:`nearest` answers, where donors are of the same group and of about the same degree."""
-        check_integer(self.k, "k of NearestNeighbours", low=1)
-        groups, degrees, band = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
+        """Search for neighbours among the nodes of the same group and of similar degree."""
+        check_integer(self.n_neighbours, "n_neighbours of NearestNeighbours", low=1)
+        groups, degrees, ratio = np.zeros(data.rows.n_rows, np.int64), data.rows.degrees, 1.0
         if self.groups is not None:
-            own = isinstance(self.groups, str) and self.groups == "labels"
-            groups = _codes(None if own else self.groups, data, "groups of NearestNeighbours")
-        if self.band is None:
+            use_labels = isinstance(self.groups, str) and self.groups == "labels"
+            groups = _label_codes(None if use_labels else self.groups, data, "groups of NearestNeighbours")
+        if self.max_degree_ratio is None:
             degrees = np.ones_like(degrees)
         else:
-            band = check_real(self.band, "band of NearestNeighbours", low=1.0)
+            ratio = check_real(self.max_degree_ratio, "max_degree_ratio of NearestNeighbours", low=1.0)
         donors: list[IntArray] = [np.zeros(0, np.int64)] * data.rows.n_rows
         for group in np.unique(groups):
             members = np.flatnonzero(groups == group)
             for degree in np.unique(degrees[members]):
-                is_peer = (degrees[members] <= band * degree) & (degree <= band * degrees[members])
-                nodes = members[is_peer]
-                asking = np.flatnonzero(degrees[nodes] == degree)
-                k = min(self.k, len(nodes) - (not self.include_self))
-                if k == 0:
-                    donors[nodes[0]] = nodes
+                is_peer = (degrees[members] <= ratio * degree) & (degree <= ratio * degrees[members])
+                peers = members[is_peer]
+                queries = np.flatnonzero(degrees[peers] == degree)
+                n_donors = min(self.n_neighbours, len(peers) - (not self.include_self))
+                if n_donors == 0:
+                    donors[peers[0]] = peers
                     continue
-                search = Search(embeddings[nodes], owner="NearestNeighbours")
-                start, found = search.nearest(k, of=asking, include_self=self.include_self, ties=self.ties)
-                for node, own_part in zip(nodes[asking], pairwise(start), strict=True):
-                    donors[node] = nodes[found[slice(*own_part)]]
-        sizes = [len(one) for one in donors]
-        return np.cumsum([0, *sizes]), np.concatenate([np.zeros(0, np.int64), *donors])
+                search = NeighbourSearch(embeddings[peers], owner="NearestNeighbours")
+                indptr, indices = search.nearest(
+                    n_donors, of=queries, include_self=self.include_self, ties=self.ties
+                )
+                for node, bounds in zip(peers[queries], pairwise(indptr), strict=True):
+                    donors[node] = peers[indices[slice(*bounds)]]
+        return np.cumsum([0, *map(len, donors)]), np.concatenate([np.zeros(0, np.int64), *donors])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Jaccard(Configurable):
-    """A donor is a user (or node) who shares items, in proportion to the Jaccard index (``eq:zeta_rec``).
+    """Draw donors in proportion to the Jaccard index of their items or neighbours (``eq:zeta_rec``).
 
     Parameters
     ----------
     include_self
-        Whether a user may be the own donor, as the paper's sum over all users has it.
+        Whether a user (or node) may be its own donor (default), as in the paper's sum over all users.
     exponent
-        Power of the index; larger values favour the most similar users.
-    top
-        How many of the most similar users may be donors (all by default); of equals the first ones.
+        Power of the index, 1 by default; larger values favour the most similar users.
+    max_donors
+        Number of most similar users that may be donors, ties go to the lowest index; all by default.
 
     Notes
     -----
-    Weights do not count, only who has which items. A user without a possible donor keeps the own row.
+    The index ignores weights. A user without a possible donor keeps its own row.
 
     Examples
     --------
@@ -188,12 +192,12 @@ class Jaccard(Configurable):
 
     include_self: bool = True
     exponent: float = 1.0
-    top: int | None = None
+    max_donors: int | None = None
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         check_real(self.exponent, "exponent of Jaccard", low=0.0)
-        if self.top is not None:
-            check_integer(self.top, "top of Jaccard", low=1)
+        if self.max_donors is not None:
+            check_integer(self.max_donors, "max_donors of Jaccard", low=1)
         rows = data.rows
         pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
         factors: tuple[Any, Any] = pattern, sparse.csr_array(pattern.T)
@@ -201,7 +205,7 @@ class Jaccard(Configurable):
             dense = pattern.toarray()
             factors = dense, dense.T
         degrees = rows.degrees.astype(np.float64)
-        step = max(1, BLOCK // max(1, rows.n_rows))
+        step = max(1, MAX_BLOCK_ENTRIES // max(1, rows.n_rows))
         blocks = [
             self._similarities(slice(start, min(start + step, rows.n_rows)), *factors, degrees)
             for start in range(0, rows.n_rows, step)
@@ -212,27 +216,28 @@ class Jaccard(Configurable):
     def _similarities(self, some: slice, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
         users = np.arange(some.start, some.stop)
         similarity = self._index(users, pattern[some] @ transpose, degrees)
-        if self.top is not None:
-            similarity = largest_entries(similarity, self.top)
+        if self.max_donors is not None:
+            similarity = largest_entries(similarity, self.max_donors)
         similarity.sort_indices()
-        # Relative to the user's best, or a large exponent would take every index to zero.
+        # Divided by the user's largest index first: a large exponent would underflow to zero otherwise.
         user = np.repeat(np.arange(len(users)), np.diff(similarity.indptr))
-        best = np.full(len(users), np.finfo(float).tiny)
-        np.maximum.at(best, user, similarity.data)
-        similarity.data = (similarity.data / best[user]) ** self.exponent * (similarity.data > 0)
+        largest = np.full(len(users), np.finfo(float).tiny)
+        np.maximum.at(largest, user, similarity.data)
+        similarity.data = (similarity.data / largest[user]) ** self.exponent * (similarity.data > 0)
         return similarity
 
     def _index(self, users: Any, shared: Any, degrees: Any) -> sparse.csr_array:
-        """The Jaccard index of some users with all, from how many items they share; of a dense matrix
-        only what may be among the ``top``.
+        """Return the Jaccard index of some users with all users, from the number of items they share.
+
+        Of a dense matrix only entries that may be among the ``max_donors`` largest are stored.
         """
         if isinstance(shared, np.ndarray):
-            either = degrees[users, None] + degrees
-            either -= shared
-            index = np.divide(shared, np.maximum(either, 1.0, out=either), out=either)
+            union = degrees[users, None] + degrees
+            union -= shared
+            index = np.divide(shared, np.maximum(union, 1.0, out=union), out=union)
             if not self.include_self:
                 index[np.arange(len(users)), users] = 0.0
-            return _at_least(index, _borders(index, self.top))
+            return _entries_from(index, _smallest_accepted(index, self.max_donors))
         user = np.repeat(users, np.diff(shared.indptr))
         index = shared.data / (degrees[user] + degrees[shared.indices] - shared.data)
         if not self.include_self:
@@ -240,15 +245,15 @@ class Jaccard(Configurable):
         return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Weighted(Configurable):
-    """A donor is drawn in proportion to any similarity you have.
+    """Draw donors in proportion to a given similarity matrix.
 
     Parameters
     ----------
     similarity
-        Square matrix, dense or sparse, finite and not negative; entry (i, m) says how readily node i
-        takes the neighbours of node m. A node whose row is empty keeps its own neighbours.
+        Square matrix, dense or SciPy sparse, finite and not negative; the donor of node i is m with
+        probability proportional to entry (i, m). A node whose row is empty keeps its own neighbours.
 
     Examples
     --------
@@ -271,20 +276,19 @@ class Weighted(Configurable):
         return DonorRows.from_similarity(similarity.csr)
 
 
-@dataclass(frozen=True, eq=False)
-class Balanced:
-    """Another law, changed so that every node is a donor as often as any other: once, in expectation.
+@dataclass(eq=False)
+class Balanced(Configurable):
+    """Rescale the probabilities of another law so that every node is expected to be a donor once.
 
-    Then the degrees of the copied rows are expected to be distributed as the observed ones are: a node of
-    degree d is expected to give its row to one node, so the expected number of rows with d entries is the
-    observed one, and so are mean degree and number of claws. Unbalanced laws lose hubs, which are few
-    nodes' nearest.
+    The expected degree distribution of the copied rows is then the observed one: a node of degree d is
+    expected to give its row to one node. The expected mean degree and the expected number of claws are
+    the observed ones, too. Other laws lose hubs, which are among the nearest neighbours of few nodes.
 
     Parameters
     ----------
     law
-        The other law. Donors become mutual, P = max(P, P^T), and P is scaled to D P D, whose rows and
-        columns all add up to one (Sinkhorn). This exists where every node may be its own donor.
+        The other law, with probabilities P. They are made mutual, P = max(P, P^T), and scaled to D P D,
+        whose rows and columns add up to one (Sinkhorn). This exists where every node may be its own donor.
 
     Examples
     --------
@@ -302,9 +306,9 @@ class Balanced:
         P = self.law.fit(data).probabilities()
         mutual = sparse.csr_array(P.maximum(P.T))
         scale = np.ones(mutual.shape[0])
-        for _ in range(MOST_SCALINGS):
+        for _ in range(MAX_SCALINGS):
             sums = scale * (mutual @ scale)
-            if np.abs(sums - 1).max(initial=0.0) < BALANCE:
+            if np.abs(sums - 1).max(initial=0.0) < BALANCE_TOLERANCE:
                 break
             scale /= np.sqrt(sums)
         else:
@@ -313,24 +317,25 @@ class Balanced:
         return DonorRows.from_similarity(mutual)
 
 
-def _borders(index: NDArray[np.float64], top: int | None) -> NDArray[np.float64]:
-    """The ``top``-th largest entry of each row, or the least positive number."""
-    least = np.full(len(index), np.finfo(float).tiny)
-    if top is None or top >= index.shape[1]:
-        return least
-    return np.maximum(np.partition(index, -top, axis=1)[:, -top], least)
+def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> NDArray[np.float64]:
+    """Return the ``max_donors``-th largest entry of each row, at least the smallest positive number."""
+    tiny = np.full(len(index), np.finfo(float).tiny)
+    if max_donors is None or max_donors >= index.shape[1]:
+        return tiny
+    return np.maximum(np.partition(index, -max_donors, axis=1)[:, -max_donors], tiny)
 
 
-def _at_least(index: NDArray[np.float64], borders: NDArray[np.float64]) -> sparse.csr_array:
-    """The entries of each row from its border on."""
-    kept = index >= borders[:, None]
-    indptr = np.append(0, np.cumsum(np.count_nonzero(kept, axis=1)))
-    place = np.flatnonzero(kept)
-    return sparse.csr_array((index.ravel()[place], place % index.shape[1], indptr), shape=index.shape)
+def _entries_from(index: NDArray[np.float64], thresholds: NDArray[np.float64]) -> sparse.csr_array:
+    """Return the entries of each row that reach the threshold of the row."""
+    accepted = index >= thresholds[:, None]
+    indptr = np.append(0, np.cumsum(np.count_nonzero(accepted, axis=1)))
+    positions = np.flatnonzero(accepted)
+    data = index.ravel()[positions]
+    return sparse.csr_array((data, positions % index.shape[1], indptr), shape=index.shape)
 
 
-def _codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
-    """Codes that are equal where labels are, the graph's own by default; each unlabelled node has its own."""
+def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
+    """Return integer codes of labels, by default the graph's; every unlabelled node has a code of its own."""
     if labels is None:
         labels = getattr(data, "labels", None)
         if labels is None:
@@ -339,6 +344,6 @@ def _codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> N
     if codes.dtype.kind not in "biu":
         raise InputError(f"{name} must be integers; got {codes.dtype}.")
     codes = codes.astype(np.int64)
-    unknown = codes <= UNLABELLED
-    codes[unknown] = codes.max(initial=0) + 1 + np.arange(unknown.sum())
+    is_unlabelled = codes <= UNLABELLED
+    codes[is_unlabelled] = codes.max(initial=0) + 1 + np.arange(is_unlabelled.sum())
     return codes

@@ -10,7 +10,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.csr import IntArray, Rows, keep_entries
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
 from nodecopy._core.validation import check_choice, check_indices, check_integer, check_real, check_vector
 from nodecopy.copying import row_copying
@@ -185,9 +185,8 @@ def _kind(data: Graph | Interactions) -> tuple[int, int, bool]:
 
 def _at_least(rows: Rows, level: float) -> Rows:
     """The binary graph of the entries whose weight reaches ``level``."""
-    matrix = rows.csr.copy()
-    matrix.data = (matrix.data >= level).astype(np.float64)
-    return Rows.from_matrix(matrix, "weights")
+    pattern = keep_entries(rows.csr, rows.csr.data >= level)
+    return Rows.canonical(pattern.indptr, pattern.indices, None, rows.n_columns)
 
 
 def _row_bytes(rows: Rows) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.csr import IntArray, Rows, index_dtype
+from nodecopy._core.csr import IntArray, Rows, index_dtype, keep_entries
 from nodecopy._core.random import Key, pair_coins
 
 COMPILED_FROM = 200_000
@@ -60,9 +60,7 @@ def _copy_rows_plainly(rows: Rows, donors: IntArray) -> Rows:
 
 def _closure(copied: Rows, chosen: NDArray[np.bool_]) -> Rows:
     """Elementwise maximum of the chosen entries and their transpose."""
-    matrix = copied.csr.copy()
-    matrix.data = np.where(chosen, matrix.data, 0)
-    matrix.eliminate_zeros()
+    matrix = keep_entries(copied.csr, chosen)
     matrix = matrix.maximum(matrix.T.tocsr())
     matrix.sort_indices()
     weights = None if copied.weights is None else matrix.data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
-from nodecopy.features.feature_graphs import graph_from
+from nodecopy.features.feature_graphs import graph_from_features
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
@@ -78,7 +78,7 @@ def karate() -> Graph:
 def digits() -> Graph:
     """Scikit-learn's handwritten digits, each joined with the five nearest by their 64 pixels."""
     data = import_optional("sklearn.datasets", "The digits dataset").load_digits()
-    return graph_from(data.data.astype(np.float32), k=5, labels=data.target)
+    return graph_from_features(data.data.astype(np.float32), n_neighbours=5, labels=data.target)
 
 
 def library() -> Interactions:

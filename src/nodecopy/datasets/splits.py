@@ -101,7 +101,7 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     hidden = np.zeros(graph.n_nodes, bool)
     hidden[check_indices(test, "test", size=graph.n_nodes)] = True
     rows = graph.rows
-    return graph.with_rows(_kept(rows, ~(hidden[rows.row_numbers] | hidden[rows.indices])))
+    return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
 
 
 def interaction_split(
@@ -132,11 +132,4 @@ def interaction_split(
 def _chosen(rows: Rows, entries: NDArray[Any]) -> Rows:
     mask = np.zeros(rows.n_entries, bool)
     mask[entries] = True
-    return _kept(rows, mask)
-
-
-def _kept(rows: Rows, mask: NDArray[np.bool_]) -> Rows:
-    """The rows with some of their entries."""
-    kept_before = np.append(0, np.cumsum(mask)).astype(rows.indptr.dtype)
-    weights = None if rows.weights is None else rows.weights[mask]
-    return Rows.canonical(kept_before[rows.indptr], rows.indices[mask], weights, rows.n_columns)
+    return rows.keep_entries(mask)

@@ -19,7 +19,7 @@ from nodecopy.defend.donors import search
 from nodecopy.defend.suspicion import suspicion
 from nodecopy.defend.trust import trusted_neighbourhoods
 from nodecopy.defend.two_hop import LocalCopying, WholeCopying
-from nodecopy.features.neighbours import Search
+from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.graph import Graph
 
 EMBEDDING, DRAWING = 10**7, 10**7 + 1
@@ -31,7 +31,7 @@ class Donors:
     """What is prepared for one graph: how to find donors, and what they say of a node."""
 
     case: Case
-    search: Search
+    search: NeighbourSearch
     told: Any
 
     @property

@@ -14,10 +14,10 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.csr import IntArray, unit_rows
 from nodecopy._core.validation import check_choice
 from nodecopy.errors import InputError
-from nodecopy.features.neighbours import Search
+from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.generators import GAE, VGAE
 from nodecopy.graph import Graph
 from nodecopy.nn.lowrank import truncated_svd
@@ -58,7 +58,7 @@ class Places:
         return expected_neighbourhoods(self.graph, self.own, self.around)
 
 
-def search(donors: Any, places: Places, *, seed: SeedSequence, device: str, owner: str) -> Search:
+def search(donors: Any, places: Places, *, seed: SeedSequence, device: str, owner: str) -> NeighbourSearch:
     """A search for donors.
 
     Parameters
@@ -76,17 +76,17 @@ def search(donors: Any, places: Places, *, seed: SeedSequence, device: str, owne
     if isinstance(donors, str):
         check_choice(donors, f"donors of {owner}", NAMES)
         if donors == "features":
-            return Search(places.own, owner=owner)
+            return NeighbourSearch(places.own, owner=owner)
         if donors == "neighbourhoods":
-            return Search(places.around, owner=owner)
+            return NeighbourSearch(places.around, owner=owner)
         if donors == "expected":
             own = OWN_WEIGHT * places.own
             found, wanted = (np.hstack([part, own]) for part in (places.around, places.expected))
-            return Search(found, queries=wanted, owner=owner)
+            return NeighbourSearch(found, queries=wanted, owner=owner)
         kind = VGAE if donors == "vgae" else GAE
         model = kind(sampler="raw", device=device)  # nothing is sampled, so nothing is calibrated
-        return Search(model.fit(graph, rng=seed).embeddings(), owner=owner)
-    given = Search(donors(graph) if callable(donors) else donors, owner=owner)
+        return NeighbourSearch(model.fit(graph, rng=seed).embeddings(), owner=owner)
+    given = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=owner)
     if given.matrix.shape[0] != graph.n_nodes:
         raise InputError(
             f"donors of {owner} must have {graph.n_nodes} rows, one per node; got {given.matrix.shape[0]}."
@@ -111,22 +111,22 @@ def feature_embedding(graph: Graph, rank: int = RANK) -> Matrix:
     plain = sparse.csr_array(features, dtype=np.float64)
     weight = np.log((1.0 + graph.n_nodes) / (1.0 + _counts(features))) + 1.0
     plain.data = plain.data * weight[plain.indices]
-    return _reduced(_unit(plain), rank)
+    return _reduced(unit_rows(plain), rank)
 
 
 def neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
     """What stands around each node: embeddings added up over neighbours and oneself, twice."""
     around = embedding
     for _ in range(2):
-        around = np.asarray(_unit(around + graph.adjacency @ around))
+        around = np.asarray(unit_rows(around + graph.adjacency @ around))
     return around
 
 
 def connections(graph: Graph, rank: int = RANK) -> Matrix:
     """The :func:`neighbourhoods` of nodes that have nothing but themselves, reduced to a rank on the way."""
     themselves = sparse.eye_array(graph.n_nodes, format="csr")
-    once = _reduced(_unit(sparse.csr_array(graph.adjacency.astype(np.float64) + themselves)), rank)
-    return np.asarray(_unit(once + graph.adjacency @ once))
+    once = _reduced(unit_rows(sparse.csr_array(graph.adjacency.astype(np.float64) + themselves)), rank)
+    return np.asarray(unit_rows(once + graph.adjacency @ once))
 
 
 def expected_neighbourhoods(graph: Graph, embedding: Matrix, around: Matrix) -> Matrix:
@@ -140,7 +140,7 @@ def expected_neighbourhoods(graph: Graph, embedding: Matrix, around: Matrix) -> 
     fitted = embedding @ (inverse @ (embedding.T @ (teaches * around)))
     # The closed form of leaving out one row of a ridge regression.
     own = np.einsum("nd,nd->n", embedding @ inverse, embedding)[:, None] * teaches
-    return np.asarray(_unit((fitted - own * around) / (1.0 - own)))
+    return np.asarray(unit_rows((fitted - own * around) / (1.0 - own)))
 
 
 def cosines(own: Matrix, expected: Matrix, first: IntArray, second: IntArray) -> tuple[Matrix, Matrix]:
@@ -165,15 +165,4 @@ def _reduced(matrix: sparse.csr_array, rank: int) -> Matrix:
         u, s, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
     else:
         u, s, _ = truncated_svd(matrix, rank)
-    return np.asarray(_unit(u * s))
-
-
-def _unit(matrix: Any) -> Any:
-    """Rows of length one; rows of zeros stay."""
-    length = np.sqrt(np.asarray((matrix * matrix).sum(axis=1)))
-    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    if isinstance(matrix, sparse.csr_array):
-        scaled = matrix.copy()
-        scaled.data = scaled.data * np.repeat(scale, np.diff(scaled.indptr))
-        return scaled
-    return matrix * scale[:, None]
+    return np.asarray(unit_rows(u * s))

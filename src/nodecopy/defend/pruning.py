@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.csr import IntArray, keep_entries
 from nodecopy.graph import Graph
 
 
@@ -19,6 +18,4 @@ def without_edges_of(graph: Graph, nodes: IntArray) -> Graph:
 
 def with_entries(graph: Graph, kept: NDArray[np.bool_]) -> Graph:
     """The graph with some of its stored entries of A only."""
-    matrix = graph.adjacency
-    entries = np.where(kept, matrix.data, 0), matrix.indices, matrix.indptr
-    return graph.replace(adjacency=sparse.csr_array(entries, shape=matrix.shape))
+    return graph.replace(adjacency=keep_entries(graph.adjacency, kept))

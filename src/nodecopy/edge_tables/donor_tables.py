@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key
 from nodecopy._core.validation import check_integer
 from nodecopy.copying.distributions import PARTS
@@ -34,7 +35,7 @@ class FittedLaw(Protocol):
         """Columns id and donor; nodes that keep their own neighbours need not be there."""
 
 
-class TableLaw(Protocol):
+class EdgeTableLaw(Protocol):
     """Whatever says in tables who may be whose donor."""
 
     def ids(self, engine: Engine) -> Any | None:
@@ -43,8 +44,8 @@ class TableLaw(Protocol):
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw: ...
 
 
-@dataclass(frozen=True)
-class LabelTable:
+@dataclass(eq=False)
+class SameLabelTable(Configurable):
     """A donor is any node with the same label: :class:`~nodecopy.copying.SameLabel`.
 
     Parameters
@@ -59,8 +60,8 @@ class LabelTable:
 
     def ids(self, engine: Engine) -> Any:
         table = self._table(engine)
-        check_ids(table, ["id"], "labels of LabelTable", engine)
-        check_once(table, "labels of LabelTable", engine)
+        check_ids(table, ["id"], "labels of SameLabelTable", engine)
+        check_once(table, "labels of SameLabelTable", engine)
         return table.select("id")
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
@@ -69,11 +70,11 @@ class LabelTable:
         return _Lists.of(members.select("id", "number", list="label", rank="number"), engine)
 
     def _table(self, engine: Engine) -> Any:
-        return columns(engine.scan(self.labels), LABELS, "labels of LabelTable", needed=2)
+        return columns(engine.scan(self.labels), LABELS, "labels of SameLabelTable", needed=2)
 
 
-@dataclass(frozen=True)
-class NeighbourTable:
+@dataclass(eq=False)
+class NearestNeighboursTable(Configurable):
     """A donor is one of the listed nodes, all equally likely: :class:`~nodecopy.copying.NearestNeighbours`.
 
     Parameters
@@ -89,7 +90,7 @@ class NeighbourTable:
         return None
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
-        name = "neighbours of NeighbourTable"
+        name = "neighbours of NearestNeighboursTable"
         table = columns(engine.scan(self.neighbours), LISTS, name, needed=2)
         rank = (
             table["rank"].min()
@@ -102,8 +103,8 @@ class NeighbourTable:
         return _Lists.of(members, engine, owners)
 
 
-@dataclass(frozen=True)
-class WeightTable:
+@dataclass(eq=False)
+class WeightedTable(Configurable):
     """A donor is drawn in proportion to listed weights: :class:`~nodecopy.copying.Weighted`.
 
     Parameters
@@ -118,7 +119,7 @@ class WeightTable:
         return None
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
-        name = "weights of WeightTable"
+        name = "weights of WeightedTable"
         table = columns(engine.scan(self.weights), WEIGHTS, name, needed=3)
         check_weights(table, name, engine)
         table = table.filter(table.weight > 0)
@@ -126,36 +127,36 @@ class WeightTable:
         return _Shares.of(_numbered(table, nodes, engine, name), nodes, engine)
 
 
-@dataclass(frozen=True)
-class SharedItems:
+@dataclass(eq=False)
+class JaccardTable(Configurable):
     """A donor is drawn in proportion to the Jaccard index of neighbours: :class:`~nodecopy.copying.Jaccard`.
 
     Parameters
     ----------
-    most
+    max_item_degree
         Items (or neighbours) that more nodes than this have do not count, neither as shared nor in the
         union: an item that m nodes have makes m^2 pairs. By default all count.
-    include_self, top
+    include_self, max_donors
         As in :class:`~nodecopy.copying.Jaccard`.
     """
 
-    most: int | None = None
+    max_item_degree: int | None = None
     include_self: bool = True
-    top: int | None = None
+    max_donors: int | None = None
 
     def ids(self, engine: Engine) -> None:
         return None
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         ibis = import_optional("ibis", "an engine of tables")
-        for name, value in (("most", self.most), ("top", self.top)):
+        for name, value in (("max_item_degree", self.max_item_degree), ("max_donors", self.max_donors)):
             if value is not None:
-                check_integer(value, f"{name} of SharedItems", low=1)
+                check_integer(value, f"{name} of JaccardTable", low=1)
         entries = rows.select("source", item="target").distinct().join(nodes, [("source", "id")])
         entries = entries.select("item", i="number")
-        if self.most is not None:
+        if self.max_item_degree is not None:
             counts = entries.group_by("item").agg(popularity=entries.count())
-            entries = entries.semi_join(counts.filter(counts.popularity <= self.most), "item")
+            entries = entries.semi_join(counts.filter(counts.popularity <= self.max_item_degree), "item")
         entries = engine.keep(entries)
         sizes = entries.group_by("i").agg(size=entries.count())
         pairs = entries.join(entries.view().rename(j="i"), "item")
@@ -165,10 +166,10 @@ class SharedItems:
         pairs = pairs.select("i", "j", weight=index)
         if not self.include_self:
             pairs = pairs.filter(pairs.i != pairs.j)
-        if self.top is not None:
+        if self.max_donors is not None:
             best_first = ibis.window(group_by="i", order_by=[ibis.desc("weight"), "j"])
             pairs = pairs.mutate(rank=ibis.row_number().over(best_first))
-            pairs = pairs.filter(pairs.rank < self.top).drop("rank")
+            pairs = pairs.filter(pairs.rank < self.max_donors).drop("rank")
         pairs = pairs.join(nodes.rename(donor="id", j="number"), "j")
         return _Shares.of(pairs, nodes, engine)
 
@@ -250,7 +251,7 @@ def _known(labels: Any, engine: Engine) -> Any:
     wrong = labels.filter(known & (label < UNLABELLED))
     lowest = engine.row(wrong.aggregate(low=wrong.label.min()))["low"]
     if lowest is not None:
-        raise InputError(f"labels of LabelTable must be -1 (unknown) or larger; got {lowest}.")
+        raise InputError(f"labels of SameLabelTable must be -1 (unknown) or larger; got {lowest}.")
     return known & (label != UNLABELLED)
 
 

@@ -6,10 +6,11 @@ import os
 from typing import Any
 
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.edge_tables.columns import check_ids, check_weights, columns
-from nodecopy.edge_tables.donor_tables import FittedLaw, TableLaw
+from nodecopy.edge_tables.donor_tables import EdgeTableLaw, FittedLaw
 from nodecopy.edge_tables.draws import fall_to_larger
 from nodecopy.edge_tables.engines import Engine
 from nodecopy.errors import InputError, NotFittedError
@@ -19,14 +20,14 @@ from nodecopy.io.logs import LOG
 MOST_NODES = 2**32  # counters are words of 32 bits
 
 
-class TableCopying:
+class EdgeTableCopying(Configurable):
     """:class:`~nodecopy.copying.NodeCopying` on tables inside an engine: the same seed, the same edges.
 
     Parameters
     ----------
     law
-        :class:`.LabelTable`, :class:`.NeighbourTable`, :class:`.WeightTable`, :class:`.SharedItems`, or
-        any object with their methods.
+        :class:`.SameLabelTable`, :class:`.NearestNeighboursTable`, :class:`.WeightedTable`,
+        :class:`.JaccardTable`, or any object with their methods.
     keep, symmetrise
         As in :class:`~nodecopy.copying.NodeCopying`.
 
@@ -40,7 +41,7 @@ class TableCopying:
 
     Examples
     --------
-    >>> model = TableCopying(LabelTable("labels.parquet"))  # doctest: +SKIP
+    >>> model = EdgeTableCopying(SameLabelTable("labels.parquet"))  # doctest: +SKIP
     >>> with DuckDB(memory="1GB") as engine:  # doctest: +SKIP
     ...     model.fit("edges.parquet", engine=engine).write("sample.parquet", rng=7)
     """
@@ -48,7 +49,7 @@ class TableCopying:
     nodes_: Any
     n_nodes_: int
 
-    def __init__(self, law: TableLaw, keep: float = 0.0, symmetrise: str = "maximum") -> None:
+    def __init__(self, law: EdgeTableLaw, keep: float = 0.0, symmetrise: str = "maximum") -> None:
         self.law = law
         self.keep = keep
         self.symmetrise = symmetrise
@@ -62,7 +63,7 @@ class TableCopying:
         interactions: bool = False,
         nodes: Any = None,
         distinct: bool = False,
-    ) -> TableCopying:
+    ) -> EdgeTableCopying:
         """Check a table of edges, number its nodes and fit the law.
 
         Parameters
@@ -83,8 +84,8 @@ class TableCopying:
             The promise that no directed edge is listed twice, which saves a pass over them.
         """
         ibis = import_optional("ibis", "an engine of tables")
-        check_real(self.keep, "keep of TableCopying", low=0.0, high=1.0)
-        check_choice(self.symmetrise, "symmetrise of TableCopying", ["maximum", "one-endpoint"])
+        check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
+        check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
         self._names = dict(zip(EDGES, LOG if interactions else EDGES, strict=False))
@@ -184,7 +185,9 @@ class TableCopying:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_fitted"):
-            raise NotFittedError("this TableCopying is not fitted yet: call fit(edges, engine=...) first.")
+            raise NotFittedError(
+                "this EdgeTableCopying is not fitted yet: call fit(edges, engine=...) first."
+            )
 
     def _key(self, rng: Rng, sample: int) -> Key:
         self._check_fitted()

@@ -16,7 +16,7 @@ from nodecopy.edge_tables.engines import Engine
 from nodecopy.metrics.structure import LABEL_NAMES, Statistics, from_histogram, from_label_counts
 
 
-def table_statistics(
+def edge_table_statistics(
     edges: Any, *, engine: Engine, nodes: Any = None, directed: bool = False, observed: Any = None
 ) -> Statistics:
     """Statistics of a table of source and target, those of the same names in :func:`.statistics`.

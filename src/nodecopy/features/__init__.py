@@ -1,3 +1,3 @@
 """Graphs from features: nearest neighbours and learned graphs."""
 
-from nodecopy.features.feature_graphs import graph_from as graph_from
+from nodecopy.features.feature_graphs import graph_from_features as graph_from_features

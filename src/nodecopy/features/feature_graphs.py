@@ -1,4 +1,4 @@
-"""Graphs where only features are observed: nearest neighbours, or weights learnt from smooth signals."""
+"""Graphs for data without an observed graph: nearest neighbours, or weights learned from smooth signals."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from nodecopy._core.csr import FloatArray, IntArray
+from nodecopy._core.csr import FloatArray, IntArray, unit_rows
 from nodecopy._core.validation import check_choice, check_integer
-from nodecopy.features.neighbours import Search, number_matrix
+from nodecopy.features.neighbours import NeighbourSearch, as_float_matrix
 from nodecopy.graph import Graph
 
-ALLOWED = 3
-"""Edges are learnt among this many times as many nearest neighbours as are wanted."""
-MOST_ROUNDS, CLOSE_ENOUGH = 20, 0.02
-"""How long to look for the wanted mean degree, and the relative error at which to stop."""
-MOST_STEPS, PRECISION = 100, 1e-10
-"""Of Newton's method."""
-ROUNDING = 1e-14
-"""Relative error of a price, generously."""
-FAR = 100.0
-"""From this cost on an edge costs less than it should: its weight is next to nothing in any case."""
+CANDIDATES_PER_NEIGHBOUR = 3
+"""Edges are learned among this many times ``n_neighbours`` nearest neighbours of each node."""
+MAX_ROUNDS, DEGREE_TOLERANCE = 20, 0.02
+"""Limit on the search for the scale, and the relative error of the mean degree at which it stops."""
+MAX_NEWTON_STEPS, GRADIENT_TOLERANCE = 100, 1e-10
+"""Limit on the steps of Newton's method, and the scaled gradient at which it stops."""
+DUAL_ROUNDING = 1e-14
+"""Upper bound on the relative rounding error of a dual variable."""
+MAX_LINEAR_COST = 100.0
+"""Costs above this one grow logarithmically: the weights of such edges are close to zero in any case."""
 
 
-def graph_from(
+def graph_from_features(
     features: Any,
     method: str = "knn",
     *,
-    k: int = 10,
+    n_neighbours: int = 10,
     metric: str = "euclidean",
     labels: ArrayLike | None = None,
     node_ids: ArrayLike | None = None,
 ) -> Graph:
-    """An undirected graph of nodes whose features are alike, for node copying where no graph is observed.
+    """Return an undirected graph that joins nodes with similar features.
 
     Parameters
     ----------
     features
-        One row per node, dense or SciPy sparse, finite. They stay with the graph.
+        Matrix with one row per node, dense or SciPy sparse, finite. The graph keeps it.
     method
-        ``"knn"``: binary; two nodes are joined if either is among the other's ``k`` nearest, and of nodes
-        equally far the lower number wins. ``"learned"``: weighted; the log-degree model of Kalofolias
-        (2016), with about ``k`` neighbours per node on average.
-    k
-        Nearest neighbours, or the wanted mean number of neighbours.
+        ``"knn"`` (default): a binary graph; two nodes are joined if either is among the other's nearest
+        neighbours, ties go to the lowest index. ``"learned"``: a weighted graph by the log-degree model of
+        Kalofolias (2016).
+    n_neighbours
+        Number of nearest neighbours, or the target mean degree of a learned graph; 10 by default.
     metric
-        ``"euclidean"``, or ``"cosine"``: rows count as if they had unit length, and a row of zeros is
-        equally far from all others.
+        ``"euclidean"`` (default), or ``"cosine"``: the Euclidean distance of rows scaled to length one. A
+        row of zeros stays a row of zeros.
     labels, node_ids
         As in :class:`~nodecopy.Graph`.
 
@@ -59,192 +59,190 @@ def graph_from(
 
         scale * sum_ij W_ij d_ij^2 - sum_i log(sum_j W_ij) + sum_ij W_ij^2 / 2
 
-    over symmetric W of at least zero, so nearby nodes get large weights and no node is left alone. As
-    Kalofolias and Perraudin (2019) do it, only edges between nearest neighbours (three times as many as
-    wanted) may have weights, and their estimate of the scale that gives the wanted mean degree is where
-    the search for it begins. The minimum is unique; it is found to full precision through the dual, which
-    has one number per node, by Newton's method. Where many nodes are equally far, say duplicates, no
-    scale may give the wanted degree; the nearest is taken.
+    over symmetric, non-negative W, so nearby nodes get large weights and every node has an edge. As in
+    Kalofolias and Perraudin (2019), only pairs of nearest neighbours (three times ``n_neighbours``) may have
+    weights, and the search for the scale that gives the target mean degree starts from their estimate. The
+    minimum is unique. It is computed to full precision by Newton's method on the dual problem, which has one
+    variable per node. Where many distances tie, for instance between duplicates, no scale may give the target
+    degree; the closest one is taken.
 
-    Outliers do little harm: edges of nodes so far from all others that their weights would add up to less
-    than 1/100 are made a little less faint. Features spread over many orders of magnitude do: the search for
-    the minimum may end before it is there. Take their logarithms first.
+    A node that is far from all others hardly changes the rest of the graph: edges whose weights would add up
+    to less than 1/100 get slightly larger weights. Features that spread over many orders of magnitude can
+    stop the search before the minimum; take their logarithms first.
 
     Examples
     --------
-    >>> graph_from([[0.0], [1.0], [3.0], [4.0]], k=1)
+    >>> points = [[0.0], [1.0], [3.0], [4.0]]
+    >>> graph_from_features(points, n_neighbours=1)
     Graph(4 nodes, 2 undirected edges, binary, 1 features)
-    >>> graph_from([[0.0], [1.0], [3.0], [4.0]], "learned", k=1).adjacency.toarray().round(2).tolist()
+    >>> graph_from_features(points, "learned", n_neighbours=1).adjacency.toarray().round(2).tolist()
     [[0.0, 0.82, 0.0, 0.0], [0.82, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.82], [0.0, 0.0, 0.82, 0.0]]
     """
-    check_choice(method, "method of graph_from", ["knn", "learned"])
-    check_choice(metric, "metric of graph_from", ["euclidean", "cosine"])
-    rows = number_matrix(features, "features of graph_from")
-    search = Search(_unit_rows(rows) if metric == "cosine" else rows, owner="graph_from")
-    adjacency = _nearest(search, k) if method == "knn" else _learned(search, k)
-    return Graph(adjacency, features, labels, node_ids)
+    owner = "graph_from_features"
+    check_choice(method, f"method of {owner}", ["knn", "learned"])
+    check_choice(metric, f"metric of {owner}", ["euclidean", "cosine"])
+    matrix = as_float_matrix(features, f"features of {owner}")
+    search = NeighbourSearch(_cosine_rows(matrix) if metric == "cosine" else matrix, owner=owner)
+    build = _neighbour_graph if method == "knn" else _learned_graph
+    return Graph(build(search, n_neighbours), features, labels, node_ids)
 
 
-def _unit_rows(rows: Any) -> Any:
-    """Rows of unit length; those of zeros stay."""
-    if not rows.shape[1]:
-        return rows
-    largest: Any = abs(rows).max(axis=1)
+def _cosine_rows(matrix: Any) -> Any:
+    """Return rows of length one, whose Euclidean distances order pairs as their cosines do.
+
+    Rows are divided by their largest entry first, so that squares neither overflow nor underflow, and integer
+    rows that are multiples of one another become equal.
+    """
+    if not matrix.shape[1]:
+        return matrix
+    largest: Any = abs(matrix).max(axis=1)
     largest = np.asarray(largest.toarray() if hasattr(largest, "toarray") else largest).ravel()
-    scaled = _divided(rows, largest)  # so that squares neither overflow nor vanish
-    return _divided(scaled, np.sqrt(np.asarray((scaled * scaled).sum(axis=1)).ravel()))
+    largest[largest == 0] = 1.0
+    if isinstance(matrix, np.ndarray):
+        return unit_rows(matrix / largest[:, None])
+    entries = matrix.data / np.repeat(largest, np.diff(matrix.indptr)), matrix.indices, matrix.indptr
+    return unit_rows(sparse.csr_array(entries, shape=matrix.shape))
 
 
-def _divided(rows: Any, divisors: FloatArray) -> Any:
-    """Rows over their divisors; those over zero become zero."""
-    if isinstance(rows, np.ndarray):
-        return np.divide(rows, divisors[:, None], out=np.zeros(rows.shape), where=divisors[:, None] > 0)
-    rows = rows.tocsr().astype(np.float64, copy=True)
-    each = np.repeat(divisors, np.diff(rows.indptr))
-    rows.data = np.divide(rows.data, each, out=np.zeros(len(each)), where=each > 0)
-    return rows
-
-
-def _nearest(search: Search, k: int) -> sparse.csr_array:
-    indptr, indices = search.nearest(k, include_self=False)
+def _neighbour_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_array:
+    indptr, indices = search.nearest(n_neighbours, include_self=False)
     n = len(indptr) - 1
     return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n))
 
 
-def _learned(search: Search, k: int) -> sparse.csr_array:
-    """Weights with about ``k`` neighbours per node."""
+def _learned_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_array:
+    """Return weights, above the diagonal, with a mean degree of about ``n_neighbours``."""
     n = search.matrix.shape[0]
-    check_integer(k, "k of graph_from", low=1, high=n - 1, high_name="n_nodes - 1")
-    pattern = _nearest(search, min(ALLOWED * k, n - 1))
-    source = np.repeat(np.arange(n), np.diff(pattern.indptr))
-    by_node = search.measure(source, pattern.indices).reshape(n, -1)  # nearest first
+    name = f"n_neighbours of {search.owner}"
+    check_integer(n_neighbours, name, low=1, high=n - 1, high_name="n_nodes - 1")
+    candidates = _neighbour_graph(search, min(CANDIDATES_PER_NEIGHBOUR * n_neighbours, n - 1))
+    source = np.repeat(np.arange(n), np.diff(candidates.indptr))
+    by_node = search.squared_distances(source, candidates.indices).reshape(n, -1)  # nearest first
     unit = by_node.mean() or 1.0
-    both = sparse.triu(sparse.csr_array(pattern + pattern.T), 1, format="coo")
-    first, second = both.row.astype(np.int64), both.col.astype(np.int64)
-    lengths = search.measure(first, second)
-    weights = weights_of_degree(first, second, lengths / unit, by_node / unit, k)
-    kept = weights > 0
-    return sparse.csr_array((weights[kept], (first[kept], second[kept])), shape=(n, n))
+    pairs = sparse.triu(sparse.csr_array(candidates + candidates.T), 1, format="coo")
+    first, second = pairs.row.astype(np.int64), pairs.col.astype(np.int64)
+    distances = search.squared_distances(first, second) / unit
+    weights = weights_for_degree(first, second, distances, by_node / unit, n_neighbours)
+    is_edge = weights > 0
+    return sparse.csr_array((weights[is_edge], (first[is_edge], second[is_edge])), shape=(n, n))
 
 
-def weights_of_degree(
-    first: IntArray, second: IntArray, lengths: FloatArray, by_node: FloatArray, k: int
+def weights_for_degree(
+    first: IntArray, second: IntArray, distances: FloatArray, by_node: FloatArray, degree: int
 ) -> NDArray[np.float64]:
-    """Weights of edges at the scale, searched by bisection, that gives ``k`` edges per node or nearly so."""
+    """Return the weights at the scale, found by bisection, whose mean degree is closest to ``degree``."""
     n = len(by_node)
-    scale = estimated_scale(by_node, k)
+    scale = estimate_scale(by_node, degree)
     low, high = 0.0, np.inf
-    best, error = np.zeros(len(lengths)), np.inf
-    for _ in range(MOST_ROUNDS):
-        costs = _bearable(scale * lengths)
-        prices = node_prices(first, second, costs, prices_alone(_bearable(scale * by_node)))
-        weights = weights_at(first, second, costs, prices)
-        for node in np.flatnonzero(_per_node(first, second, weights, n) == 0):  # rounded away
+    best, error = np.zeros(len(distances)), np.inf
+    for _ in range(MAX_ROUNDS):
+        costs = _compress_costs(scale * distances)
+        duals = solve_dual(first, second, costs, initial_duals(_compress_costs(scale * by_node)))
+        weights = primal_weights(first, second, costs, duals)
+        for node in np.flatnonzero(_sum_by_node(first, second, weights, n) == 0):  # rounded to zero
             edges = np.flatnonzero((first == node) | (second == node))
-            weights[edges[costs[edges].argmin()]] = 1 / prices[node]
-        degree = 2.0 * np.count_nonzero(weights) / n
-        if abs(degree - k) < error:
-            best, error = weights, abs(degree - k)
-        if error <= CLOSE_ENOUGH * k:
+            weights[edges[costs[edges].argmin()]] = 1 / duals[node]
+        mean_degree = 2.0 * np.count_nonzero(weights) / n
+        if abs(mean_degree - degree) < error:
+            best, error = weights, abs(mean_degree - degree)
+        if error <= DEGREE_TOLERANCE * degree:
             break
-        low, high = (scale, high) if degree > k else (low, scale)
+        low, high = (scale, high) if mean_degree > degree else (low, scale)
         scale = 2 * low if high == np.inf else high / 2 if low == 0 else np.sqrt(low * high)
     return best
 
 
-def prices_alone(costs: FloatArray) -> NDArray[np.float64]:
-    """Prices if the other end of every edge had the same: where to begin.
+def estimate_scale(by_node: FloatArray, degree: int) -> float:
+    """Return the scale at which a node alone with its neighbours has ``degree`` edges, averaged over nodes.
 
-    ``costs`` holds those of every node's edges in ascending order. With t edges of the sum s the price solves
-    t p - s = 1 / p; as many edges are taken as makes it least.
+    ``by_node`` holds the squared distances of every node in ascending order. With z_j the j-th of them and b
+    the sum of the first k, a node has k edges for scales between (k z^2 - b z)^-1/2 at z_k+1 and at z_k; the
+    result is the geometric mean of the mean bounds. Nodes with ties at a bound are left out of its mean.
     """
-    n_taken, total = np.arange(1, costs.shape[1] + 1), np.cumsum(costs, axis=1)
-    prices: NDArray[np.float64] = ((total + np.sqrt(total**2 + 4 * n_taken)) / (2 * n_taken)).min(axis=1)
-    return prices
-
-
-def _bearable(costs: FloatArray) -> NDArray[np.float64]:
-    """Costs that grow like their logarithm where they are large.
-
-    A weight is a price less a cost, and the price of a node that is far from all others is about the cost
-    of its nearest edge. Of numbers with sixteen digits little is left then, and the search for the minimum
-    has to weigh such nodes against all others.
-    """
-    found: NDArray[np.float64] = np.where(
-        costs > FAR, FAR * (1 + np.log(np.maximum(costs, FAR) / FAR)), costs
-    )
-    return found
-
-
-def estimated_scale(by_node: FloatArray, k: int) -> float:
-    """The scale at which a node alone with its neighbours would take ``k`` of them, in the mean of all.
-
-    ``by_node`` holds every node's squared distances in ascending order. With z_j the j-th and b the sum of
-    the first k, k are taken for scales between (k z^2 - b z)^-1/2 at z_k+1 and at z_k; the geometric mean
-    of the mean bounds is taken. Nodes with ties at a bound have none there and do not count.
-    """
-    total = by_node[:, :k].sum(axis=1)
+    total = by_node[:, :degree].sum(axis=1)
     bounds = []
-    for z in (by_node[:, min(k, by_node.shape[1] - 1)], by_node[:, k - 1]):
-        square = k * z**2 - total * z
-        counted = square > 1e-12 * z**2 * k
-        bounds += [np.mean(square[counted] ** -0.5)] if counted.any() else []
+    for z in (by_node[:, min(degree, by_node.shape[1] - 1)], by_node[:, degree - 1]):
+        square = degree * z**2 - total * z
+        is_defined = square > 1e-12 * z**2 * degree
+        bounds += [np.mean(square[is_defined] ** -0.5)] if is_defined.any() else []
     return float(np.exp(np.mean(np.log(bounds)))) if bounds else 1.0
 
 
-def weights_at(
-    first: IntArray, second: IntArray, costs: FloatArray, prices: FloatArray
+def initial_duals(costs: FloatArray) -> NDArray[np.float64]:
+    """Return the dual variables that hold if both ends of every edge had the same one.
+
+    ``costs`` holds those of the edges of every node in ascending order. With t edges of total cost s the
+    variable solves t p - s = 1 / p; the number of edges that minimises it is taken.
+    """
+    n_edges, total = np.arange(1, costs.shape[1] + 1), np.cumsum(costs, axis=1)
+    duals: NDArray[np.float64] = ((total + np.sqrt(total**2 + 4 * n_edges)) / (2 * n_edges)).min(axis=1)
+    return duals
+
+
+def primal_weights(
+    first: IntArray, second: IntArray, costs: FloatArray, duals: FloatArray
 ) -> NDArray[np.float64]:
-    """The weights that go with prices of nodes, which are one over their weighted degrees."""
-    found: NDArray[np.float64] = np.maximum((prices[first] + prices[second]) / 2 - costs, 0.0)
-    return found
+    """Return the edge weights that belong to dual variables, which are the inverse weighted degrees."""
+    weights: NDArray[np.float64] = np.maximum((duals[first] + duals[second]) / 2 - costs, 0.0)
+    return weights
 
 
-def node_prices(
+def solve_dual(
     first: IntArray, second: IntArray, costs: FloatArray, start: FloatArray
 ) -> NDArray[np.float64]:
-    """Minimise the dual, the sum of squared weights less the logarithms of the prices, by Newton's method."""
+    """Minimise the sum of squared weights minus the logarithms of the dual variables by Newton's method."""
 
-    def dual(at: FloatArray) -> float:
-        return float(np.square(weights_at(first, second, costs, at)).sum() - np.log(at).sum())
+    def objective(duals: FloatArray) -> float:
+        return float(np.square(primal_weights(first, second, costs, duals)).sum() - np.log(duals).sum())
 
-    prices = np.array(start, np.float64)
-    for _ in range(MOST_STEPS):
-        weights = weights_at(first, second, costs, prices)
-        gradient = _per_node(first, second, weights, len(prices)) - 1 / prices
-        if (np.abs(gradient * prices) <= PRECISION + ROUNDING * prices**2).all():
+    duals = np.array(start, np.float64)
+    for _ in range(MAX_NEWTON_STEPS):
+        weights = primal_weights(first, second, costs, duals)
+        gradient = _sum_by_node(first, second, weights, len(duals)) - 1 / duals
+        if (np.abs(gradient * duals) <= GRADIENT_TOLERANCE + DUAL_ROUNDING * duals**2).all():
             break
-        step = _newton_step(first, second, weights > 0, prices, gradient)
-        fall = step < 0
-        length = min(1.0, 0.9 * float(np.min(-prices[fall] / step[fall], initial=np.inf)))
-        now, slope = dual(prices), float(gradient @ step)
-        rounding = 1e-13 * abs(now)
-        while length > 1e-12 and dual(prices + length * step) > now + 1e-4 * length * slope + rounding:
+        step = _newton_step(first, second, weights > 0, duals, gradient)
+        decreases = step < 0
+        length = min(1.0, 0.9 * float(np.min(-duals[decreases] / step[decreases], initial=np.inf)))
+        value, slope = objective(duals), float(gradient @ step)
+        rounding = 1e-13 * abs(value)
+        while length > 1e-12 and objective(duals + length * step) > value + 1e-4 * length * slope + rounding:
             length /= 2
-        prices = prices + length * step
-    return prices
+        duals = duals + length * step
+    return duals
 
 
 def _newton_step(
-    first: IntArray, second: IntArray, joined: NDArray[np.bool_], prices: FloatArray, gradient: FloatArray
+    first: IntArray, second: IntArray, is_edge: NDArray[np.bool_], duals: FloatArray, gradient: FloatArray
 ) -> NDArray[np.float64]:
-    """Conjugate gradients, the more precise the nearer the minimum."""
-    n, halves = len(prices), joined / 2.0
+    """Solve for a Newton step by conjugate gradients, more precisely close to the minimum."""
+    n, halves = len(duals), is_edge / 2.0
 
-    def curved(v: FloatArray) -> NDArray[np.float64]:
-        return _per_node(first, second, halves * (v[first] + v[second]), n) + v / prices**2
+    def multiply_hessian(v: FloatArray) -> NDArray[np.float64]:
+        return _sum_by_node(first, second, halves * (v[first] + v[second]), n) + v / duals**2
 
-    diagonal = _per_node(first, second, halves, n) + prices**-2
-    error = min(0.1, float(np.abs(gradient * prices).max()))
-    found: NDArray[np.float64] = cg(
-        LinearOperator((n, n), curved, dtype=np.float64),
+    diagonal = _sum_by_node(first, second, halves, n) + duals**-2
+    error = min(0.1, float(np.abs(gradient * duals).max()))
+    step: NDArray[np.float64] = cg(
+        LinearOperator((n, n), multiply_hessian, dtype=np.float64),
         -gradient,
         rtol=error**1.5,
         M=LinearOperator((n, n), lambda v: v / diagonal, dtype=np.float64),
     )[0]
-    return found
+    return step
 
 
-def _per_node(first: IntArray, second: IntArray, values: FloatArray, n: int) -> NDArray[np.float64]:
-    """Sums over the edges at every node."""
+def _compress_costs(costs: FloatArray) -> NDArray[np.float64]:
+    """Replace large costs by their logarithm, continuously.
+
+    A weight is the difference of dual variables and a cost. For a node that is far from all others both are
+    about the cost of its shortest edge, and the difference of two such numbers has few correct digits.
+    """
+    logarithmic = MAX_LINEAR_COST * (1 + np.log(np.maximum(costs, MAX_LINEAR_COST) / MAX_LINEAR_COST))
+    compressed: NDArray[np.float64] = np.where(costs > MAX_LINEAR_COST, logarithmic, costs)
+    return compressed
+
+
+def _sum_by_node(first: IntArray, second: IntArray, values: FloatArray, n: int) -> NDArray[np.float64]:
+    """Return the sum of the values of the edges at every node."""
     return np.asarray(np.bincount(first, values, n) + np.bincount(second, values, n), np.float64)

@@ -20,7 +20,7 @@ import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
-from nodecopy.copying.edge_origins import TracedCopying
+from nodecopy.copying.edge_origins import EdgeTrackingSampler
 from nodecopy.copying.laws import DonorLaw, SameLabel
 from nodecopy.copying.model import NodeCopying
 from nodecopy.errors import InputError
@@ -80,7 +80,7 @@ def sample_many(network: Any, n: int, *, rng: Rng, **settings: Any) -> Iterator[
     weight = settings.get("weight", "weight")
     weights = np.array([edge[2].get(weight, 1.0) for edge in edges], np.float64)
     nodes = list(network)
-    for *ends, origin in TracedCopying(model, first, second, weights).sample_many(n, rng=rng):
+    for *ends, origin in EdgeTrackingSampler(model, first, second, weights).sample_many(n, rng=rng):
         other = _without_edges(network)
         for source, target, edge in zip(*(end.tolist() for end in ends), origin.tolist(), strict=True):
             if other.is_directed() or source <= target:

@@ -12,7 +12,7 @@ from nodecopy._core.ids import check_weights, deduplicate
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_indices, check_integer
-from nodecopy.copying.edge_origins import TracedCopying
+from nodecopy.copying.edge_origins import EdgeTrackingSampler
 from nodecopy.copying.laws import DonorLaw
 from nodecopy.copying.model import NodeCopying
 from nodecopy.errors import InputError
@@ -76,7 +76,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self.law, self.keep, self.symmetrise = law, keep, symmetrise
         self.labels, self.mask, self.directed = labels, mask, directed
         self.seed, self.n_calls = seed_sequence(rng), 0
-        self._last: tuple[list[Any], TracedCopying] | None = None
+        self._last: tuple[list[Any], EdgeTrackingSampler] | None = None
 
     def forward(self, data: Any) -> Any:
         """A sample of ``data``, which a caller of the transform keeps as it was."""
@@ -103,7 +103,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self.n_calls += 1
         return child(source, self.n_calls - 1)
 
-    def _fitted(self, data: Any) -> TracedCopying:
+    def _fitted(self, data: Any) -> EdgeTrackingSampler:
         """What was fitted last serves again where the data are the same tensors, unchanged."""
         read = [getattr(data, name, None) for name in ("edge_index", "x", self.labels, *WEIGHTS)]
         read.append(None if self.mask is None else getattr(data, self.mask, None))
@@ -115,7 +115,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
             self._last = state, self._fit(data)
         return self._last[1]
 
-    def _fit(self, data: Any) -> TracedCopying:
+    def _fit(self, data: Any) -> EdgeTrackingSampler:
         plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
         plain.edge_weight = _weights(data)
         plain.y = self._known_labels(data)
@@ -124,7 +124,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         first, second = data.edge_index.cpu().numpy()
         weight = plain.edge_weight
         weights = np.ones(len(first)) if weight is None else weight.detach().cpu().numpy()
-        return TracedCopying(model, first, second, weights)
+        return EdgeTrackingSampler(model, first, second, weights)
 
     def _known_labels(self, data: Any) -> Any:
         """Classes of nodes, not those of whole graphs, and only where they may be seen."""

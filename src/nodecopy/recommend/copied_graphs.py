@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ class EnsembleBPR(Recommender):
     """
 
     base: BPRRecommender
-    law: Any = Jaccard()  # noqa: RUF009 - frozen
+    law: Any = field(default_factory=Jaccard)
     n_graphs: int | None = None
     average: str = "scores"
     keep: float = 0.0

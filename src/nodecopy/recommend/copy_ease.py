@@ -8,7 +8,7 @@ independent, so E[X'X] and E[X'A] are exact and nothing is sampled. ``docs/copy_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,15 @@ from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.ease import LinearRecommender, Matrix, co_occurrences
 
-SHARP = Jaccard(include_self=False, exponent=4.0, top=50)
 UNIFORM = "uniform"
 ENTRIES_AT_ONCE = 2**24
 SPARSE_BELOW = 0.04
 """Share of stored entries below which a sparse product beats a dense one."""
+
+
+def default_donor_law() -> Jaccard:
+    """Return the default donor law of users and of items."""
+    return Jaccard(include_self=False, exponent=4.0, max_donors=50)
 
 
 @dataclass(eq=False)
@@ -58,8 +62,8 @@ class CopyEASE(LinearRecommender):
 
     user_share: float = 0.4
     item_share: float = 0.4
-    user_law: Any = SHARP
-    item_law: Any = SHARP
+    user_law: Any = field(default_factory=default_donor_law)
+    item_law: Any = field(default_factory=default_donor_law)
     regularisation: float = 60.0
     item_bonus: float = 0.2
     precision: str = "double"

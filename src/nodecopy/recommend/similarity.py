@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from nodecopy._core.csr import largest_entries
+from nodecopy._core.csr import keep_entries, largest_entries
 
 PAIRS_AT_ONCE = 2**22
 
@@ -31,11 +31,7 @@ def above_threshold(pattern: sparse.csr_array, mean_degree: float) -> sparse.csr
         if len(best) > n_entries:
             best = np.partition(best, len(best) - n_entries)[len(best) - n_entries :]
     threshold = best.min(initial=np.inf) if n_entries else np.inf
-    blocks = []
-    for block in _blocks(pattern, 0.0):
-        block.data[block.data < threshold] = 0.0
-        block.eliminate_zeros()
-        blocks.append(block)
+    blocks = [keep_entries(block, block.data >= threshold) for block in _blocks(pattern, 0.0)]
     return sparse.csr_array(sparse.vstack(blocks, format="csr"), dtype=np.float32)
 
 
@@ -51,6 +47,4 @@ def _blocks(pattern: sparse.csr_array, shrinkage: float) -> Iterator[sparse.csr_
         # Counts are whole numbers and one division follows, so equal similarities are equal bit for bit.
         value = shared.data / (np.sqrt(degrees[row] * degrees[shared.indices]) + shrinkage)
         block = sparse.csr_array((value, shared.indices, shared.indptr), shape=shared.shape)
-        block.data[row == block.indices] = 0.0
-        block.eliminate_zeros()
-        yield block
+        yield keep_entries(block, row != block.indices)

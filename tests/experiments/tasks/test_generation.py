@@ -44,11 +44,15 @@ class = "nodecopy.experiments.tasks.generation.Observed"
 title = "Near"
 class = "nodecopy.NodeCopying"
 settings.symmetrise = "none"
-settings.law = { class = "nodecopy.NearestNeighbours", k = 2, embeddings = { embedded = "PLACES" } }
+settings.law.class = "nodecopy.NearestNeighbours"
+settings.law.n_neighbours = 2
+settings.law.embeddings = { embedded = "PLACES" }
 [methods.far]
 title = "Far"
 class = "nodecopy.NodeCopying"
-settings.law = { class = "nodecopy.NearestNeighbours", k = 9, embeddings = { embedded = "PLACES" } }
+settings.law.class = "nodecopy.NearestNeighbours"
+settings.law.n_neighbours = 9
+settings.law.embeddings = { embedded = "PLACES" }
 [published.karate]
 observed = ["4.59", "17", "12.8", "45", "-"]
 near = ["4.5", "1.7e1", "13", "-", "-"]
@@ -156,7 +160,11 @@ def test_samples_and_statistics_are_part_of_the_fingerprint() -> None:
     one = cell_of("near").fingerprint
     others = [
         table(TOML.replace(*change)).cells(0)[1].fingerprint
-        for change in (("samples = 4", "samples = 5"), ('"triangles"', '"transitivity"'), ("k = 2", "k = 3"))
+        for change in (
+            ("samples = 4", "samples = 5"),
+            ('"triangles"', '"transitivity"'),
+            ("neighbours = 2", "neighbours = 3"),
+        )
     ]
     assert len({one, *others}) == 4
 

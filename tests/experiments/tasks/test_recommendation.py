@@ -51,7 +51,7 @@ gain_over = ["popularity"]
 title = "CopyEASE"
 class = "nodecopy.recommend.CopyEASE"
 settings.regularisation = 80.0
-settings.user_law = { class = "nodecopy.copying.Jaccard", include_self = false, top = 9 }
+settings.user_law = { class = "nodecopy.copying.Jaccard", include_self = false, max_donors = 9 }
 search = [{ user_law.exponent = 2.0 }, { user_law.exponent = 4.0 }]
 [published.library]
 ease = ["-", "-", "-", "-", "44.10±0.20", "61.27±0.21", "-", "-"]
@@ -126,7 +126,7 @@ def test_scores_are_those_of_a_recommender_fitted_by_hand(store: Store) -> None:
         record = found(table, store)["ease"][trial]
         assert record.scores == formula | {f"printed {name}": value for name, value in printed.items()}
         assert formula["recall@10"] != printed["recall@10"]
-        law = Jaccard(include_self=False, exponent=2.0, top=9)
+        law = Jaccard(include_self=False, exponent=2.0, max_donors=9)
         copied = CopyEASE(regularisation=80.0, user_law=law).fit(split.train)
         tried = found(table, store)["copy-ease"][trial].details["search"]
         assert tried[0]["recall@20"] == copied.evaluate(split.validation, k=[20])["recall@20"]
