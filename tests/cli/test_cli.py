@@ -1,30 +1,122 @@
+"""The group of commands: ``nodecopy.cli`` itself."""
+
 from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 import nodecopy
+from nodecopy import cli
 from nodecopy.cli import sample
 from tests.cli.conftest import Run
+
+MODULES_AFTER = """
+import json, sys
+from nodecopy.cli import main
+sys.argv[0] = "nodecopy"
+try:
+    main()
+except SystemExit as stop:
+    print("\\n" + json.dumps([stop.code, sorted(sys.modules)]))
+"""
+
+
+def modules_after(*arguments: str, **environment: str) -> tuple[str, set[str]]:
+    """What a command prints, and the modules that a new process has imported for it."""
+    ran = subprocess.run(
+        [sys.executable, "-c", MODULES_AFTER, *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    printed, _, last = ran.stdout.rstrip().rpartition("\n")
+    code, modules = json.loads(last)
+    assert not code, ran.stderr
+    return printed, set(modules)
+
+
+def command_modules(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.removeprefix("nodecopy.cli.") in cli.COMMANDS}
 
 
 def test_version(run: Run) -> None:
     assert run("--version").out == f"nodecopy {nodecopy.__version__}\n"
 
 
-def test_help_lists_the_commands(run: Run) -> None:
-    text = run("--help").out
-    assert all(command in text for command in ("sample", "stats", "datasets", "demo"))
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",)])
+def test_help_and_version_import_no_command_and_no_numpy(arguments: tuple[str, ...]) -> None:
+    _, modules = modules_after(*arguments)
+    assert not {"numpy", "scipy", "numba"} & modules
+    assert command_modules(modules) == set()
+
+
+def test_completion_of_commands_imports_none_of_them() -> None:
+    printed, modules = modules_after(
+        _NODECOPY_COMPLETE="complete_bash", COMP_WORDS="nodecopy s", COMP_CWORD="1"
+    )
+    assert printed.split() == ["sample", "stats"]
+    assert not {"numpy", "scipy"} & modules
+    assert command_modules(modules) == set()
+
+
+def test_completion_of_options_imports_their_command_alone() -> None:
+    printed, modules = modules_after(
+        _NODECOPY_COMPLETE="complete_bash", COMP_WORDS="nodecopy stats --pa", COMP_CWORD="2"
+    )
+    assert printed.split() == ["--path-length"]
+    assert command_modules(modules) == {"nodecopy.cli.stats"}
+    assert not {"torch", "scipy.stats"} & modules
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help_of_a_command_is_light(name: str) -> None:
+    printed, modules = modules_after(name, "--help")
+    assert f"Usage: nodecopy {name} " in printed
+    assert not {"torch", "scipy.stats", "numba", "pandas", "matplotlib", "networkx"} & modules
+    shared = {"nodecopy.cli.sample", "nodecopy.cli.report"}  # report uses the donor laws of sample, demo both
+    assert command_modules(modules) - {f"nodecopy.cli.{name}"} <= shared
+
+
+def test_help_lists_every_command_with_its_summary(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    lines = run("--help").out.splitlines()
+    for name, summary in cli.COMMANDS.items():
+        assert any(line.split(maxsplit=2)[1:2] == [name] and summary in line for line in lines), name
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_a_summary_is_the_first_line_of_the_help_of_its_command(name: str) -> None:
+    assert cli.import_command(name).help.splitlines()[0] == cli.COMMANDS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("sampl", " Did you mean sample?"), ("nonsense", ""), ("class", " Did you mean classify?")],
+)
+def test_an_unknown_command_is_one_line_with_close_matches(run: Run, name: str, hint: str) -> None:
+    ran = run(name)
+    assert (ran.code, ran.out) == (2, "")
+    names = ", ".join(sorted(cli.COMMANDS))
+    assert ran.err == f"error: a command must be one of {names}; got '{name}'.{hint}\n"
 
 
 def test_an_unknown_option_is_a_usage_error(run: Run) -> None:
-    assert run("stats", "karate", "--frobnicate").code == 2
+    ran = run("stats", "karate", "--frobnicate")
+    assert (ran.code, ran.out) == (2, "")
+    assert "No such option: --frobnicate" in ran.err
 
 
-def test_trouble_with_files_is_told_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
+def test_an_error_of_the_file_system_is_printed_without_a_traceback(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raise_full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sample, "write_graph", full)
+    monkeypatch.setattr(sample, "write_graph", raise_full_disk)
     ran = run("sample", "karate", "--out", "out")
-    assert ran.code == 1
-    assert "No space left on device" in ran.err
+    assert (ran.code, ran.err) == (1, "error: [Errno 28] No space left on device\n")

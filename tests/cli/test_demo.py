@@ -47,7 +47,7 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
 @pytest.mark.usefixtures("brief")
 def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
-    monkeypatch.setattr("nodecopy.report.pictures.optional", missing)
+    monkeypatch.setattr("nodecopy.report.pictures.import_optional", missing)
     ran = run("demo")
     assert ran.code == 0
     assert "edge_homophily" in ran.out
@@ -56,7 +56,7 @@ def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest
 
 
 def test_without_torch_there_is_no_classification(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nodecopy.cli.demo.optional", missing)
+    monkeypatch.setattr("nodecopy.cli.demo.import_optional", missing)
     ran = run("demo")
     assert ran.code == 0
     assert "edge_homophily" in ran.out

@@ -129,7 +129,7 @@ def test_without_torch_there_is_still_a_page(run: Run, monkeypatch: pytest.Monke
     def missing(module: str, purpose: str) -> Any:
         raise MissingExtraError(f"{purpose} needs {module}")
 
-    monkeypatch.setattr(report, "optional", missing)
+    monkeypatch.setattr(report, "import_optional", missing)
     ran = run("report", *write_graph_files(15), "--samples", "1")
     assert (ran.code, "no classification: classification needs torch" in ran.err) == (0, True)
     assert len(sections_of(Path("report.html"))) == 2

@@ -1,19 +1,69 @@
-"""The command line: one file a command."""
+"""The command line: one module for each command, imported when the command is run."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
+from importlib import import_module
+from inspect import getdoc
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from nodecopy.cli import attack, classify, datasets, defend, demo, recommend, report, reproduce, sample, stats
-from nodecopy.cli.terminal import complain
+from nodecopy._core.lookup import check_name
 from nodecopy.errors import InputError, MissingExtraError
+
+COMMANDS = {
+    "sample": "Sample graphs or interactions by node copying.",
+    "stats": "Compute structural statistics of a graph, or compare it with samples.",
+    "classify": "Predict the classes of unlabelled nodes, with probabilities and uncertainty.",
+    "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
+    "defend": "Correct the predictions for attacked nodes by node copying.",
+    "recommend": "Recommend items that a user has not interacted with, best first.",
+    "datasets": "List, fetch and verify datasets.",
+    "reproduce": "Reproduce a table of the paper, or the part of it that the options choose.",
+    "report": "Write an HTML page with a graph, its samples and what can be learnt from them.",
+    "demo": "Run node copying on the datasets that ship with the package.",
+}
+"""Each command and the first line of its help. Command ``x`` is the function, or the Typer app, called ``x``
+in the module ``nodecopy.cli.x``."""
+
+
+class LazyCommands(TyperGroup):
+    """A group that imports a command when it is run; its help and completion use ``COMMANDS`` only."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a placeholder with the name and the summary of a command."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the command named by the first argument."""
+        name, *others = args
+        if name not in COMMANDS and (ctx.resilient_parsing or name.startswith("-")):
+            return super().resolve_command(ctx, args)
+        return check_name(name, COMMANDS, "a command"), import_command(name), others
+
+
+def import_command(name: str) -> Any:
+    """Import a command of ``COMMANDS``."""
+    command = getattr(import_module(f"nodecopy.cli.{name}"), name)
+    if not isinstance(command, typer.Typer):
+        app = typer.Typer(add_completion=False)
+        app.command(name, help=re.sub(r"(?<=\S)\n(?=\S)", " ", getdoc(command) or ""))(command)
+        command = app
+    return get_command(command)
+
 
 app = typer.Typer(
     name="nodecopy",
+    cls=LazyCommands,
     help="Sample graphs like the one you observed, by node copying, and learn from them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -21,8 +71,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         import nodecopy
 
         typer.echo(f"nodecopy {nodecopy.__version__}")
@@ -32,39 +82,32 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version."
+        False, "--version", callback=_print_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
     """Options before the command."""
 
 
-app.command("sample")(sample.sample)
-app.command("stats")(stats.stats)
-app.command("classify")(classify.classify)
-app.command("attack")(attack.attack)
-app.command("defend")(defend.defend)
-app.command("recommend")(recommend.recommend)
-app.add_typer(datasets.app, name="datasets")
-app.command("reproduce")(reproduce.reproduce)
-app.command("report")(report.report)
-app.command("demo")(demo.demo)
-
-
-def _end(number: int, frame: object) -> None:
-    """End like Ctrl-C does, so that nothing temporary stays behind."""
+def _exit_on_signal(number: int, frame: object) -> None:
+    """Exit as after Ctrl-C, so that temporary files are removed."""
     sys.exit(128 + number)
 
 
 def main() -> None:
-    """Run the command line; what a user got wrong is told in one line, with exit code 2."""
+    """Run the command line; errors in the input are printed as one line, with exit code 2."""
     # Threads that spin while they wait make torch ten times slower on a machine that is busy otherwise.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         app()
     except (InputError, MissingExtraError) as error:
-        complain(str(error))
-        sys.exit(2)
+        _exit_with_error(error, code=2)
     except OSError as error:
-        complain(str(error))
-        sys.exit(1)
+        _exit_with_error(error, code=1)
+
+
+def _exit_with_error(error: Exception, code: int) -> None:
+    from nodecopy.cli.terminal import print_error
+
+    print_error(str(error))
+    sys.exit(code)

@@ -85,7 +85,7 @@ def attack(
     flips: Annotated[Path | None, typer.Option(help="Keep the flips as .npz, for nodecopy defend.")] = None,
     json_: sources.AsJson = False,
 ) -> None:
-    """Attack nodes of an undirected, unweighted graph whose labels are known.
+    """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
 
     Of a dataset, the attacker learns from the labels of the first trial of the experiments and victims
     are test nodes; of a file, victims are labelled nodes and the attacker learns from all others. Where

@@ -79,7 +79,7 @@ def classify(
     save: Annotated[Path | None, typer.Option(help="Keep the fitted classifier as .npz.")] = None,
     json_: sources.AsJson = False,
 ) -> None:
-    """Predict the class of nodes without a label, with probabilities and uncertainty.
+    """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
 
     Of a file, the labelled nodes are learnt from and the others predicted. Of a dataset, where all
     labels are known, the split is that of the first trial of the experiments, and the accuracy on its

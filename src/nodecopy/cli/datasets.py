@@ -7,19 +7,19 @@ from typing import Annotated
 
 import typer
 
-from nodecopy import datasets
+from nodecopy import datasets as catalogue
 from nodecopy.cli import sources
-from nodecopy.cli.terminal import as_json, complain, out, progress, shown, table
+from nodecopy.cli.terminal import as_json, out, print_error, progress, shown, table
 from nodecopy.errors import InputError
 
-app = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True)
+datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)
 Names = Annotated[list[str] | None, typer.Argument(help="Datasets; all by default.")]
 
 
-@app.command("list")
+@datasets.command("list")
 def list_(json_: sources.AsJson = False) -> None:
     """List the datasets and where their files are."""
-    found = [datasets.describe(name) for name in datasets.names()]
+    found = [catalogue.describe(name) for name in catalogue.names()]
     if json_:
         as_json(
             [
@@ -41,27 +41,27 @@ def list_(json_: sources.AsJson = False) -> None:
     table(["name", "kind", "size", "at hand", "what it is"], rows)
 
 
-@app.command("fetch")
+@datasets.command("fetch")
 def fetch(names: Names = None) -> None:
     """Make sure the files of datasets are at hand, fetching and verifying what is missing."""
-    chosen = names or list(datasets.names())
+    chosen = names or list(catalogue.names())
     missed = []
     for name in progress(chosen, len(chosen), "fetching"):
         try:
-            _tell(name, len(datasets.fetch(name)))
+            _tell(name, len(catalogue.fetch(name)))
         except InputError as error:
             missed.append(name)
-            complain(f"{name}: {error}")
+            print_error(f"{name}: {error}")
     if missed:
         raise InputError(f"not all datasets could be had; missing: {', '.join(missed)}.")
 
 
-@app.command("verify")
+@datasets.command("verify")
 def verify(names: Names = None) -> None:
     """Check the files at hand against their sha256; nothing is fetched."""
-    chosen = names or [name for name in datasets.names() if datasets.describe(name).present]
+    chosen = names or [name for name in catalogue.names() if catalogue.describe(name).present]
     for name in progress(chosen, len(chosen), "verifying"):
-        _tell(name, len(datasets.verify(name)))
+        _tell(name, len(catalogue.verify(name)))
 
 
 def _tell(name: str, n_files: int) -> None:

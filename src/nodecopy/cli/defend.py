@@ -70,10 +70,11 @@ def defend(
     ] = None,
     json_: sources.AsJson = False,
 ) -> None:
-    """Train a GCN on an attacked graph and correct it, by node copying, where nodes were attacked.
+    """Correct the predictions for attacked nodes by node copying.
 
-    Each attacked node is predicted with the neighbourhoods of similar nodes in place of its own. Labels
-    of nodes that --nodes or --flips tell, where they are known, are not learnt from.
+    A GCN is trained on the attacked graph. Each attacked node is then predicted with the neighbourhoods of
+    similar nodes in place of its own. Nodes named by --nodes or --flips are not training nodes, even where
+    they have labels.
     """
     check_targets([source, labels, features, flips], out=(out, TABLES))
     import_optional("torch", "nodecopy defend")

@@ -38,9 +38,10 @@ def demo(
         Path | None, typer.Option(help="Folder of tables that nodecopy reproduce wrote, for the page.")
     ] = None,
 ) -> None:
-    """Sample the karate club; recommend books; classify digits with few labels, attack one, repair it.
+    """Run node copying on the datasets that ship with the package.
 
-    All of it is shown on one page, report.html.
+    The demo samples the karate club graph, recommends books, classifies digits from few labels, and attacks
+    and corrects one digit. The results are printed and shown on one page, report.html.
     """
     tables = [] if results is None else [report.of_results(results)]  # what may be wrong, before computing
     found = _sampling(out_folder, seed)

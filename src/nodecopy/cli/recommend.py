@@ -89,7 +89,7 @@ def recommend(
     ] = None,
     json_: sources.AsJson = False,
 ) -> None:
-    """Recommend items that a user has not met yet, best first.
+    """Recommend items that a user has not interacted with, best first.
 
     Where a user met an item more than once the latest row counts; a rating that is no number is an error
     that names its line, and a rating of zero is no interaction. Users of whom nothing is left to learn from

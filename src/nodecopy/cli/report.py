@@ -63,7 +63,7 @@ def report(
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
     out: Annotated[Path, typer.Option(help="The page.")] = Path("report.html"),
 ) -> None:
-    """Write one page that shows a graph beside samples, and what can be learnt from what is given.
+    """Write an HTML page with a graph, its samples and what can be learnt from them.
 
     Labels and features bring classification with uncertainty and, where the graph is undirected and
     binary, a node that is attacked and repaired; one of five labels is hidden to judge by. The page

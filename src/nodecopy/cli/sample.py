@@ -122,7 +122,7 @@ def sample(
     ] = None,
     json_: sources.AsJson = False,
 ) -> None:
-    """Sample graphs (or interactions) by node copying.
+    """Sample graphs or interactions by node copying.
 
     With --out, every sample becomes a table of source, target and weight with the ids that came in,
     beside samples.json, which says how they were made. Without, only a summary is shown. With --engine

@@ -36,7 +36,7 @@ def stats(
     ] = None,
     json_: sources.AsJson = False,
 ) -> None:
-    """Structural statistics of a graph; with --samples, the observed graph beside its samples."""
+    """Compute structural statistics of a graph, or compare it with samples."""
     graph = sources.load_graph(source, labels, None, directed, largest_component)
     if samples:
         files = [file for path in samples for file in _sample_files(path)]

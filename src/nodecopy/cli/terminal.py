@@ -15,7 +15,7 @@ err = Console(stderr=True, highlight=False)
 T = TypeVar("T")
 
 
-def complain(message: str) -> None:
+def print_error(message: str) -> None:
     """One line to the standard error stream."""
     err.print(f"[bold red]error:[/] {_escaped(message)}", soft_wrap=True)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from nodecopy._core.validation import as_array, check_finite, check_indices, check_integer, check_vector
 from nodecopy.errors import InputError
@@ -56,6 +55,8 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     >>> area_under_roc([3, 1, 2, 0], [True, True, False, False])
     0.75
     """
+    from scipy.stats import rankdata
+
     values = np.asarray(scores, np.float64)
     check_finite(values, "scores")
     is_positive = check_vector(positive, "positive", length=len(values)).astype(bool)
