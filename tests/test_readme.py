@@ -1,4 +1,4 @@
-"""The README's snippets run as printed, its commands exist, its numbers are those of the results."""
+"""Run the snippets of the README and check its commands, links and numbers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 RESULTS = README.parent / "results"
 
-# What is measured; table, dataset, labels, attack and score; a method, and what copying makes of it.
+# Title of a row; results table, dataset, labels, attack and score; the methods without and with copying.
 MEASURED = (
     ("accuracy, Cora, 5 labels per class", "table2 cora 5  accuracy", "gcn", "bgcn-copy"),
-    ("accuracy, Citeseer, 5 labels", "table2 citeseer 5  accuracy", "gcn", "bgcn-copy"),
-    ("at nodes under Nettack, Cora", "table5 cora 20 nettack accuracy", "gcn", "copying"),
-    ("the same, Citeseer", "table5 citeseer 20 nettack accuracy", "gcn", "copying"),
+    ("accuracy, Citeseer, 5 labels per class", "table2 citeseer 5  accuracy", "gcn", "bgcn-copy"),
+    ("accuracy at targets of Nettack, Cora", "table5 cora 20 nettack accuracy", "gcn", "copying"),
+    ("accuracy at targets of Nettack, Citeseer", "table5 citeseer 20 nettack accuracy", "gcn", "copying"),
     ("recall@20, MovieLens 100k", "table6 ml-100k 0  recall@20", "ease", "copy-ease"),
     ("recall@20, Amazon CDs", "table6 amazon-cds 0  recall@20", "ease", "copy-ease"),
 )
 WITH_COPYING = re.compile("copy|ebpr|sgbpr|fusion")
 
 
-def test_snippets_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_snippets_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     snippets = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     names: dict[str, object] = {}
     for snippet in snippets:
@@ -40,23 +40,23 @@ def test_snippets_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) ->
 
 def test_commands_and_options_exist() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    lines = re.findall(r"^nodecopy (\w+)(.*)$", TEXT, re.MULTILINE)
-    assert lines
-    for name, rest in lines:
-        known = {option for parameter in commands[name].params for option in parameter.opts}
+    command_lines = re.findall(r"^nodecopy (\w+)(.*)$", TEXT, re.MULTILINE)
+    assert command_lines
+    for name, rest in command_lines:
+        allowed = {option for parameter in commands[name].params for option in parameter.opts}
         used = set(re.findall(r"(?<!\S)(--?[a-z][\w-]*)", rest.partition("#")[0]))
-        assert used <= known
+        assert used <= allowed
 
 
-def test_links_lead_somewhere() -> None:
+def test_link_targets_exist() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", TEXT):
         assert target.startswith("https://") or (README.parent / target).exists(), target
 
 
-def measured() -> str:
-    """The table as the results have it: ours, and the paper's where it prints one."""
+def results_table() -> str:
+    """Return the results table of the README: our means, with those of the paper where it has them."""
     lines = [
-        "| in percent | without copying | with copying | best without | best with |",
+        "| in percent | without copying | with copying | best without copying | best with copying |",
         "| --- | --- | --- | --- | --- |",
     ]
     for title, which, *methods in MEASURED:
@@ -77,18 +77,18 @@ def measured() -> str:
         titles = {method.name: method.title for method in load(table).methods}
         cells = []
         for method in methods:
-            paper = rows[method]["published"]
-            told = f" (paper {float(paper):.1f})" if paper else ""
-            cells.append(f"{titles[method]} {means[method]:.1f}{told}")
+            published = rows[method]["published"]
+            paper = f" (paper {float(published):.1f})" if published else ""
+            cells.append(f"{titles[method]} {means[method]:.1f}{paper}")
         lines.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def test_numbers_are_those_of_the_results() -> None:
-    written = re.search(r"<!-- results -->\n(.*?)\n<!-- end of results -->", TEXT, re.DOTALL)
-    assert written is not None
-    assert written[1] == measured()
+def test_numbers_agree_with_the_results() -> None:
+    match = re.search(r"<!-- results -->\n(.*?)\n<!-- end of results -->", TEXT, re.DOTALL)
+    assert match is not None
+    assert match[1] == results_table()
 
 
-def test_it_fits_two_screens() -> None:
+def test_readme_fits_on_two_screens() -> None:
     assert len(TEXT.splitlines()) <= 110
