@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from nodecopy.cli import app
+from nodecopy.cli import import_command
 from nodecopy.experiments.toml import load
 
 README = Path(__file__).parents[1] / "README.md"
@@ -39,11 +38,10 @@ def test_snippets_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_commands_and_options_exist() -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]
     command_lines = re.findall(r"^nodecopy (\w+)(.*)$", TEXT, re.MULTILINE)
     assert command_lines
     for name, rest in command_lines:
-        allowed = {option for parameter in commands[name].params for option in parameter.opts}
+        allowed = {option for parameter in import_command(name).params for option in parameter.opts}
         used = set(re.findall(r"(?<!\S)(--?[a-z][\w-]*)", rest.partition("#")[0]))
         assert used <= allowed
 
