@@ -16,8 +16,8 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer
 from nodecopy.cli import node_splits, sources
-from nodecopy.cli.targets import check_targets
-from nodecopy.cli.terminal import as_json, remark, shown, table
+from nodecopy.cli.output_files import check_outputs
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
@@ -92,14 +92,14 @@ def attack(
     there are no features, the attacker gives each node one of its own. A budget that a victim cannot bear
     is spent as far as possible; an isolated victim has no degree to spend, and is left alone by default.
     """
-    check_targets([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
+    check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
     import_optional("torch", "nodecopy attack")
     from nodecopy.experiments.tasks.robustness import ATTACK, VICTIMS
     from nodecopy.nn.features import with_features
 
     striking = _attack(method, budget, share, delete, influencers, together=not alone)
     graph = sources.load_graph(source, labels, features, False, largest_component)
-    split, root = node_splits.of_attack(graph, source, seed, largest_component)
+    split, root = node_splits.split_for_attack(graph, source, seed, largest_component)
     targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, VICTIMS)))
     known = np.setdiff1d(split.train, targets)
     found = striking.attack(with_features(graph), targets, train=known, rng=child(root, ATTACK))
@@ -109,16 +109,16 @@ def attack(
     if flips is not None:
         found.save(flips)
     if json_:
-        as_json(_described(found, Path(source).name, seed))
+        print_json(_described(found, Path(source).name, seed))
         return
     _tell(found, graph)
     for path, what in ((out, "attacked graph"), (flips, "flips")):
         if path is not None:
-            remark(f"{what} written to {path}")
+            print_note(f"{what} written to {path}")
     isolated = left.node_ids[left.degrees == 0]
     if out is not None and len(isolated) and format_of(out, FORMATS) in TABLES:
         names = ", ".join(map(str, isolated[:N_VICTIMS])) + (", ..." if len(isolated) > N_VICTIMS else "")
-        remark(f"without edges, so not in that table of edges: {names}")
+        print_note(f"without edges, so not in that table of edges: {names}")
 
 
 def _attack(
@@ -168,7 +168,7 @@ def _targets(
     if nodes is not None:
         if victims is not None:
             raise InputError("--nodes and --victims exclude each other: one names them, the other draws.")
-        return sources.chosen_nodes(graph, nodes)
+        return sources.parse_nodes(graph, nodes)
     reachable = split.test[graph.degrees[split.test] > 0]
     number = N_VICTIMS if victims is None else victims
     check_integer(number, "victims", low=1, high=len(reachable), high_name="nodes that can be attacked")
@@ -195,7 +195,7 @@ def _described(found: Perturbation, source: str, seed: int) -> dict[str, Any]:
 
 
 def _tell(found: Perturbation, graph: Graph) -> None:
-    remark(f"{graph!r}, {found.attack}")
+    print_note(f"{graph!r}, {found.attack}")
     names: Any = graph.named_labels()
     rows = []
     for target, budget, spent in zip(found.targets, found.budgets, found.spent, strict=True):
@@ -204,6 +204,6 @@ def _tell(found: Perturbation, graph: Graph) -> None:
         unknown = graph.labels is None or graph.labels[target] == UNLABELLED
         label = "-" if unknown else str(names[target])
         degree = int(graph.degrees[target])
-        numbers = map(shown, (degree, int(budget), int(spent), *map(int, counts)))
+        numbers = map(format_value, (degree, int(budget), int(spent), *map(int, counts)))
         rows.append([str(graph.node_ids[target]), label, *numbers])
-    table(["node", "label", "degree", "budget", "flips", "added", "removed"], rows)
+    print_table(["node", "label", "degree", "budget", "flips", "added", "removed"], rows)

@@ -17,8 +17,8 @@ from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, sources
-from nodecopy.cli.targets import check_targets
-from nodecopy.cli.terminal import as_json, remark, shown, table
+from nodecopy.cli.output_files import check_outputs
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.table_files import write_table
@@ -85,7 +85,7 @@ def classify(
     labels are known, the split is that of the first trial of the experiments, and the accuracy on its
     test nodes is told.
     """
-    check_targets([source, labels, features], out=(out, TABLES), save=(save, (".npz",)))
+    check_outputs([source, labels, features], out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
     classifier = _classifier(method, graphs, weight_samples, rounds, device)
     graph = sources.load_graph(source, labels, features, directed, largest_component)
@@ -95,12 +95,12 @@ def classify(
         if validation:
             raise InputError("--validation goes with a file; a dataset has its own validation nodes.")
         per_class = 20 if labels_per_class is None else labels_per_class
-        split, root = node_splits.of_experiment(source, per_class, seed, largest_component)
+        split, root = node_splits.split_as_in_experiments(source, per_class, seed, largest_component)
     else:
         if labels_per_class is not None:
             raise InputError("--labels-per-class goes with a dataset; a file's labels are all used.")
         root = seed_sequence(seed)
-        split = node_splits.of_file(graph, validation, child(root, 0))
+        split = node_splits.split_file(graph, validation, child(root, 0))
     classifier.fit(graph, split.train, validation=split.validation, rng=child(root, 1))
     found: dict[str, Any] = {
         "nodecopy": nodecopy.__version__,
@@ -119,12 +119,12 @@ def classify(
     if save is not None:
         classifier.save(save)
     if json_:
-        as_json(found)
+        print_json(found)
         return
     _tell(found, graph)
-    remark(f"written to {out}" if out else "nothing written: give --out FILE for a table of predictions")
+    print_note(f"written to {out}" if out else "nothing written: give --out FILE for a table of predictions")
     if save is not None:
-        remark(f"classifier kept in {save}")
+        print_note(f"classifier kept in {save}")
 
 
 def _classifier(
@@ -175,15 +175,15 @@ def _summary(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> 
 
 
 def _tell(found: dict[str, Any], graph: Graph) -> None:
-    remark(f"{graph!r}, method {found['method']}, seed {found['seed']}")
+    print_note(f"{graph!r}, method {found['method']}, seed {found['seed']}")
     keys = ("train", "validation", "predicted", "accuracy", "rounds")
     told = {key: found[key] for key in keys if key in found}
-    table(list(told), [[shown(value) for value in told.values()]])
-    remark("predicted classes")
-    table(["class", "nodes"], [[name, shown(count)] for name, count in found["classes"].items()])
-    remark("most uncertain (uncertainty in nats)")
+    print_table(list(told), [[format_value(value) for value in told.values()]])
+    print_note("predicted classes")
+    print_table(["class", "nodes"], [[name, format_value(count)] for name, count in found["classes"].items()])
+    print_note("most uncertain (uncertainty in nats)")
     rows = found["most_uncertain"]
-    table(
+    print_table(
         list(rows[0]),
-        [[str(row["id"]), str(row["predicted"]), *map(shown, list(row.values())[2:])] for row in rows],
+        [[str(row["id"]), str(row["predicted"]), *map(format_value, list(row.values())[2:])] for row in rows],
     )

@@ -9,7 +9,7 @@ import typer
 
 from nodecopy import datasets as catalogue
 from nodecopy.cli import sources
-from nodecopy.cli.terminal import as_json, out, print_error, progress, shown, table
+from nodecopy.cli.terminal import console, format_value, print_error, print_json, print_table, show_progress
 from nodecopy.errors import InputError
 
 datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)
@@ -21,7 +21,7 @@ def list_(json_: sources.AsJson = False) -> None:
     """List the datasets and where their files are."""
     found = [catalogue.describe(name) for name in catalogue.names()]
     if json_:
-        as_json(
+        print_json(
             [
                 {
                     "name": one.name,
@@ -38,7 +38,7 @@ def list_(json_: sources.AsJson = False) -> None:
     rows = [
         [one.name, one.kind, _size(one.counts), "yes" if one.present else "no", one.summary] for one in found
     ]
-    table(["name", "kind", "size", "at hand", "what it is"], rows)
+    print_table(["name", "kind", "size", "at hand", "what it is"], rows)
 
 
 @datasets.command("fetch")
@@ -46,7 +46,7 @@ def fetch(names: Names = None) -> None:
     """Make sure the files of datasets are at hand, fetching and verifying what is missing."""
     chosen = names or list(catalogue.names())
     missed = []
-    for name in progress(chosen, len(chosen), "fetching"):
+    for name in show_progress(chosen, len(chosen), "fetching"):
         try:
             _tell(name, len(catalogue.fetch(name)))
         except InputError as error:
@@ -60,13 +60,15 @@ def fetch(names: Names = None) -> None:
 def verify(names: Names = None) -> None:
     """Check the files at hand against their sha256; nothing is fetched."""
     chosen = names or [name for name in catalogue.names() if catalogue.describe(name).present]
-    for name in progress(chosen, len(chosen), "verifying"):
+    for name in show_progress(chosen, len(chosen), "verifying"):
         _tell(name, len(catalogue.verify(name)))
 
 
 def _tell(name: str, n_files: int) -> None:
-    out.print(f"{name}: {n_files} files, all verified" if n_files else f"{name}: embedded, no files needed")
+    console.print(
+        f"{name}: {n_files} files, all verified" if n_files else f"{name}: embedded, no files needed"
+    )
 
 
 def _size(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{shown(count)} {what}" for what, count in counts.items())
+    return ", ".join(f"{format_value(count)} {what}" for what, count in counts.items())

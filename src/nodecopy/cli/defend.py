@@ -15,8 +15,8 @@ from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy.cli import node_splits, sources
-from nodecopy.cli.targets import check_targets
-from nodecopy.cli.terminal import as_json, remark, shown, table
+from nodecopy.cli.output_files import check_outputs
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.table_files import write_table
@@ -76,12 +76,12 @@ def defend(
     similar nodes in place of its own. Nodes named by --nodes or --flips are not training nodes, even where
     they have labels.
     """
-    check_targets([source, labels, features, flips], out=(out, TABLES))
+    check_outputs([source, labels, features, flips], out=(out, TABLES))
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.features import with_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component)
-    told: NDArray[np.int64] | None = None if nodes is None else sources.chosen_nodes(graph, nodes)
+    told: NDArray[np.int64] | None = None if nodes is None else sources.parse_nodes(graph, nodes)
     if flips is not None:
         from nodecopy.attacks import Perturbation
 
@@ -95,7 +95,7 @@ def defend(
     if cautious and suspects is not None:
         raise InputError("--cautious and --suspects exclude each other: caution is for nodes that are told.")
     told = told if suspects is None else None
-    split, root = node_splits.of_attack(graph, source, seed, largest_component)
+    split, root = node_splits.split_for_attack(graph, source, seed, largest_component)
     if graph.features is None:
         _check_featureless(donors, suspects, cautious)
     graph = with_features(graph)
@@ -116,10 +116,10 @@ def defend(
     if out is not None:
         write_table(out, columns)
     if json_:
-        as_json(found | {"nodes": _nodes(columns, defence.classes_)})
+        print_json(found | {"nodes": _nodes(columns, defence.classes_)})
         return
     _tell(found, columns, graph)
-    remark(f"written to {out}" if out else "nothing written: give --out FILE for a table of corrections")
+    print_note(f"written to {out}" if out else "nothing written: give --out FILE for a table of corrections")
 
 
 def _check_featureless(donors: Donors, suspects: float | None, cautious: bool) -> None:
@@ -191,11 +191,11 @@ def _accuracies(
 
 
 def _tell(found: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph) -> None:
-    remark(f"{graph!r}, seed {found['seed']}")
+    print_note(f"{graph!r}, seed {found['seed']}")
     keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")
     told = {key: found[key] for key in keys if key in found}
-    table([key.replace("_", " ") for key in told], [[shown(value) for value in told.values()]])
+    print_table([key.replace("_", " ") for key in told], [[format_value(value) for value in told.values()]])
     rows = list(zip(*(map(str, columns[name].tolist()) for name in ("id", "before", "after")), strict=True))
-    table(["node", "before", "after"], rows[:N_SHOWN])
+    print_table(["node", "before", "after"], rows[:N_SHOWN])
     if len(rows) > N_SHOWN:
-        remark(f"and {len(rows) - N_SHOWN} more")
+        print_note(f"and {len(rows) - N_SHOWN} more")

@@ -13,7 +13,7 @@ from nodecopy import datasets
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.cli import report
-from nodecopy.cli.terminal import out, shown, table
+from nodecopy.cli.terminal import console, format_value, print_table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
@@ -41,41 +41,45 @@ def demo(
     """Run node copying on the datasets that ship with the package.
 
     The demo samples the karate club graph, recommends books, classifies digits from few labels, and attacks
-    and corrects one digit. The results are printed and shown on one page, report.html.
+    and corrects one digit. The results are printed and format_value on one page, report.html.
     """
     tables = [] if results is None else [report.of_results(results)]  # what may be wrong, before computing
     found = _sampling(out_folder, seed)
-    out.print()
+    console.print()
     books = _recommendation(seed)
-    out.print()
+    console.print()
     try:
         import_optional("torch", "classification")
         digits = datasets.load("digits")
     except MissingExtraError as error:
-        out.print(f"No classification: {error}", markup=False)
+        console.print(f"No classification: {error}", markup=False)
     else:
         found += _classification(digits, out_folder, seed)
-        out.print()
+        console.print()
         found.append(_attack(digits, out_folder, seed))
     origin = f"Written by nodecopy demo with seed {seed}, on data that come with the package."
     page.write(out_folder / "report.html", "Node copying at work", [*found, books, *tables], origin=origin)
-    out.print(f"\nPage: {out_folder / 'report.html'} (open it in a browser)")
+    console.print(f"\nPage: {out_folder / 'report.html'} (open it in a browser)")
 
 
 def _sampling(out_folder: Path, seed: int) -> list[Section]:
     graph = datasets.load("karate")
-    out.print(f"Zachary's karate club: {graph!r}")
-    out.print("Each node takes the neighbours of a random member of its faction.\n")
+    console.print(f"Zachary's karate club: {graph!r}")
+    console.print("Each node takes the neighbours of a random member of its faction.\n")
     models = {
         "maximum": NodeCopying(SameLabel()).fit(graph),
         "one endpoint": NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(graph),
     }
     found = {name: compare(graph, model.sample_many(100, rng=seed)) for name, model in models.items()}
     rows = [
-        [row.name, shown(row.observed), *(_spread(comparison[row.name]) for comparison in found.values())]
+        [
+            row.name,
+            format_value(row.observed),
+            *(_spread(comparison[row.name]) for comparison in found.values()),
+        ]
         for row in found["maximum"]
     ]
-    table(["100 samples", "observed", *found], rows)
+    print_table(["100 samples", "observed", *found], rows)
     samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
 
     def picture() -> Any:
@@ -104,21 +108,21 @@ def _recommendation(seed: int) -> Section:
     from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 
     library = datasets.load("library")
-    out.print(f"A library of invented readers with planted tastes: {library!r}", soft_wrap=True)
-    out.print("CopyEASE learns from rows in which entries were copied from similar readers.\n")
+    console.print(f"A library of invented readers with planted tastes: {library!r}", soft_wrap=True)
+    console.print("CopyEASE learns from rows in which entries were copied from similar readers.\n")
     reader = int(np.random.default_rng(seed).integers(library.n_users))
     name, history = library.user_ids[reader], library.matrix[[reader]].indices
     fitted = CopyEASE().fit(library)
     books, _ = fitted.recommend([name], 5)
     donors: Any = donor_matrix(default_donor_law(), library)
     lent = donors[[reader]].toarray()[0]
-    out.print(f"{name} has     {', '.join(library.item_ids[history])}", soft_wrap=True)
-    out.print(f"may like           {', '.join(books[0])}", soft_wrap=True)
+    console.print(f"{name} has     {', '.join(library.item_ids[history])}", soft_wrap=True)
+    console.print(f"may like           {', '.join(books[0])}", soft_wrap=True)
     for donor in np.argsort(-lent, kind="stable")[:3]:
         common = np.intersect1d(history, library.matrix[[donor]].indices)
         which = f"{len(common)} of {library.rows.degrees[donor]} books are the same"
-        out.print(f"donor {library.user_ids[donor]}   with probability {lent[donor]:.2f}: {which}")
-    out.print()
+        console.print(f"donor {library.user_ids[donor]}   with probability {lent[donor]:.2f}: {which}")
+    console.print()
     found: dict[str, list[dict[str, float]]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
     for number in range(N_DEALS):
         split = datasets.interaction_split(library, (0.7, 0.0, 0.3), rng=seed + number)
@@ -126,16 +130,16 @@ def _recommendation(seed: int) -> Section:
             found[type(model).__name__].append(model.fit(split.train).evaluate(split.test, k=[10]))
     keys = ("recall@10", "ndcg@10", "coverage@10")
     rows = [[name, *(_mean([one[key] for one in each]) for key in keys)] for name, each in found.items()]
-    table([f"3 of 10 books hidden, {N_DEALS} times", "recall@10", "NDCG@10", "books ever shown"], rows)
+    print_table([f"3 of 10 books hidden, {N_DEALS} times", "recall@10", "NDCG@10", "books ever shown"], rows)
     return report.of_interactions(library, fitted, donors, seed=seed, first=reader)
 
 
 def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
     from nodecopy.classify import GCN, BayesianGCN, Trial
 
-    out.print(f"Handwritten digits, each joined with its nearest: {graph!r}", soft_wrap=True)
-    out.print(f"One label of each class, {N_SPLITS} splits; the Bayesian GCN averages over networks")
-    out.print(
+    console.print(f"Handwritten digits, each joined with its nearest: {graph!r}", soft_wrap=True)
+    console.print(f"One label of each class, {N_SPLITS} splits; the Bayesian GCN averages over networks")
+    console.print(
         f"trained on {N_GRAPHS} graphs that copy neighbours between nodes of the same predicted label.\n"
     )
     splits = [
@@ -155,7 +159,7 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
         )
         probabilities = np.concatenate([p.probabilities[test] for p, test in found])
         judged[name] = probabilities, np.concatenate([labels[test] for _, test in found]), curves[name][1]
-    table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
+    print_table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
 
     def picture() -> Any:
         from nodecopy.report.prediction_plots import accuracy_by_certainty
@@ -199,13 +203,15 @@ def _attack(graph: Graph, out_folder: Path, seed: int) -> Section:
     repair = attacked_and_repaired(graph, split.train, split.test, rng=seed)
     victim, names = repair.node, [str(name) for name in repair.classes]
     stages = {stage.name: stage.probabilities for stage in repair.stages}
-    out.print(f"Digit {victim}, a {labels[victim]}: {repair.n_flips} flipped edges (FGA) change what a GCN")
-    out.print("that is trained on the attacked graph says of it; copied neighbourhoods repair that.\n")
+    console.print(
+        f"Digit {victim}, a {labels[victim]}: {repair.n_flips} flipped edges (FGA) change what a GCN"
+    )
+    console.print("that is trained on the attacked graph says of it; copied neighbourhoods repair that.\n")
     rows = [
         [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[victim]]:.2f}"]
         for stage, p in stages.items()
     ]
-    table(["stage", "predicted", "probability", "of the truth"], rows)
+    print_table(["stage", "predicted", "probability", "of the truth"], rows)
     features: Any = graph.features
     images = np.asarray(features).reshape(-1, 8, 8)
 
@@ -227,11 +233,11 @@ def _draw(picture: Callable[[], Any], path: Path) -> None:
     try:
         figure = np.ravel(picture())[0].figure
     except MissingExtraError as error:
-        out.print(f"\nNo picture: {error}", markup=False)
+        console.print(f"\nNo picture: {error}", markup=False)
         return
     with atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=150)
-    out.print(f"\nPicture: {path}")
+    console.print(f"\nPicture: {path}")
 
 
 def _spread(row: Row) -> str:

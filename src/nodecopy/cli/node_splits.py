@@ -19,7 +19,7 @@ HIDDEN = 0.2
 """Share of a file's labelled nodes that a report judges by."""
 
 
-def of_experiment(
+def split_as_in_experiments(
     dataset: str, per_class: int, seed: int, largest_component: bool
 ) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
     """The nodes and the seed of trial 0, as ``nodecopy reproduce`` has them."""
@@ -31,7 +31,7 @@ def of_experiment(
     return trial_split(cell, 0), trial_seed(cell, 0)
 
 
-def of_attack(
+def split_for_attack(
     graph: Graph, source: str, seed: int, largest_component: bool
 ) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
     """Who is learnt from, and who may be attacked or defended (``test``).
@@ -44,11 +44,11 @@ def of_attack(
     known = np.flatnonzero(graph.labels != UNLABELLED)
     needed = PER_CLASS * len(np.unique(graph.labels[known])) + VALIDATION + TEST
     if is_dataset(source) and len(known) >= needed:
-        return of_experiment(source, PER_CLASS, seed, largest_component)
+        return split_as_in_experiments(source, PER_CLASS, seed, largest_component)
     return Split(known, np.zeros(0, np.int64), known), seed_sequence(seed)
 
 
-def of_file(graph: Graph, share: float, seed: SeedSequence) -> Split[NDArray[np.int64]]:
+def split_file(graph: Graph, share: float, seed: SeedSequence) -> Split[NDArray[np.int64]]:
     """Labelled nodes, of each class a share of them held out but one at least left; and the others."""
     check_real(share, "validation", low=0, high=0.9)
     if graph.labels is None:
@@ -56,12 +56,12 @@ def of_file(graph: Graph, share: float, seed: SeedSequence) -> Split[NDArray[np.
     unknown = np.flatnonzero(graph.labels == UNLABELLED)
     if not len(unknown):
         raise InputError("some nodes must have no label, to be predicted; every node has one.")
-    validation = _held_out(graph.labels, share, generator(seed))
+    validation = _hold_out(graph.labels, share, generator(seed))
     known = np.flatnonzero(graph.labels != UNLABELLED)
     return Split(np.setdiff1d(known, validation), validation, unknown)
 
 
-def of_report(
+def split_for_report(
     graph: Graph, source: str, seed: int, largest_component: bool
 ) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
     """Who is learnt from, and whose labels are hidden to judge predictions by (``test``).
@@ -69,15 +69,15 @@ def of_report(
     Of a dataset, those of trial 0 with 20 labels per class; of a file, or a dataset too small for that,
     one of five labelled nodes of each class is hidden.
     """
-    split, root = of_attack(graph, source, seed, largest_component)
+    split, root = split_for_attack(graph, source, seed, largest_component)
     if len(split.validation):
         return split, root
     assert graph.labels is not None
-    hidden = _held_out(graph.labels, HIDDEN, generator(child(root, 0)))
+    hidden = _hold_out(graph.labels, HIDDEN, generator(child(root, 0)))
     return Split(np.setdiff1d(split.train, hidden), split.validation, hidden), root
 
 
-def _held_out(labels: NDArray[np.int64], share: float, draws: Generator) -> NDArray[np.int64]:
+def _hold_out(labels: NDArray[np.int64], share: float, draws: Generator) -> NDArray[np.int64]:
     """Of each class a share of its nodes, but one at least left."""
     held = [np.zeros(0, np.int64)]
     for code in np.unique(labels[labels != UNLABELLED]):

@@ -19,8 +19,15 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli import sources
-from nodecopy.cli.targets import check_targets
-from nodecopy.cli.terminal import as_json, err, progress, remark, shown, table
+from nodecopy.cli.output_files import check_outputs
+from nodecopy.cli.terminal import (
+    error_console,
+    format_value,
+    print_json,
+    print_note,
+    print_table,
+    show_progress,
+)
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io.table_files import write_table
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
 N_SHOWN, MANY = 3, 20
-"""Of many users only a few are shown."""
+"""Of many users only a few are format_value."""
 HELD_OUT = 0.1
 AT_ONCE = 2**25
 """Scores held at once, 128 MiB, and as much again while the best are found."""
@@ -96,7 +103,7 @@ def recommend(
     get the most popular items. Who has met nearly everything gets fewer than k. What was rated below
     --min-rating is met all the same, and a recommender that --save kept knows it.
     """
-    check_targets([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
+    check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
     check_integer(k, "--k", low=1)
     if not (user or all_users or save):
         raise InputError("name users with --user, or give --all-users.")
@@ -105,7 +112,7 @@ def recommend(
     named = list(dict.fromkeys(user or []))  # each once
     fitted = _learnt(source, model, model_file, min_rating, named, device, seed)
     met = fitted.seen_
-    numbers = np.arange(met.n_users) if all_users else sources.numbers_of(named, met.user_ids, "--user")
+    numbers = np.arange(met.n_users) if all_users else sources.find_ids(named, met.user_ids, "--user")
     columns = _recommended(fitted, numbers, k)
     found: dict[str, Any] = {
         "nodecopy": nodecopy.__version__,
@@ -121,14 +128,14 @@ def recommend(
     if save is not None:
         fitted.save(save)
     if json_:
-        as_json(found | {"recommendations": _as_lists(columns, fitted, numbers)})
+        print_json(found | {"recommendations": _as_lists(columns, fitted, numbers)})
         return
-    remark(f"{fitted.interactions_!r}, model {found['model']}, seed {seed}")
+    print_note(f"{fitted.interactions_!r}, model {found['model']}, seed {seed}")
     _tell(columns, fitted, numbers)
     if out is not None:
-        remark(f"written to {out}")
+        print_note(f"written to {out}")
     if save is not None:
-        remark(f"recommender kept in {save}")
+        print_note(f"recommender kept in {save}")
 
 
 def _learnt(
@@ -159,8 +166,8 @@ def _learnt(
         raise InputError(f"--device goes with networks; {chosen.value} is a closed form.")
     met = sources.load_interactions(source)
     liked = met if min_rating is None else _liked(met, min_rating)
-    sources.numbers_of(named, met.user_ids, "--user")  # who is not there is told before anything is learnt
-    with err.status(f"{chosen.value} learns"):
+    sources.find_ids(named, met.user_ids, "--user")  # who is not there is told before anything is learnt
+    with error_console.status(f"{chosen.value} learns"):
         return _fitted(recommender, liked, None if liked is met else met, seed)
 
 
@@ -193,7 +200,7 @@ def _recommended(fitted: Recommender, numbers: NDArray[np.int64], k: int) -> dic
     met = fitted.seen_
     parts = list(_parts(numbers, max(1, AT_ONCE // met.n_items)))
     columns: dict[str, list[Any]] = {"user": [], "rank": [], "item": [], "score": []}
-    for some in progress(parts, len(parts), "recommending"):
+    for some in show_progress(parts, len(parts), "recommending"):
         scores = fitted.score(met.user_ids[some])
         seen = met.matrix[some]
         scores[np.repeat(np.arange(len(some)), np.diff(seen.indptr)), seen.indices] = -np.inf
@@ -235,15 +242,19 @@ def _tell(columns: dict[str, NDArray[Any]], fitted: Recommender, numbers: NDArra
     for one in told:
         size = one["history"]
         learnt = (
-            f"{shown(size)} item{'s' * (size != 1)} learnt from" if size else "no history: what is popular"
+            f"{format_value(size)} item{'s' * (size != 1)} learnt from"
+            if size
+            else "no history: what is popular"
         )
-        remark(f"{one['user']}, {learnt}" + ("" if one["items"] else "; has met every item"))
+        print_note(f"{one['user']}, {learnt}" + ("" if one["items"] else "; has met every item"))
         who = [str(one["user"])] if len(told) > 1 else []  # remarks may go elsewhere
         rows = [
-            [*who, str(rank), str(row["item"]), shown(row["score"])]
+            [*who, str(rank), str(row["item"]), format_value(row["score"])]
             for rank, row in enumerate(one["items"], 1)
         ]
         if rows:
-            table([*(["user"] if who else []), "rank", "item", "score"], rows)
+            print_table([*(["user"] if who else []), "rank", "item", "score"], rows)
     if len(told) < len(lists):
-        remark(f"and {shown(len(lists) - len(told))} users more: give --out FILE for a table of all")
+        print_note(
+            f"and {format_value(len(lists) - len(told))} users more: give --out FILE for a table of all"
+        )

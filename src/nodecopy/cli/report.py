@@ -14,9 +14,9 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy._core.validation import check_integer
 from nodecopy.cli import node_splits, sources
+from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.sample import default_law, donor_law
-from nodecopy.cli.targets import check_targets
-from nodecopy.cli.terminal import err, remark
+from nodecopy.cli.terminal import error_console, print_note
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
@@ -69,7 +69,7 @@ def report(
     binary, a node that is attacked and repaired; one of five labels is hidden to judge by. The page
     needs no network and no server.
     """
-    check_targets([], out=(out, (".html",)))
+    check_outputs([], out=(out, (".html",)))
     check_integer(samples, "--samples", low=1)
     if source is None and interactions is None and results is None:
         raise InputError("give a graph, --interactions or --results: there is nothing to report.")
@@ -83,7 +83,7 @@ def report(
         found.append(_of_log(log, seed))
     names = [Path(name).name for name in (source, interactions, results) if name is not None]
     page.write(out, f"Node copying: {names[0]}", [*found, *tables], origin=f"{', '.join(names)}; seed {seed}")
-    remark(f"written to {out}: open it in a browser")
+    print_note(f"written to {out}: open it in a browser")
 
 
 def _of_graph(
@@ -92,18 +92,18 @@ def _of_graph(
     reason = _why_not(graph)
     trained, extra, like = [], {}, graph
     if reason is None:
-        split, root = node_splits.of_report(graph, source, seed, largest_component)
+        split, root = node_splits.split_for_report(graph, source, seed, largest_component)
         if Part.CLASSIFICATION not in without:
-            with err.status("networks learn"):
+            with error_console.status("networks learn"):
                 classifier, section = _classification(graph, split, child(root, 1))
             trained.append(section)
             extra = {"predicted": classifier.predict(), "uncertainty": classifier.uncertainty().total}
             like = _filled(graph, split, classifier.predict_proba())
         if Part.ATTACK not in without and not graph.directed and not graph.is_weighted:
-            with err.status("one node is attacked"):
+            with error_console.status("one node is attacked"):
                 trained += _attack(graph, split, seed)
     else:
-        remark(f"no classification: {reason}")
+        print_note(f"no classification: {reason}")
     law = default_law(like)
     model = NodeCopying(donor_law(law, min(10, graph.n_nodes), 1.0, 50, None)).fit(like)
     drawn = {
@@ -172,7 +172,7 @@ def _attack(graph: Graph, split: Split[NDArray[np.int64]], seed: int) -> list[Se
     try:
         repair = attacked_and_repaired(graph, split.train, candidates, rng=seed)
     except InputError as error:
-        remark(f"no attack: {error}")
+        print_note(f"no attack: {error}")
         return []
     text = (
         f"What a GCN says of {graph.node_ids[repair.node]} before and after FGA flipped {repair.n_flips} "
@@ -185,7 +185,7 @@ def _of_log(log: Interactions, seed: int) -> Section:
     from nodecopy.recommend import CopyEASE
     from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 
-    with err.status("CopyEASE learns"):
+    with error_console.status("CopyEASE learns"):
         return of_interactions(log, CopyEASE().fit(log), donor_matrix(default_donor_law(), log), seed=seed)
 
 

@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from nodecopy._core.atomic_files import atomic_write, check_writable
 from nodecopy.cli import sources
-from nodecopy.cli.terminal import as_json, err, out, remark, table
+from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, runner, toml
 from nodecopy.experiments.runner import Finished
@@ -104,11 +104,11 @@ def reproduce(
     results = summarise(chosen, kept, seed=seed)
     written = [*_write(results, out_folder), *_draw(results, out_folder)] if out_folder else []
     if json_:
-        as_json(results.to_dict())
+        print_json(results.to_dict())
     else:
         _show(results)
     for path in written:
-        remark(f"written to {path}")
+        print_note(f"written to {path}")
 
 
 def _run(
@@ -126,17 +126,17 @@ def _run(
     trials = range(chosen.protocol.trials)
     todo = (trials if fresh else store.missing(cell, trials) for cell in chosen.cells(seed))
     total = sum(map(len, todo))
-    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+    with Progress(console=error_console, transient=True, disable=not error_console.is_terminal) as bar:
         task = bar.add_task("trials", total=total)
         skipped: set[str] = set()
 
         def tell(finished: Finished) -> None:
             if finished.skipped and finished.batch.cell.method not in skipped:
                 skipped.add(finished.batch.cell.method)
-                remark(f"{finished.batch.cell.method} is skipped: {finished.skipped}")
+                print_note(f"{finished.batch.cell.method} is skipped: {finished.skipped}")
             bar.advance(task, len(finished.batch.trials) - len(finished.elsewhere))
             if finished.n_computed:
-                remark(f"{finished.batch.cell}: {finished.n_computed} trials in {finished.seconds:.1f} s")
+                print_note(f"{finished.batch.cell}: {finished.n_computed} trials in {finished.seconds:.1f} s")
 
         runner.run(
             chosen,
@@ -187,18 +187,18 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 
 def _show(results: Results) -> None:
     for dataset in results.experiment.protocol.datasets:
-        out.print(f"\n[bold]{dataset}[/]")
+        console.print(f"\n[bold]{dataset}[/]")
         for number, (heads, rows) in enumerate(rendering.grids(results, dataset, rendering.TERMINAL)):
             if number:
-                out.print()
-            table(heads, rows)
+                console.print()
+            print_table(heads, rows)
     heads, rows = rendering.rank_grid(results, rendering.TERMINAL)
     if rows:
-        out.print()
-        table(heads, rows)
-    out.print()
+        console.print()
+        print_table(heads, rows)
+    console.print()
     for line in rendering.footer(results):
-        remark(line)
+        print_note(line)
 
 
 def _parts(text: str | None) -> list[str] | None:

@@ -13,7 +13,7 @@ import nodecopy
 from nodecopy import datasets
 from nodecopy._core.atomic_files import atomic_folder
 from nodecopy.cli import sample_engines, sources
-from nodecopy.cli.terminal import as_json, progress, remark, shown, table
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, show_progress
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
 from nodecopy.edge_tables import EdgeTableCopying
 from nodecopy.errors import InputError
@@ -125,7 +125,7 @@ def sample(
     """Sample graphs or interactions by node copying.
 
     With --out, every sample becomes a table of source, target and weight with the ids that came in,
-    beside samples.json, which says how they were made. Without, only a summary is shown. With --engine
+    beside samples.json, which says how they were made. Without, only a summary is format_value. With --engine
     duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
     """
     if engine is not Engine.MEMORY:
@@ -180,7 +180,7 @@ def sample(
     model: NodeCopying[Any] = NodeCopying(
         donor_law(law, n_neighbours, exponent, max_donors, similarity), keep, symmetrise.value
     ).fit(data)
-    samples = progress(model.sample_many(n, rng=seed, workers=workers), n, "sampling")
+    samples = show_progress(model.sample_many(n, rng=seed, workers=workers), n, "sampling")
     origin = {
         "nodecopy": nodecopy.__version__,
         "source": Path(source).name,
@@ -213,12 +213,12 @@ def _tell(
 ) -> None:
     """What was made, for people or for programs."""
     if json_:
-        as_json({**origin, "samples": found})
+        print_json({**origin, "samples": found})
         return
-    remark(f"{what}, law {origin['law']}, seed {origin['seed']}")
+    print_note(f"{what}, law {origin['law']}, seed {origin['seed']}")
     if found:
-        table(list(found[0]), [[shown(value) for value in one.values()] for one in found])
-    remark(f"written to {out}" if out else "nothing written: give --out FOLDER to keep samples")
+        print_table(list(found[0]), [[format_value(value) for value in one.values()] for one in found])
+    print_note(f"written to {out}" if out else "nothing written: give --out FOLDER to keep samples")
 
 
 def default_law(data: Graph | Interactions) -> Law:

@@ -10,7 +10,7 @@ from typing import Any
 from nodecopy import datasets
 from nodecopy._core.atomic_files import atomic_folder
 from nodecopy._core.validation import check_integer
-from nodecopy.cli.terminal import progress
+from nodecopy.cli.terminal import show_progress
 from nodecopy.edge_tables import (
     EdgeTableCopying,
     JaccardTable,
@@ -83,7 +83,7 @@ def write_samples(
         model.fit(source, engine=engine, directed=directed, interactions=interactions)
         if not model.n_nodes_:
             raise InputError(f"{source} must hold at least one edge; it has none.")
-        for number in progress(range(n), n, "sampling"):
+        for number in show_progress(range(n), n, "sampling"):
             path = folder / f"sample-{number:0{len(str(n - 1))}d}.parquet"
             model.write(path, rng=origin["seed"], sample=number)
             written = engine.scan(path)

@@ -57,7 +57,7 @@ def load_graph(
     return graph.largest_component() if largest_component else graph
 
 
-def chosen_nodes(graph: Graph, ids: str) -> NDArray[np.int64]:
+def parse_nodes(graph: Graph, ids: str) -> NDArray[np.int64]:
     """The numbers of nodes whose ids stand in a text with commas between, or one a line in a file.
 
     What is an id is never taken for the name of a file.
@@ -69,12 +69,12 @@ def chosen_nodes(graph: Graph, ids: str) -> NDArray[np.int64]:
     wanted = [word.strip() for word in words if word.strip()]
     if not wanted:
         raise InputError(f"--nodes must name at least one node; got {ids!r}.")
-    numbers = numbers_of(wanted, graph.node_ids, "--nodes")
+    numbers = find_ids(wanted, graph.node_ids, "--nodes")
     check_unique(graph.node_ids[numbers], "--nodes")
     return numbers
 
 
-def numbers_of(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np.int64]:
+def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np.int64]:
     """Where ids stand that an option was given as text; one that is not there answers with near ones."""
     place = {str(name): number for number, name in enumerate(ids.tolist())}
     found = []

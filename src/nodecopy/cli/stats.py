@@ -10,7 +10,7 @@ import typer
 
 from nodecopy._core.ids import find_positions
 from nodecopy.cli import sources
-from nodecopy.cli.terminal import as_json, progress, shown, table
+from nodecopy.cli.terminal import format_value, print_json, print_table, show_progress
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
@@ -41,19 +41,19 @@ def stats(
     if samples:
         files = [file for path in samples for file in _sample_files(path)]
         comparison = compare(
-            graph, progress(_read(files, graph), len(files), "reading"), path_length=path_length
+            graph, show_progress(_read(files, graph), len(files), "reading"), path_length=path_length
         )
         if json_:
-            as_json(comparison.to_dict())
+            print_json(comparison.to_dict())
         else:
-            rows = [[row.name, *(shown(value) for value in row[1:])] for row in comparison]
-            table(["statistic", "observed", f"mean of {comparison.n_samples}", "deviation"], rows)
+            rows = [[row.name, *(format_value(value) for value in row[1:])] for row in comparison]
+            print_table(["statistic", "observed", f"mean of {comparison.n_samples}", "deviation"], rows)
         return
     found = statistics(graph, path_length=path_length)
     if json_:
-        as_json(found)
+        print_json(found)
     else:
-        table(["statistic", "value"], [[name, shown(value)] for name, value in found.items()])
+        print_table(["statistic", "value"], [[name, format_value(value)] for name, value in found.items()])
 
 
 def _sample_files(path: Path) -> list[Path]:

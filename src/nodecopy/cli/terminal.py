@@ -10,29 +10,29 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import track
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+console = Console(highlight=False)
+error_console = Console(stderr=True, highlight=False)
 T = TypeVar("T")
 
 
 def print_error(message: str) -> None:
     """One line to the standard error stream."""
-    err.print(f"[bold red]error:[/] {_escaped(message)}", soft_wrap=True)
+    error_console.print(f"[bold red]error:[/] {_escaped(message)}", soft_wrap=True)
 
 
-def remark(message: str) -> None:
+def print_note(message: str) -> None:
     """Something a person should know and a program should not have to read."""
-    err.print(f"[dim]{_escaped(message)}[/]", soft_wrap=True)
+    error_console.print(f"[dim]{_escaped(message)}[/]", soft_wrap=True)
 
 
-def progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Pass items through under a progress bar that leaves nothing behind; silent unless a person looks on."""
-    if not err.is_terminal:
+    if not error_console.is_terminal:
         return iter(items)
-    return iter(track(items, description=what, total=total, console=err, transient=True))
+    return iter(track(items, description=what, total=total, console=error_console, transient=True))
 
 
-def shown(value: str | float) -> str:
+def format_value(value: str | float) -> str:
     """A value for people: whole numbers with commas, others with four digits, - where undefined."""
     if isinstance(value, str):
         return value
@@ -41,15 +41,15 @@ def shown(value: str | float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
-def table(heads: list[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(heads: list[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns, numbers to the right, never cut to the width of the terminal."""
     columns = [_aligned([head, *cells]) for head, *cells in zip(heads, *rows, strict=True)]
     for position, line in enumerate(zip(*columns, strict=True)):
         text = _escaped("  ".join(line).rstrip())
-        out.print(text if position else f"[bold]{text}[/]", soft_wrap=True)
+        console.print(text if position else f"[bold]{text}[/]", soft_wrap=True)
 
 
-def as_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print JSON; numbers that are undefined become null, since JSON knows no NaN."""
     print(json.dumps(_without_nan(value), indent=2))
 

@@ -11,7 +11,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
 
 
-def check_targets(inputs: Iterable[object], **targets: tuple[Path | None, Iterable[str]]) -> None:
+def check_outputs(inputs: Iterable[object], **targets: tuple[Path | None, Iterable[str]]) -> None:
     """See that files can be written, before anything is computed: none that is read, and each another.
 
     Parameters
