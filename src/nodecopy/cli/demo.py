@@ -41,7 +41,7 @@ def demo(
     """Run node copying on the datasets that ship with the package.
 
     The demo samples the karate club graph, recommends books, classifies digits from few labels, and attacks
-    and corrects one digit. The results are printed and format_value on one page, report.html.
+    and corrects one digit. The results are printed and shown on one page, report.html.
     """
     tables = [] if results is None else [report.of_results(results)]  # what may be wrong, before computing
     found = _sampling(out_folder, seed)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
 N_SHOWN, MANY = 3, 20
-"""Of many users only a few are format_value."""
+"""Of many users only a few are shown."""
 HELD_OUT = 0.1
 AT_ONCE = 2**25
 """Scores held at once, 128 MiB, and as much again while the best are found."""

@@ -125,7 +125,7 @@ def sample(
     """Sample graphs or interactions by node copying.
 
     With --out, every sample becomes a table of source, target and weight with the ids that came in,
-    beside samples.json, which says how they were made. Without, only a summary is format_value. With --engine
+    beside samples.json, which says how they were made. Without, only a summary is shown. With --engine
     duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
     """
     if engine is not Engine.MEMORY:
