@@ -91,7 +91,7 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -
     True
     """
     format_of(path, (".npz",))
-    own = {public_name(one): one for one in classes}
+    own = {public_name(kind): kind for kind in classes}
     with reading(path) as name, name.open("rb") as file:
         with np.load(file, allow_pickle=False) as archive:
             if TREE not in archive.files:
@@ -116,28 +116,32 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
         return {kind: [_encode(part, arrays, where) for part in value]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: _encode(part, arrays, f"{key} of {where}") for key, part in value.items()}}
-    if isinstance(value, sparse.csr_array):
+    if sparse.issparse(value):
+        value = sparse.csr_array(value)
         stored = {part: _encode(getattr(value, part), arrays, where) for part in CSR_PARTS}
         return {"csr": stored, "shape": list(value.shape)}
-    parts = _parts(value)
-    if parts is None:
-        raise InputError(f"{where} must be made of arrays and plain values to be saved; got {value!r}.")
-    inner = {key: _encode(part, arrays, f"{key} of {where}") for key, part in parts.items()}
-    return {"class": public_name(type(value)), "parts": inner}
-
-
-def _parts(value: Any) -> dict[str, Any] | None:
-    """What an object is rebuilt from: parameters and state, its own parts, or the fields of a dataclass."""
     if isinstance(value, Configurable):
         params = {name: part for name, part in value.get_params(deep=False).items() if name != "device"}
         state = value.get_state() if isinstance(value, Saveable) else {}
-        return {"params": params, "state": state}
+        return _encode_object(value, {"params": params, "state": state}, arrays, where)
     if hasattr(value, "to_parts"):
-        parts: dict[str, Any] = value.to_parts()
-        return parts
+        return _encode_object(value, {"parts": value.to_parts()}, arrays, where)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    return None
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return _encode_object(value, {"parts": parts}, arrays, where)
+    raise InputError(f"{where} must be made of arrays and plain values to be saved; got {value!r}.")
+
+
+def _encode_object(
+    value: Any, sections: dict[str, dict[str, Any]], arrays: dict[str, NDArray[Any]], where: str
+) -> dict[str, Any]:
+    """Turn an object into its public class name and one or two sections of named values."""
+    owner = type(value).__name__
+    path = owner if where == owner else f"{owner}, {where}"
+    return {"class": public_name(type(value))} | {
+        section: {key: _encode(part, arrays, f"{key} of {path}") for key, part in parts.items()}
+        for section, parts in sections.items()
+    }
 
 
 def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: dict[str, type], device: str) -> Any:
@@ -163,22 +167,26 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: dict[str, type], de
     if name not in own and not str(name).startswith(f"{PACKAGE}."):
         raise InputError(f"classes must name {name}, since the file holds one and it is not of {PACKAGE}.")
     kind = own.get(name) or import_class(name, "the file")
-    return _build(kind, {key: decode(part) for key, part in tree["parts"].items()}, device)
+    sections = {
+        section: {key: decode(part) for key, part in tree[section].items()}
+        for section in ("params", "state", "parts")
+        if section in tree
+    }
+    return _build(kind, name, sections, device)
 
 
-def _build(kind: Any, parts: dict[str, Any], device: str) -> Any:
-    if not isinstance(kind, type):
-        raise InputError(f"the file must name classes; got {kind!r}.")
-    if issubclass(kind, Configurable):
-        params = dict(parts["params"])
+def _build(kind: Any, name: str, sections: dict[str, dict[str, Any]], device: str) -> Any:
+    """Rebuild an object from its parameters and state, or from its parts."""
+    if isinstance(kind, type) and issubclass(kind, Configurable):
+        params = sections["params"]
         if "device" in kind.parameter_names():
             params["device"] = device
         built: Any = kind(**params)
         if isinstance(built, Saveable):
-            built.set_state(parts["state"])
+            built.set_state(sections["state"])
         return built
     if hasattr(kind, "from_parts"):
-        return kind.from_parts(parts)
-    if is_dataclass(kind):
-        return kind(**parts)
-    raise InputError(f"the file must hold classes that can be loaded; got {kind.__name__}.")
+        return kind.from_parts(sections["parts"])
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(**sections["parts"])
+    raise InputError(f"the file must name classes that can be loaded; got {name}.")

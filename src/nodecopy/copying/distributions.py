@@ -1,8 +1,8 @@
-"""Fitted donor laws: who may give their neighbourhood to whom, and how likely.
+"""Donor distributions: the probabilities with which each node takes the neighbourhood of each other node.
 
-Two forms cover every law. :class:`DonorLists`: nodes share lists, and a donor is drawn uniformly from
-a node's list (same label, K nearest neighbours). :class:`DonorRows`: each node has a row of
-probabilities (Jaccard, any similarity). Either way the copied rows have expectation P A.
+There are two forms. In :class:`DonorLists` nodes share lists, and a donor is drawn uniformly from the list of
+a node (same label, nearest neighbours). In :class:`DonorRows` each node has a row of probabilities (Jaccard,
+any similarity). In both cases the copied rows have expectation P A.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray, index_dtype
+from nodecopy._core.validation import check_indices, check_vector
+from nodecopy.errors import InputError
 
-PARTS = 2**40
-"""Draws round similarities up to whole parts of the row's largest, which is so many."""
+SIMILARITY_UNITS = 2**40
+"""The largest similarity of a row in units; draws round every similarity up to whole units."""
 
 
 class DonorDistribution(ABC):
@@ -28,29 +30,50 @@ class DonorDistribution(ABC):
 
     @abstractmethod
     def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
-        """One donor per node from one uniform per node; the node itself with probability ``keep``."""
+        """Return one donor per node from one uniform number per node.
+
+        A node is its own donor with probability ``keep``, and otherwise draws one. ``compiled`` selects the
+        compiled kernels, which give the same donors.
+        """
 
     @abstractmethod
     def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
-        """``means, row_of`` such that row i of P A is ``means[row_of[i]]``; nodes with one law share one."""
+        """Return ``means, row_of``: row i of P A is ``means[row_of[i]]``; equal distributions share a row."""
 
     @abstractmethod
     def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
-        """For each node i the probability that its donor m has ``group_of[m] == wanted[i]``."""
+        """Return for each node i the probability that its donor m has ``group_of[m] == wanted[i]``."""
 
     def probabilities(self) -> sparse.csr_array:
-        """The matrix P: row i holds the probabilities of node i's donors."""
+        """Return the matrix P: row i holds the probabilities of the donors of node i."""
         means, row_of = self.mean_rows(sparse.eye_array(self.n_nodes, format="csr"))
         return sparse.csr_array(means[row_of])
 
 
 @dataclass(frozen=True, eq=False)
 class DonorLists(DonorDistribution):
-    """Node i's donor is uniform over ``members[offsets[l]:offsets[l + 1]]`` with ``l = list_of[i]``."""
+    """Uniform distributions over lists that nodes can share.
+
+    Parameters
+    ----------
+    list_of
+        The list of each node.
+    offsets, members
+        The donors in list l are ``members[offsets[l]:offsets[l + 1]]``; the list of a node is not empty.
+    """
 
     list_of: IntArray
     offsets: IntArray
     members: IntArray
+
+    def __post_init__(self) -> None:
+        sizes, n_members = np.diff(self.offsets), len(check_vector(self.members, "members of DonorLists"))
+        if self.offsets[0] != 0 or self.offsets[-1] != n_members or (sizes < 0).any():
+            raise InputError(f"offsets of DonorLists must ascend from 0 to len(members) = {n_members}.")
+        check_indices(self.list_of, "list_of of DonorLists", size=len(sizes))
+        check_indices(self.members, "members of DonorLists", size=self.n_nodes)
+        if not sizes[self.list_of].all():
+            raise InputError("members of DonorLists must hold at least one donor for every node.")
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]
@@ -58,7 +81,7 @@ class DonorLists(DonorDistribution):
 
     @classmethod
     def from_groups(cls, group_of: IntArray) -> DonorLists:
-        """Nodes of one group (numbered from 0) share a list."""
+        """Return lists in which nodes of the same group (numbered from 0) are each other's donors."""
         dtype = index_dtype(len(group_of))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(group_of))])
         members = np.argsort(group_of, kind="stable")
@@ -72,9 +95,9 @@ class DonorLists(DonorDistribution):
             kernels.draw_from_lists(uniforms, keep, self.list_of, self.offsets, self.members, donors)
             return donors
         start, end = self.offsets[self.list_of], self.offsets[self.list_of + 1]
-        ticket = (_rescaled(uniforms, keep) * (end - start)).astype(self.members.dtype)
-        ticket = np.minimum(ticket, end - start - 1)  # a rescaled uniform can round to one
-        return _keep_some(self.members[start + ticket], uniforms, keep)
+        position = (_rescale(uniforms, keep) * (end - start)).astype(self.members.dtype)
+        position = np.minimum(position, end - start - 1)  # a rescaled uniform can round to one
+        return _replace_by_self(self.members[start + position], uniforms, keep)
 
     def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
         sizes = np.diff(self.offsets)
@@ -87,19 +110,32 @@ class DonorLists(DonorDistribution):
         sizes = np.diff(self.offsets)
         n_groups = int(max(group_of.max(initial=0), wanted.max(initial=0))) + 1
         keys = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes) * n_groups + group_of[self.members]
-        found, counts = np.unique_counts(keys)
-        asked = self.list_of.astype(np.int64) * n_groups + wanted
-        place = np.minimum(np.searchsorted(found, asked), len(found) - 1)
-        hits = np.where((found[place] == asked) & (wanted >= 0), counts[place], 0)
-        return np.asarray(hits / sizes[self.list_of])
+        distinct, counts = np.unique_counts(keys)
+        wanted_keys = self.list_of.astype(np.int64) * n_groups + wanted
+        position = np.minimum(np.searchsorted(distinct, wanted_keys), len(distinct) - 1)
+        is_match = (distinct[position] == wanted_keys) & (wanted >= 0)
+        return np.asarray(np.where(is_match, counts[position], 0) / sizes[self.list_of])
 
 
 @dataclass(frozen=True, eq=False)
 class DonorRows(DonorDistribution):
-    """Node i's donor is m with probability P[i, m]; each row of P adds up to one."""
+    """Distributions with a row of probabilities per node; use :meth:`from_similarity` to build them.
+
+    Parameters
+    ----------
+    P
+        Square CSR matrix whose rows add up to one.
+    cumulative
+        The cumulative probabilities of each row, one per stored entry of ``P``.
+    """
 
     P: sparse.csr_array
     cumulative: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        check_vector(self.cumulative, "cumulative of DonorRows", length=self.P.nnz, per="entry of P")
+        if self.P.shape[0] != self.P.shape[1] or not np.diff(self.P.indptr).all():
+            raise InputError("P of DonorRows must be square and hold at least one donor for every node.")
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]
@@ -107,22 +143,22 @@ class DonorRows(DonorDistribution):
 
     @classmethod
     def from_similarity(cls, similarity: sparse.csr_array) -> DonorRows:
-        """Normalise non-negative rows; a node that is similar to nobody keeps its own neighbours."""
+        """Normalise non-negative rows; a node whose row is empty becomes its own donor."""
         similarity = similarity.astype(np.float64)  # a copy, which may be changed
         similarity.eliminate_zeros()
         similarity.sort_indices()
-        alone = (np.diff(similarity.indptr) == 0).astype(np.float64)
-        similarity = sparse.csr_array(similarity + sparse.diags_array(alone, format="csr"))
+        is_empty = (np.diff(similarity.indptr) == 0).astype(np.float64)
+        similarity = sparse.csr_array(similarity + sparse.diags_array(is_empty, format="csr"))
         similarity.eliminate_zeros()
         start, lengths = similarity.indptr[:-1], np.diff(similarity.indptr)
-        # Scaled by the row's largest entry first, so that sums neither overflow nor vanish.
+        # Divided by the largest entry of the row first, so that sums neither overflow nor underflow.
         values = similarity.data / np.repeat(np.maximum.reduceat(similarity.data, start), lengths)
         P = sparse.csr_array((values, similarity.indices, similarity.indptr), shape=similarity.shape)
-        # Added up as whole parts, which no order of summation and no row before can change, so that a
-        # database finds the same numbers; unsigned integers may overflow, their differences are right.
-        parts = np.ceil(values * PARTS).astype(np.uint64)
-        running = np.cumsum(parts)
-        sums = running - np.repeat(running[start] - parts[start], lengths)
+        # Sums of whole units depend neither on the order of summation nor on earlier rows, so that a
+        # database computes the same numbers. Unsigned integers may overflow; their differences are right.
+        units = np.ceil(values * SIMILARITY_UNITS).astype(np.uint64)
+        running = np.cumsum(units)
+        sums = running - np.repeat(running[start] - units[start], lengths)
         cumulative = sums / np.repeat(sums[P.indptr[1:] - 1], lengths)
         P.data = values / np.repeat(np.add.reduceat(values, start), lengths)
         return cls(P, cumulative)
@@ -135,14 +171,14 @@ class DonorRows(DonorDistribution):
             donors = np.empty(self.n_nodes, indices.dtype)
             kernels.draw_from_rows(uniforms, keep, indptr, indices, self.cumulative, donors)
             return donors
-        wanted = _rescaled(uniforms, keep)
+        rescaled = _rescale(uniforms, keep)
         low, high = indptr[:-1].copy(), indptr[1:] - 1
         while (low < high).any():
             middle = (low + high) >> 1
-            above = self.cumulative[middle] > wanted
-            high = np.where((low < high) & above, middle, high)
-            low = np.where((low < high) & ~above, middle + 1, low)
-        return _keep_some(indices[low], uniforms, keep)
+            is_above = self.cumulative[middle] > rescaled
+            high = np.where((low < high) & is_above, middle, high)
+            low = np.where((low < high) & ~is_above, middle + 1, low)
+        return _replace_by_self(indices[low], uniforms, keep)
 
     def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
         return sparse.csr_array(self.P @ matrix), np.arange(self.n_nodes)
@@ -152,17 +188,18 @@ class DonorRows(DonorDistribution):
 
     def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
         node = np.repeat(np.arange(self.n_nodes), np.diff(self.P.indptr))
-        hit = group_of[self.P.indices] == wanted[node]
-        totals = np.bincount(node[hit], weights=self.P.data[hit], minlength=self.n_nodes)
+        is_match = group_of[self.P.indices] == wanted[node]
+        totals = np.bincount(node[is_match], weights=self.P.data[is_match], minlength=self.n_nodes)
         return totals.astype(np.float64)
 
 
-def _rescaled(uniforms: NDArray[np.float64], keep: float) -> NDArray[np.float64]:
-    """What is left of a uniform once the share ``keep`` is taken off; zero for nodes that keep their own."""
+def _rescale(uniforms: NDArray[np.float64], keep: float) -> NDArray[np.float64]:
+    """Map the uniforms in [keep, 1) to [0, 1), and those of nodes that are their own donors to zero."""
     if keep == 1.0:
         return np.zeros_like(uniforms)
     return np.where(uniforms < keep, 0.0, (uniforms - keep) / (1.0 - keep))
 
 
-def _keep_some(donors: IntArray, uniforms: NDArray[np.float64], keep: float) -> IntArray:
+def _replace_by_self(donors: IntArray, uniforms: NDArray[np.float64], keep: float) -> IntArray:
+    """Make a share ``keep`` of the nodes their own donors."""
     return np.where(uniforms < keep, np.arange(len(donors), dtype=donors.dtype), donors)

@@ -14,7 +14,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key
 from nodecopy._core.validation import check_integer
-from nodecopy.copying.distributions import PARTS
+from nodecopy.copying.distributions import SIMILARITY_UNITS
 from nodecopy.edge_tables.columns import check_ids, check_once, check_weights, columns
 from nodecopy.edge_tables.draws import exactly, uniforms
 from nodecopy.edge_tables.engines import Engine
@@ -219,7 +219,7 @@ class _Shares:
         whole = ibis.window(group_by="i")
         value = pairs.weight.cast("float64")
         parts = pairs.mutate(
-            part=((value / value.max().over(whole)) * exactly(float(PARTS))).ceil().cast("int64")
+            part=((value / value.max().over(whole)) * exactly(float(SIMILARITY_UNITS))).ceil().cast("int64")
         )
         before = ibis.cumulative_window(group_by="i", order_by="j")
         sums = parts.mutate(
