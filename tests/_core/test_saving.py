@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -173,6 +173,17 @@ def test_objects_inside_objects_come_back_with_parameters_and_state(tmp_path: Pa
     assert (loaded.value.n_neighbours, loaded.value.ties) == (7, "all")
     np.testing.assert_array_equal(loaded.state_["weights"][0], [0.0, 1.0, 2.0])
     assert loaded.state_["weights"][1] is None
+
+
+class Interval(NamedTuple):
+    low: float
+    high: Any
+
+
+def test_named_tuples_come_back_as_such(tmp_path: Path) -> None:
+    loaded = reload(Interval(0.5, np.arange(3)), tmp_path, Interval)
+    assert type(loaded) is Interval
+    assert (loaded.low, loaded.high.tolist()) == (0.5, [0, 1, 2])
 
 
 def test_the_caller_of_load_chooses_the_device(tmp_path: Path) -> None:

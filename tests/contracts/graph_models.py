@@ -70,7 +70,7 @@ class GraphModelContract:
         for part in parts:
             for name, value in params[part].get_params().items():
                 assert model.get_params()[f"{part}__{name}"] is value
-        with pytest.raises(InputError, match="of .* must be .*; got 'no_such_parameter'"):
+        with pytest.raises(InputError, match=r"of .* must be .*; got 'no_such_parameter'"):
             copy.set_params(no_such_parameter=1)
         assert not hasattr(copy, "graph_")
 

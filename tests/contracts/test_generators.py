@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy import Graph
+from nodecopy import Graph, GraphModel
 from nodecopy.generators import (
     MMSBM,
     SBM,
@@ -14,7 +14,7 @@ from nodecopy.generators import (
     DegreeCorrectedSBM,
     ErdosRenyi,
 )
-from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
+from tests.contracts.graph_models import GraphModelContract, community_graph
 
 MODELS: list[Any] = [
     SBM(),
@@ -31,8 +31,8 @@ MODELS: list[Any] = [
 class TestGenerators(GraphModelContract):
     @pytest.fixture(scope="class", params=MODELS, ids=lambda model: type(model).__name__)
     @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
-        model: GraphModel = request.param
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
+        model: GraphModel[Graph] = request.param
         return model
 
     @pytest.fixture(scope="class", params=["undirected", "directed", "weighted", "unlabelled"])

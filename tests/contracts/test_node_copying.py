@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
+from nodecopy import Balanced, Graph, GraphModel, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
+from tests.contracts.graph_models import GraphModelContract, community_graph
 
 LAWS: list[Any] = [
     SameLabel(),
@@ -29,8 +29,8 @@ class Undirected(GraphModelContract):
         ids=name,
     )
     @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
-        model: GraphModel = request.param
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
+        model: GraphModel[Graph] = request.param
         return model
 
 
@@ -48,8 +48,8 @@ class TestWeighted(Undirected):
 class TestDirected(GraphModelContract):
     @pytest.fixture(scope="class", params=[NodeCopying(law) for law in LAWS], ids=name)
     @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
-        model: GraphModel = request.param
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
+        model: GraphModel[Graph] = request.param
         return model
 
     @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])

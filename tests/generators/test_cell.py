@@ -11,12 +11,12 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy import Graph, Interactions, datasets
+from nodecopy import Graph, GraphModel, Interactions, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import CELL
 from nodecopy.generators.cell import TransitionLoss, stationary
 from nodecopy.metrics import edge_overlap, statistics
-from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
+from tests.contracts.graph_models import GraphModelContract, community_graph
 from tests.generators.test_pair_loss import random_adjacency
 
 CPU = torch.device("cpu")
@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 class TestContract(GraphModelContract):
     @pytest.fixture(scope="class")
     @classmethod
-    def model(cls) -> GraphModel:
+    def model(cls) -> GraphModel[Graph]:
         return CELL(rank=3, steps=20, evaluate_every=5)
 
     @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])

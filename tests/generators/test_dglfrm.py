@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from nodecopy import Graph
+from nodecopy import Graph, GraphModel
 from nodecopy.errors import InputError
 from nodecopy.generators import DGLFRM, DGLFRMB
 from nodecopy.generators.dglfrm import (
@@ -21,7 +21,7 @@ from nodecopy.generators.dglfrm import (
     relaxed_divergence,
 )
 from nodecopy.generators.vgae import drawn_normal
-from tests.contracts.graph_models import GraphModel, GraphModelContract
+from tests.contracts.graph_models import GraphModelContract
 from tests.generators.test_vgae import two_blocks
 
 both = pytest.mark.parametrize("kind", [DGLFRMB, DGLFRM])
@@ -34,8 +34,8 @@ class TestContract(GraphModelContract):
         ids=["DGLFRMB", "DGLFRM"],
     )
     @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
-        model: GraphModel = request.param
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
+        model: GraphModel[Graph] = request.param
         return model
 
 

@@ -15,14 +15,14 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy import Graph
+from nodecopy import Graph, GraphModel
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE, edge_model, pair_loss
 from nodecopy.generators.calibration import expected_edges, logistic_regression
 from nodecopy.generators.edge_model import THIN_BELOW, EdgeLaw, EdgeModel
 from nodecopy.generators.link_prediction import numbered_pairs
-from tests.contracts.graph_models import GraphModel, GraphModelContract
+from tests.contracts.graph_models import GraphModelContract
 
 UPPER = np.triu_indices(30, 1)
 
@@ -39,8 +39,8 @@ class TestContract(GraphModelContract):
         ids=name,
     )
     @classmethod
-    def model(cls, request: pytest.FixtureRequest) -> GraphModel:
-        model: GraphModel = request.param
+    def model(cls, request: pytest.FixtureRequest) -> GraphModel[Graph]:
+        model: GraphModel[Graph] = request.param
         return model
 
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 from scipy import sparse
 
-from nodecopy import Graph, datasets
+from nodecopy import Graph, GraphModel, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import VGAE, Graphite
 from nodecopy.generators.graphite import _Feedback, intermediate_graph
 from nodecopy.nn.stack import SparseStack
-from tests.contracts.graph_models import GraphModel, GraphModelContract
+from tests.contracts.graph_models import GraphModelContract
 from tests.generators.link_prediction import link_prediction
 from tests.generators.test_pair_loss import random_adjacency
 from tests.generators.test_vgae import two_blocks
@@ -24,8 +24,8 @@ from tests.generators.test_vgae import two_blocks
 class TestContract(GraphModelContract):
     @pytest.fixture(scope="class")
     @classmethod
-    def model(cls) -> GraphModel:
-        model: GraphModel = Graphite(epochs=20)
+    def model(cls) -> GraphModel[Graph]:
+        model: GraphModel[Graph] = Graphite(epochs=20)
         return model
 
 

@@ -11,12 +11,12 @@ from numpy.random import SeedSequence
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from nodecopy import Graph, Interactions, datasets
+from nodecopy import Graph, GraphModel, Interactions, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import NetGAN
 from nodecopy.generators.netgan import transition_counts
 from nodecopy.generators.walks import LSTM, PENALTY, Critic, Drawn, RealWalks, WalkGenerator, taken_rows
-from tests.contracts.graph_models import GraphModel, GraphModelContract, community_graph
+from tests.contracts.graph_models import GraphModelContract, community_graph
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {
@@ -40,7 +40,7 @@ def ring(n_nodes: int) -> Graph:
 class TestContract(GraphModelContract):
     @pytest.fixture(scope="class")
     @classmethod
-    def model(cls) -> GraphModel:
+    def model(cls) -> GraphModel[Graph]:
         return NetGAN(max_iterations=4, evaluate_every=2, **SMALL)
 
     @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])

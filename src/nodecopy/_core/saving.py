@@ -111,21 +111,23 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
         name = f"array_{len(arrays)}"
         arrays[name] = value
         return {"array": name}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         kind = "list" if isinstance(value, list) else "tuple"
         return {kind: [_encode(part, arrays, where) for part in value]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: _encode(part, arrays, f"{key} of {where}") for key, part in value.items()}}
-    if sparse.issparse(value):
-        value = sparse.csr_array(value)
-        stored = {part: _encode(getattr(value, part), arrays, where) for part in CSR_PARTS}
-        return {"csr": stored, "shape": list(value.shape)}
+    if bool(sparse.issparse(value)):  # bool() keeps the type checker from narrowing
+        matrix: Any = sparse.csr_array(value)
+        stored = {part: _encode(getattr(matrix, part), arrays, where) for part in CSR_PARTS}
+        return {"csr": stored, "shape": list(matrix.shape)}
     if isinstance(value, Configurable):
         params = {name: part for name, part in value.get_params(deep=False).items() if name != "device"}
         state = value.get_state() if isinstance(value, Saveable) else {}
         return _encode_object(value, {"params": params, "state": state}, arrays, where)
     if hasattr(value, "to_parts"):
         return _encode_object(value, {"parts": value.to_parts()}, arrays, where)
+    if hasattr(value, "_fields"):  # a named tuple
+        return _encode_object(value, {"parts": value._asdict()}, arrays, where)
     if is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
         return _encode_object(value, {"parts": parts}, arrays, where)
@@ -187,6 +189,6 @@ def _build(kind: Any, name: str, sections: dict[str, dict[str, Any]], device: st
         return built
     if hasattr(kind, "from_parts"):
         return kind.from_parts(sections["parts"])
-    if isinstance(kind, type) and is_dataclass(kind):
+    if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
         return kind(**sections["parts"])
     raise InputError(f"the file must name classes that can be loaded; got {name}.")
