@@ -16,9 +16,9 @@ from nodecopy.recommend import CopyEASE, Fusion, ItemKNN, Popularity
 base = pytest.importorskip("sklearn.base")
 pytest.importorskip("torch")
 
-from nodecopy.attacks import DICE, FGA  # noqa: E402
+from nodecopy.attacks import DICE, FGA, AdaptiveCopyingAttack  # noqa: E402
 from nodecopy.classify import APPNP, GCN, BayesianGCN, DFNet  # noqa: E402
-from nodecopy.defend import GCNSVD, Adaptive, CopyingDefence, SuspectCorrection  # noqa: E402
+from nodecopy.defend import GCNSVD, CopyingDefence, SuspectCorrection  # noqa: E402
 from nodecopy.generators import CELL, VGAE, NetGAN  # noqa: E402
 from nodecopy.recommend import EnsembleBPR, LightGCN  # noqa: E402
 
@@ -34,9 +34,9 @@ MADE: list[Configurable] = [
     CopyingDefence(GCN(hidden=3), n_donors=4),
     SuspectCorrection(share=0.1),
     GCNSVD(7, hidden=9),
-    DICE(0.25),
-    FGA("degree", together=False),
-    Adaptive("features", n_donors=3, at_victim=True),
+    DICE(delete="any"),
+    FGA(flips_per_step=2, together=False),
+    AdaptiveCopyingAttack("features", n_donors=3, at_target=True),
     VGAE(latent=3),
     CELL(overlap=0.25),
     NetGAN(walk_length=4),
@@ -92,11 +92,6 @@ def test_networks_of_filters_have_settings_of_their_own() -> None:
     assert DFNet().set_params(widths=(8,), attention=False).settings == {"widths": (8,)}
     with pytest.raises(InputError, match="a setting of DFNet must be one of attention, "):
         DFNet().set_params(hidden=8)
-
-
-def test_what_a_constructor_passes_on_is_found() -> None:
-    found = Adaptive(n_donors=3, at_victim=True).get_params()
-    assert (found["n_donors"], found["at_victim"], found["together"]) == (3, True, True)
 
 
 def test_settings_of_parts() -> None:

@@ -1,4 +1,4 @@
-"""Dense, plain twins of what the attacks compute."""
+"""Dense reference implementations of what the attacks compute."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from nodecopy import Graph
 
 
 @st.composite
-def small_graphs(draw: st.DrawFn, *, least: int = 3, n_features: int = 5) -> Graph:
+def small_graphs(draw: st.DrawFn, *, min_nodes: int = 3, n_features: int = 5) -> Graph:
     """Labelled graphs of a few nodes with binary features, of any density, isolated nodes among them."""
-    n = draw(st.integers(least, 10))
+    n = draw(st.integers(min_nodes, 10))
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
     upper = np.triu(random.random((n, n)) < draw(st.sampled_from([0.1, 0.3, 0.7])), 1)
@@ -40,14 +40,14 @@ def linear_logits(adjacency: NDArray[Any], features: NDArray[Any], weights: NDAr
     return np.asarray(spread @ spread @ features @ weights)
 
 
-def flipped(adjacency: NDArray[Any], first: int, second: int) -> NDArray[Any]:
+def flip(adjacency: NDArray[Any], first: int, second: int) -> NDArray[Any]:
     changed = adjacency.copy()
     changed[first, second] = changed[second, first] = 1 - changed[first, second]
     return changed
 
 
 def margin(logits: NDArray[Any], true: int) -> float:
-    """True less best wrong."""
+    """Return the true logit minus the best wrong one."""
     return float(logits[true] - max(value for code, value in enumerate(logits) if code != true))
 
 
@@ -75,7 +75,7 @@ def dense_gcn(adjacency: Any, features: Any, first: Any, second: Any) -> Any:
 def deeprobust_nettack(
     theirs: Any, graph: Graph, surrogate: NDArray[np.float64]
 ) -> Callable[[int], set[tuple[int, ...]]]:
-    """The flips that the class Nettack of DeepRobust, given as ``theirs``, chooses for one victim alone.
+    """The flips that the class Nettack of DeepRobust, given as ``theirs``, chooses for one target alone.
 
     Direct edge flips, budget = degree. Its surrogate has two layers, whose product alone it looks at: here
     the given weights and the identity.
@@ -92,9 +92,9 @@ def deeprobust_nettack(
     plain: Any = graph.features
     features = sparse.csr_matrix(plain)
 
-    def flips(victim: int) -> set[tuple[int, ...]]:
+    def flips(target: int) -> set[tuple[int, ...]]:
         attack = theirs(model, nnodes=graph.n_nodes, attack_structure=True, attack_features=False)
-        attack.attack(features, adjacency, graph.labels, victim, int(graph.degrees[victim]), verbose=False)
+        attack.attack(features, adjacency, graph.labels, target, int(graph.degrees[target]), verbose=False)
         return {tuple(map(int, edge)) for edge in attack.structure_perturbations}
 
     return flips

@@ -14,7 +14,7 @@ import pytest
 from nodecopy import datasets
 from nodecopy._core.random import seed_sequence
 from nodecopy.attacks import Nettack
-from nodecopy.attacks.surrogate import Knowledge, linear_weights
+from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights
 from tests.attacks.oracles import deeprobust_nettack
 
 N_VICTIMS, MOST_OTHERS = 40, 2
@@ -33,11 +33,11 @@ def test_the_flips_of_deeprobust() -> None:
     split = datasets.label_split(graph.labels, 20, rng=0)
     reachable = split.test[graph.degrees[split.test] > 0]
     victims = np.random.default_rng(0).choice(reachable, N_VICTIMS, replace=False)
-    known = Knowledge.of(graph, victims, split.train, "a test")
-    surrogate = linear_weights(graph, known, seed_sequence(0))
-    found = Nettack(surrogate=surrogate, together=False).attack(graph, victims, rng=0)
+    labels = SurrogateLabels.from_graph(graph, victims, split.train, "a test")
+    surrogate = linear_weights(graph, labels, seed_sequence(0))
+    attack = Nettack(surrogate=surrogate, together=False).attack(graph, victims, rng=0)
     flips = deeprobust_nettack(theirs.Nettack, graph, surrogate)
-    ours = [set(map(tuple, found.of(victim).flips.tolist())) for victim in victims.tolist()]
+    ours = [set(map(tuple, attack.of(victim).flips.tolist())) for victim in victims.tolist()]
     others = [mine ^ flips(victim) for victim, mine in zip(victims.tolist(), ours, strict=True)]
     assert sum(map(len, ours)) == graph.degrees[victims].sum()
     assert sum(len(wrong) for wrong in others) / 2 <= MOST_OTHERS

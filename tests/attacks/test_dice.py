@@ -1,4 +1,4 @@
-"""DICE by hand."""
+"""DICE on a small graph whose flips can be counted by hand."""
 
 from __future__ import annotations
 
@@ -6,8 +6,22 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.attacks import DICE, GlobalDICE, RandomFlips
+from nodecopy.attacks import DICE, GlobalDICE, TargetedAttack
 from nodecopy.errors import InputError
+from tests.contracts.attacks import AttackContract, with_isolated
+
+
+class TestDICE(AttackContract):
+    needs_features = connects_isolated = False
+
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        return DICE(together=together)
+
+    def test_isolated_target_is_only_connected(self, graph: Graph) -> None:
+        isolated = with_isolated(graph, 4)
+        assert self.run(isolated, [4], budget=0.5).spent.tolist() == [0]
+        flips = self.run(isolated, [4], budget=3)
+        assert (len(flips.removed), len(flips.added)) == (0, 2)
 
 
 def hub() -> Graph:
@@ -18,68 +32,79 @@ def hub() -> Graph:
     return Graph(adjacency, labels=labels)
 
 
-@pytest.mark.parametrize(("share", "n"), [(0, 0), (0.25, 1), (0.5, 2), (0.51, 3), (0.75, 3), (1, 4)])
-def test_same_class_neighbours_go_and_others_come(share: float, n: int) -> None:
+@pytest.mark.parametrize(("share", "n"), [(0.0, 0), (0.25, 1), (0.5, 2), (0.51, 3), (0.75, 3), (1.0, 4)])
+def test_share_of_same_class_neighbours_is_removed_and_as_many_added(share: float, n: int) -> None:
     seen = set()
     for seed in range(8):
-        found = DICE(share).attack(hub(), [0], rng=seed)
-        assert found.budgets.tolist() == found.spent.tolist() == [2 * n]
-        assert set(found.removed[:, 1].tolist()) <= {1, 2, 3, 4}
-        assert set(found.added[:, 1].tolist()) <= {8, 9, 10, 11, 15}
-        assert len(found.removed) == len(found.added) == n
-        seen |= set(found.added[:, 1].tolist())
+        flips = DICE().attack(hub(), [0], budget=share, rng=seed)
+        assert flips.budgets.tolist() == flips.spent.tolist() == [2 * n]
+        assert set(flips.removed[:, 1].tolist()) <= {1, 2, 3, 4}
+        assert set(flips.added[:, 1].tolist()) <= {8, 9, 10, 11, 15}
+        assert len(flips.removed) == len(flips.added) == n
+        seen |= set(flips.added[:, 1].tolist())
     assert len(seen) > 3 or n == 0
 
 
-@pytest.mark.parametrize(("share", "n"), [(0.5, 4), (0.75, 6), (1, 7)])
-def test_any_neighbour_may_go(share: float, n: int) -> None:
-    found = DICE(share, delete="any").attack(hub(), [0], rng=1)
-    assert set(found.removed[:, 1].tolist()) <= set(range(1, 8))
-    assert len(found.removed) == n
-    assert len(found.added) == min(n, 5)  # only five other-class nodes are free
-    assert found.budgets.tolist() == [2 * n]
+@pytest.mark.parametrize(("share", "n"), [(0.5, 4), (0.75, 6), (1.0, 7)])
+def test_any_neighbour_can_be_removed(share: float, n: int) -> None:
+    flips = DICE(delete="any").attack(hub(), [0], budget=share, rng=1)
+    assert set(flips.removed[:, 1].tolist()) <= set(range(1, 8))
+    assert len(flips.removed) == n
+    assert len(flips.added) == min(n, 5)  # only five other-class nodes are free
+    assert flips.budgets.tolist() == [2 * n]
+
+
+def test_odd_flip_of_a_number_connects() -> None:
+    flips = DICE().attack(hub(), [0], budget=5, rng=0)
+    assert (len(flips.removed), len(flips.added)) == (2, 3)
+
+
+def test_error_names_delete() -> None:
+    with pytest.raises(InputError, match="delete of DICE must be one of 'same-class', 'any'; got 'all'"):
+        DICE(delete="all").attack(hub(), [0])
+
+
+def test_global_dice_takes_a_share_of_the_edges() -> None:
+    assert len(GlobalDICE().attack(hub(), budget=0.5, rng=0).flips) == 4  # of 7 edges, rounded up
+    assert len(GlobalDICE().attack(hub(), rng=0).flips) == 1  # 0.05 by default
+    with pytest.raises(InputError, match="budget of GlobalDICE must be an integer or a share"):
+        GlobalDICE().attack(hub(), budget="degree")
 
 
 def test_global_dice_counts() -> None:
     """Half of the flips delete inside a class, the odd one connects."""
     graph = hub()
-    found = GlobalDICE(5).attack(graph, rng=0)
+    flips = GlobalDICE().attack(graph, budget=5, rng=0)
     assert graph.labels is not None
-    assert (len(found.removed), len(found.added)) == (2, 3)
-    assert (graph.labels[found.removed[:, 0]] == graph.labels[found.removed[:, 1]]).all()
-    ends = graph.labels[found.added]
+    assert (len(flips.removed), len(flips.added)) == (2, 3)
+    assert (graph.labels[flips.removed[:, 0]] == graph.labels[flips.removed[:, 1]]).all()
+    ends = graph.labels[flips.added]
     assert (ends[:, 0] != ends[:, 1]).all()
     assert (ends >= 0).all()
-    assert found.apply(graph).n_edges == 8
-    assert found.targets.tolist() == []
-    assert set(found.owners.tolist()) == {-1}
-    assert "on the whole graph: 3 edges added, 2 removed" in str(found)
-    assert found == GlobalDICE(5).attack(graph, rng=0)
-    assert found != GlobalDICE(5).attack(graph, rng=1)
+    assert flips.apply(graph).n_edges == 8
+    assert flips.targets.tolist() == []
+    assert set(flips.owners.tolist()) == {-1}
+    assert "on the whole graph: 3 edges added, 2 removed" in str(flips)
+    assert flips == GlobalDICE().attack(graph, budget=5, rng=0)
+    assert flips != GlobalDICE().attack(graph, budget=5, rng=1)
 
 
-def test_global_dice_ends_with_what_there_is() -> None:
+def test_global_dice_flips_all_pairs_where_the_budget_is_larger() -> None:
     """Classes of 7, 6 and 1 nodes: 42 + 7 + 6 pairs between them, of which two are edges already."""
-    found = GlobalDICE(1000).attack(hub(), rng=0)
-    assert len(found.removed) == 4
-    assert len(found.added) == 7 * 6 + 7 + 6 - 2
-    assert GlobalDICE(0).attack(hub()).apply(hub()) == hub()
+    flips = GlobalDICE().attack(hub(), rng=0, budget=1000)
+    assert len(flips.removed) == 4
+    assert len(flips.added) == 7 * 6 + 7 + 6 - 2
+    assert GlobalDICE().attack(hub(), budget=0).apply(hub()) == hub()
 
 
 def test_global_dice_has_no_targets() -> None:
     with pytest.raises(InputError, match="targets of GlobalDICE must be None"):
-        GlobalDICE(3).attack(hub(), [1])
+        GlobalDICE().attack(hub(), [1], budget=3)
     with pytest.raises(InputError, match="budget of GlobalDICE must be an integer of at least 0; got -1"):
-        GlobalDICE(-1).attack(hub())
+        GlobalDICE().attack(hub(), budget=-1)
     with pytest.raises(InputError, match="graph must have labels for GlobalDICE"):
-        GlobalDICE(1).attack(hub().replace(labels=None))
+        GlobalDICE().attack(hub().replace(labels=None), budget=1)
     with pytest.raises(InputError, match="graph must be undirected to be attacked"):
-        GlobalDICE(1).attack(hub().replace(directed=True))
+        GlobalDICE().attack(hub().replace(directed=True), budget=1)
     with pytest.raises(InputError, match="graph must be binary to be attacked"):
-        GlobalDICE(1).attack(hub().replace(adjacency=2 * hub().adjacency))
-
-
-def test_random_flips_are_uniform() -> None:
-    """Each of 15 others is hit by one of 300 single flips with probability 1 - 1e-9."""
-    hit = {int(RandomFlips(1).attack(hub(), [0], rng=seed).flips[0, 1]) for seed in range(300)}
-    assert hit == set(range(1, 16))
+        GlobalDICE().attack(hub().replace(adjacency=2 * hub().adjacency), budget=1)

@@ -1,4 +1,4 @@
-"""Perturbations: applied to the graph they were made for, and to no other."""
+"""Perturbations can be applied to the graph that was attacked, and to no other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def path(**changes: Any) -> Graph:
     return Graph(np.eye(4, k=1), node_ids=["a", "b", "c", "d"]).replace(**changes)
 
 
-def made(flips: Any, added: Any, owners: Any, **changes: Any) -> Perturbation:
+def perturb(flips: Any, added: Any, owners: Any, **changes: Any) -> Perturbation:
     arguments: dict[str, Any] = {
         "attack": "By hand",
         "node_ids": np.array(["a", "b", "c", "d"]),
@@ -35,7 +35,7 @@ def made(flips: Any, added: Any, owners: Any, **changes: Any) -> Perturbation:
     return Perturbation(**arguments | changes)
 
 
-ATTACK = made([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1])
+ATTACK = perturb([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1])
 
 
 def test_counts_and_print() -> None:
@@ -47,7 +47,7 @@ def test_counts_and_print() -> None:
         "  a: 2 of 2 flips -a~b +a~c",
         "  b: 1 of 3 flips +b~d",
     ]
-    many = RandomFlips(1).attack(Graph(np.eye(20, k=1)), np.arange(20), rng=0)
+    many = RandomFlips().attack(Graph(np.eye(20, k=1)), np.arange(20), budget=1, rng=0)
     assert str(many).splitlines()[-1] == "  and 8 more"
 
 
@@ -64,14 +64,14 @@ def test_another_graph_is_refused() -> None:
     for other, message in (
         (path(node_ids=["a", "b", "d", "c"]), "graph must have the nodes of the attacked graph"),
         (Graph(np.eye(5, k=1)), "graph must have the nodes of the attacked graph"),
-        (ATTACK.apply(path()), "the edge 'a', 'b' is to be removed and is not there"),
-        (path(adjacency=np.ones((4, 4))), "the edge 'a', 'c' is to be added and is there already"),
+        (ATTACK.apply(path()), "the edge 'a', 'b' is to be removed but is absent"),
+        (path(adjacency=np.ones((4, 4))), "the edge 'a', 'c' is to be added but is present"),
         (path(directed=True), "graph must be undirected"),
         (path(adjacency=3 * np.eye(4, k=1)), "graph must be binary"),
     ):
         with pytest.raises(InputError, match=message):
             ATTACK.apply(other)
-    features = made([], [], [], feature_flips=np.array([[0, 2]]), feature_owners=np.array([0]))
+    features = perturb([], [], [], feature_flips=np.array([[0, 2]]), feature_owners=np.array([0]))
     for wrong, message in (
         (None, "graph must have the features that were attacked; this one has none"),
         (np.ones((4, 2)), "graph must have the features that were attacked, 3 at least; this one has 2"),
@@ -83,28 +83,28 @@ def test_another_graph_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_features_are_flipped_in_turn(kind: Any) -> None:
-    """The second victim undoes what the first one did to node 0; alone, each of them did it."""
+    """The flip for the second target undoes that for the first at node 0; alone, each is made."""
     flips = {"feature_flips": np.array([[0, 1], [3, 0], [0, 1]]), "feature_owners": np.array([0, 0, 1])}
     before = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
     graph = path(features=kind(before))
     for together, after in ((True, [1, 0]), (False, [1, 1])):
-        found: Any = made([], [], [], together=together, **flips).apply(graph).features
-        assert sparse.csr_array(found).toarray().tolist() == [after, [0, 1], [1, 1], [0, 0]]
+        features_after: Any = perturb([], [], [], together=together, **flips).apply(graph).features
+        assert sparse.csr_array(features_after).toarray().tolist() == [after, [0, 1], [1, 1], [0, 0]]
     unchanged: Any = graph.features
     assert np.array_equal(sparse.csr_array(unchanged).toarray(), before)
 
 
-def test_a_later_victim_may_undo_what_an_earlier_one_did() -> None:
-    both = made([[0, 3], [3, 0], [0, 3]], [True, False, True], [0, 1, 1])
+def test_flips_of_a_later_target_can_undo_those_of_an_earlier_one() -> None:
+    both = perturb([[0, 3], [3, 0], [0, 3]], [True, False, True], [0, 1, 1])
     assert both.apply(path()).n_edges == 4
     assert both.of(0).apply(path()).n_edges == 4
-    assert made([[0, 3], [3, 0]], [True, False], [0, 1]).apply(path()) == path()
-    with pytest.raises(InputError, match="to be removed and is not there"):
+    assert perturb([[0, 3], [3, 0]], [True, False], [0, 1]).apply(path()) == path()
+    with pytest.raises(InputError, match="to be removed but is absent"):
         both.apply(path(), target=1)
 
 
-def test_victims_attacked_alone_may_flip_the_same_edge() -> None:
-    both = made([[0, 3], [3, 0]], [True, True], [0, 1], together=False)
+def test_targets_attacked_alone_can_flip_the_same_edge() -> None:
+    both = perturb([[0, 3], [3, 0]], [True, True], [0, 1], together=False)
     assert both.apply(path()).n_edges == 4
 
 
@@ -113,8 +113,8 @@ def test_frozen_and_compared() -> None:
         ATTACK.together = False  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         ATTACK.flips[0, 0] = 3
-    assert made([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1]) == ATTACK
-    assert made([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 1, 1]) != ATTACK
+    assert perturb([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 0, 1]) == ATTACK
+    assert perturb([[0, 1], [0, 2], [1, 3]], [False, True, True], [0, 1, 1]) != ATTACK
     assert ATTACK != "a string"
 
 
@@ -128,21 +128,21 @@ def test_frozen_and_compared() -> None:
 )
 def test_parts_must_fit(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        made([], [], [], **changes)
+        perturb([], [], [], **changes)
 
 
 def test_files(tmp_path: Path) -> None:
     file = tmp_path / "attack.npz"
     ATTACK.save(file)
     assert Perturbation.load(file) == ATTACK
-    numbers = RandomFlips(2).attack(Graph(np.eye(4, k=1)), [2], rng=0)
+    numbers = RandomFlips().attack(Graph(np.eye(4, k=1)), [2], budget=2, rng=0)
     numbers.save(file)
     assert Perturbation.load(file).apply(Graph(np.eye(4, k=1))).n_nodes == 4
     assert [entry.name for entry in tmp_path.iterdir()] == ["attack.npz"]
     with pytest.raises(InputError, match=r"must end in one of \.npz"):
         ATTACK.save(tmp_path / "attack.pkl")
     np.savez(file, targets=np.arange(3))
-    with pytest.raises(InputError, match="there is no perturbation in it; it holds targets"):
+    with pytest.raises(InputError, match=r"must hold a perturbation that save\(\) wrote; it holds targets"):
         Perturbation.load(file)
     file.write_bytes(b"nonsense")
     with pytest.raises(InputError, match="cannot be read"):
@@ -169,6 +169,6 @@ def test_files(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_a_perturbation(changes: dict[str, Any], message: str) -> None:
+def test_error_names_a_wrong_value(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         replace(ATTACK, **changes)

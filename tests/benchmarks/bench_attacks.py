@@ -1,8 +1,8 @@
 """Seconds of each attack on 40 nodes of Cora, and of DeepRobust's Nettack where it is installed.
 
 Run from the repository: ``python -m tests.benchmarks.bench_attacks`` (needs Cora, see
-``nodecopy datasets fetch cora``). With DeepRobust, both get the same surrogate, and it is told how many
-of the chosen flips agree.
+``nodecopy datasets fetch cora``). With DeepRobust, both get the same surrogate, and the
+number of flips on which they agree is printed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from nodecopy import Graph, datasets
 from nodecopy._core.random import seed_sequence
-from nodecopy.attacks import DICE, FGA, Attack, Nettack, RandomFlips, ThroughCopying
-from nodecopy.attacks.surrogate import Knowledge, linear_weights
+from nodecopy.attacks import DICE, FGA, AdaptiveCopyingAttack, Attack, Nettack, RandomFlips
+from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights
 from tests.attacks.oracles import deeprobust_nettack
 
 N_VICTIMS, N_DONORS = 40, 10
@@ -28,28 +28,28 @@ def main() -> None:
     victims = draws.choice(split.test[graph.degrees[split.test] > 0], N_VICTIMS, replace=False)
     donors = draws.integers(graph.n_nodes, size=(N_VICTIMS, N_DONORS))
     surrogate = linear_weights(
-        graph, Knowledge.of(graph, victims, split.train, "a benchmark"), seed_sequence(0)
+        graph, SurrogateLabels.from_graph(graph, victims, split.train, "a benchmark"), seed_sequence(0)
     )
-    attacks: dict[str, Attack] = {
-        "random flips": RandomFlips(),
-        "DICE 50 %": DICE(),
-        "DICE 75 %, any neighbour": DICE(0.75, delete="any"),
-        "Nettack": Nettack(),
-        "Nettack, surrogate given": Nettack(surrogate=surrogate),
-        "Nettack, indirect": Nettack(direct=False, surrogate=surrogate),
-        "Nettack, features too": Nettack(features=True, surrogate=surrogate),
-        "FGA, 20 flips": FGA(),
-        "FGA, 4 flips a step": FGA(flips_per_step=4),
-        "FGA as run by the authors": FGA("degree", loss="training-set"),
-        f"through {N_DONORS} donors, 20 flips": ThroughCopying(donors, 20),
+    attacks: dict[str, tuple[Attack, int | float | str | None]] = {
+        "random flips": (RandomFlips(), None),
+        "DICE 50 %": (DICE(), 0.5),
+        "DICE 75 %, any neighbour": (DICE(delete="any"), 0.75),
+        "Nettack": (Nettack(), None),
+        "Nettack, surrogate given": (Nettack(surrogate=surrogate), None),
+        "Nettack, indirect": (Nettack(direct=False, surrogate=surrogate), None),
+        "Nettack, features too": (Nettack(features=True, surrogate=surrogate), None),
+        "FGA, 20 flips": (FGA(), 20),
+        "FGA, 4 flips a step": (FGA(flips_per_step=4), 20),
+        "FGA as run by the authors": (FGA(loss="training-set"), "degree"),
+        f"at {N_DONORS} donors, 20 flips": (AdaptiveCopyingAttack(donors), 20),
     }
-    print(f"{'Cora, ' + str(N_VICTIMS) + ' victims':<30}{'seconds':>9}{'ms / victim':>13}{'ms / flip':>11}")
-    for name, attack in attacks.items():
-        attack.attack(graph, victims, train=split.train, rng=0)
+    print(f"{'Cora, ' + str(N_VICTIMS) + ' targets':<30}{'seconds':>9}{'ms / target':>13}{'ms / flip':>11}")
+    for name, (attack, budget) in attacks.items():
+        attack.attack(graph, victims, budget=budget, train=split.train, rng=0)
         start = perf_counter()
-        found = attack.attack(graph, victims, train=split.train, rng=0)
+        flips = attack.attack(graph, victims, budget=budget, train=split.train, rng=0)
         seconds = perf_counter() - start
-        per_flip = 1e3 * seconds / max(1, int(found.spent.sum()))
+        per_flip = 1e3 * seconds / max(1, int(flips.spent.sum()))
         print(f"{name:<30}{seconds:>9.2f}{1e3 * seconds / N_VICTIMS:>13.2f}{per_flip:>11.2f}", flush=True)
     try:
         from deeprobust.graph.targeted_attack import Nettack as Theirs  # type: ignore[import-not-found]

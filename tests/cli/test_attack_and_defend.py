@@ -266,10 +266,15 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         (["attack", "graph.csv", *TABLES, "--nodes", " , "], "--nodes must name at least one node"),
         (["attack", "graph.csv", *TABLES, "--nodes", "p01", "--victims", "2"], "exclude each other"),
         (["attack", "graph.csv", *TABLES, "--victims", "99"], "nodes that can be attacked = 29; got 99"),
-        (["attack", "graph.csv", *TABLES, "--budget", "few"], "--budget must be a whole number or 'degree'"),
-        (["attack", "graph.csv", *TABLES, "--budget", "²"], "--budget must be a whole number or 'degree'"),
-        (["attack", "graph.csv", *TABLES, "--share", "0.5"], "--share goes with dice"),
-        (["attack", "graph.csv", *TABLES, "--method", "dice", "--budget", "2"], "dice takes --share"),
+        (
+            ["attack", "graph.csv", *TABLES, "--budget", "few"],
+            "--budget must be a whole number, 'degree'",
+        ),
+        (
+            ["attack", "graph.csv", *TABLES, "--budget", "²"],
+            "--budget must be a whole number, 'degree'",
+        ),
+        (["attack", "graph.csv", *TABLES, "--budget", "1.5"], "--budget must be a number between 0 and 1"),
         (["attack", "graph.csv", *TABLES, "--delete", "any"], "--delete goes with dice; got any for nettack"),
         (
             ["attack", "graph.csv", *TABLES, "--method", "fga", "--influencers", "2"],

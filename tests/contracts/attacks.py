@@ -1,4 +1,7 @@
-"""What every attack promises; a test class inherits it and says which attack to try."""
+"""The contract of attacks on targets, as tests that a test class inherits.
+
+To check an attack of your own, inherit :class:`AttackContract` and write ``build``.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,36 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.attacks import Attack, Perturbation
+from nodecopy.attacks import Edits, Perturbation, TargetedAttack
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 
 TARGETS = [4, 50, 21]
 TRAIN = [0, 1, 2, 9, 10, 11, 30, 31, 32]
-TOO_MUCH = 1000
+TOO_MANY_FLIPS = 1000
 
 
 def with_isolated(graph: Graph, node: int) -> Graph:
+    """Return the graph without the edges of a node."""
     adjacency = graph.adjacency.toarray()
     adjacency[node] = adjacency[:, node] = 0
     return graph.replace(adjacency=adjacency)
 
 
 class AttackContract:
-    """Inherit and override ``build``; say what the attack needs to know."""
+    """Inherit and write ``build``; the class attributes say what the attack needs and does."""
 
     needs_labels = True
+    """Whether the attack needs the labels of the targets."""
     needs_features = True
-    has_budget = True
+    """Whether the attack trains a surrogate, for which it needs features and two classes."""
+    connects_isolated = True
+    """Whether a budget of 2 is spent on an isolated target."""
+    budget: Any = None
+    """The budget of most tests; ``None`` is the attack's default."""
 
-    def build(self, targets: list[int], **settings: Any) -> Attack:
-        """The attack for these targets; ``budget`` and ``together`` are among the settings."""
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        """Return the attack, which attacks targets together or each alone."""
         raise NotImplementedError("a contract needs an attack")
 
     @pytest.fixture(scope="class")
@@ -41,26 +50,59 @@ class AttackContract:
     def graph(cls) -> Graph:
         return planted_graph()
 
-    def run(self, graph: Graph, targets: Any = TARGETS, *, rng: Any = 0, **settings: Any) -> Perturbation:
-        return self.build(list(targets), **settings).attack(graph, targets, train=TRAIN, rng=rng)
+    def run(
+        self,
+        graph: Graph,
+        targets: Any = TARGETS,
+        *,
+        budget: Any = None,
+        rng: Any = 0,
+        together: bool = True,
+        train: Any = TRAIN,
+    ) -> Perturbation:
+        granted = self.budget if budget is None else budget
+        return self.build(together=together).attack(graph, targets, budget=granted, train=train, rng=rng)
 
-    def test_flips_are_what_they_say(self, graph: Graph) -> None:
+    def test_flips_are_consistent(self, graph: Graph) -> None:
         for together in (True, False):
-            found = self.run(graph, together=together)
-            assert len(found.flips) > 0
-            assert found.targets.tolist() == TARGETS
-            assert set(found.owners.tolist()) <= set(TARGETS)
-            assert (found.spent <= found.budgets).all()
-            assert found.spent.sum() == len(found.flips) + len(found.feature_flips)
-            assert len(found.added) + len(found.removed) == len(found.flips)
-            assert (found.flips[:, 0] != found.flips[:, 1]).all()
+            flips = self.run(graph, together=together)
+            assert len(flips.flips) + len(flips.feature_flips) > 0
+            assert flips.targets.tolist() == TARGETS
+            assert set(flips.owners.tolist()) <= set(TARGETS)
+            assert (flips.spent <= flips.budgets).all()
+            assert flips.spent.sum() == len(flips.flips) + len(flips.feature_flips)
+            assert (flips.flips[:, 0] != flips.flips[:, 1]).all()
             for target in TARGETS:
-                ends = np.sort(found.of(target).flips, axis=1)
+                ends = np.sort(flips.of(target).flips, axis=1)
                 assert len(np.unique(ends, axis=0)) == len(ends)
 
+    def test_budget_is_a_number_of_flips_the_degree_or_a_share(self, graph: Graph) -> None:
+        assert self.run(graph, budget=3).budgets.tolist() == [3, 3, 3]
+        assert self.run(graph, budget="degree").budgets.tolist() == graph.degrees[TARGETS].tolist()
+        attack = self.build()
+        shares = [attack.n_flips_of_share(Edits(graph), target, 0.5) for target in TARGETS]
+        assert self.run(graph, budget=0.5, together=False).budgets.tolist() == shares
+        default = self.build().attack(graph, TARGETS, train=TRAIN, rng=0)
+        explicit = self.build().attack(graph, TARGETS, budget=attack.default_budget, train=TRAIN, rng=0)
+        assert default == explicit
+        for wrong, message in (
+            (-1, "must be an integer of at least 0; got -1"),
+            (1.5, "must be a number between 0 and 1; got 1.5"),
+            ("half", "must be an integer, 'degree' or a share between 0.0 and 1.0; got 'half'"),
+        ):
+            with pytest.raises(InputError, match=f"budget of {type(attack).__name__} {message}"):
+                self.run(graph, budget=wrong)
+
+    def test_targets_are_positions_a_mask_or_ids(self, graph: Graph) -> None:
+        ascending = sorted(TARGETS)
+        by_position = self.run(graph, ascending)
+        assert self.run(graph, np.isin(np.arange(graph.n_nodes), ascending)) == by_position
+        assert self.run(graph, graph.node_ids[ascending].tolist()) == by_position
+        assert self.run(graph, ascending, train=graph.node_ids[TRAIN].tolist()) == by_position
+
     def test_the_attacked_graph_is_valid_and_keeps_its_nodes(self, graph: Graph) -> None:
-        found = self.run(graph)
-        attacked = found.apply(graph)
+        flips = self.run(graph)
+        attacked = flips.apply(graph)
         assert attacked != graph
         matrix, before = attacked.adjacency.toarray(), graph.adjacency.toarray()
         assert np.array_equal(matrix, matrix.T)
@@ -68,27 +110,28 @@ class AttackContract:
         assert Graph(attacked.adjacency).rows == attacked.rows
         assert attacked.replace(adjacency=graph.adjacency, features=graph.features) == graph
         expected = before.copy()
-        for first, second in found.flips:
+        for first, second in flips.flips:
             expected[first, second] = expected[second, first] = 1 - expected[first, second]
         assert np.array_equal(matrix, expected)
 
-    def test_same_seed_same_flips(self, graph: Graph) -> None:
+    def test_same_seed_gives_the_same_flips(self, graph: Graph) -> None:
         seed = np.random.SeedSequence(3)
         assert self.run(graph, rng=seed) == self.run(graph, rng=3)
         assert seed.n_children_spawned == 0
-        assert len(self.run(graph, rng=np.random.default_rng(0)).flips)
+        draws = [self.run(graph, rng=np.random.default_rng(0)) for _ in range(2)]
+        assert draws[0] == draws[1]
 
-    def test_input_stays_as_it_was(self, graph: Graph) -> None:
+    def test_inputs_are_not_changed(self, graph: Graph) -> None:
         before, targets = pickle.loads(pickle.dumps(graph)), np.array(TARGETS)
-        attack = self.build(TARGETS)
-        settings = pickle.dumps(vars(attack))
-        attack.attack(graph, targets, train=TRAIN, rng=0)
+        attack = self.build()
+        parameters = pickle.dumps(vars(attack))
+        attack.attack(graph, targets, budget=self.budget, train=TRAIN, rng=0)
         assert graph == before
         assert targets.tolist() == TARGETS
-        assert pickle.dumps(vars(attack)) == settings
+        assert pickle.dumps(vars(attack)) == parameters
 
-    def test_alone_is_alone(self, graph: Graph) -> None:
-        """Each victim against the clean graph, whoever else is attacked; the first is alone anyway."""
+    def test_attacks_alone_do_not_depend_on_other_targets(self, graph: Graph) -> None:
+        """Each target is attacked in the clean graph; the first one is in any case."""
         alone = self.run(graph, together=False)
         for target in TARGETS:
             assert np.array_equal(alone.of(target).flips, self.run(graph, [target], together=False).flips)
@@ -100,45 +143,38 @@ class AttackContract:
         assert np.array_equal(alone.of(first).flips, self.run(graph).of(first).flips)
 
     def test_perturbations_save_load_and_pickle(self, graph: Graph, tmp_path: Path) -> None:
-        found = self.run(graph)
-        found.save(tmp_path / "made" / "flips.npz")
-        assert Perturbation.load(tmp_path / "made" / "flips.npz") == found
-        assert pickle.loads(pickle.dumps(found)) == found
-        assert (
-            pickle.loads(pickle.dumps(self.build(TARGETS))).attack(graph, TARGETS, train=TRAIN, rng=0)
-            == found
-        )
-        assert type(self.build(TARGETS)).__name__ in str(found)
+        flips = self.run(graph)
+        flips.save(tmp_path / "new" / "flips.npz")
+        assert Perturbation.load(tmp_path / "new" / "flips.npz") == flips
+        assert pickle.loads(pickle.dumps(flips)) == flips
+        again: Any = pickle.loads(pickle.dumps(self.build()))
+        assert again.attack(graph, TARGETS, budget=self.budget, train=TRAIN, rng=0) == flips
+        assert type(again).__name__ in str(flips)
 
-    def test_nobody_to_attack(self, graph: Graph) -> None:
-        found = self.run(graph, np.zeros(0, np.int64))
-        assert len(found.flips) == 0
-        assert found.apply(graph) == graph
+    def test_no_targets(self, graph: Graph) -> None:
+        flips = self.run(graph, np.zeros(0, np.int64))
+        assert len(flips.flips) == 0
+        assert flips.apply(graph) == graph
 
-    def test_no_budget(self, graph: Graph) -> None:
-        if self.has_budget:
-            found = self.run(graph, budget=0)
-            assert found.budgets.tolist() == found.spent.tolist() == [0, 0, 0]
+    def test_budget_of_zero(self, graph: Graph) -> None:
+        flips = self.run(graph, budget=0)
+        assert flips.budgets.tolist() == flips.spent.tolist() == [0, 0, 0]
 
-    def test_a_budget_beyond_what_a_node_can_bear(self, graph: Graph) -> None:
-        """All is done that can be done, and the perturbation tells both numbers."""
-        if not self.has_budget:
-            return
-        found = self.run(graph, [4], budget=TOO_MUCH)
-        assert found.budgets.tolist() == [TOO_MUCH]
-        assert 0 < found.spent[0] < TOO_MUCH
-        assert found.apply(graph) != graph
+    def test_budget_above_the_number_of_possible_flips(self, graph: Graph) -> None:
+        flips = self.run(graph, [4], budget=TOO_MANY_FLIPS)
+        assert flips.budgets.tolist() == [TOO_MANY_FLIPS]
+        assert 0 < flips.spent[0] < TOO_MANY_FLIPS
+        assert flips.apply(graph) != graph
 
-    def test_an_isolated_target(self, graph: Graph) -> None:
-        """Its degree is no budget; a given budget connects it."""
-        lonely = with_isolated(graph, 4)
-        assert (self.run(lonely).of(4).is_added).all()
-        if self.has_budget:
-            found = self.run(lonely, [4], budget=2)
-            assert found.spent[0] == 2
-            assert self.run(lonely, [4], budget="degree").spent[0] == 0
+    def test_isolated_target(self, graph: Graph) -> None:
+        """A budget of its degree is zero; a number of flips connects it."""
+        isolated = with_isolated(graph, 4)
+        assert (self.run(isolated).of(4).is_added).all()
+        assert self.run(isolated, [4], budget="degree").spent[0] == 0
+        if self.connects_isolated:
+            assert self.run(isolated, [4], budget=2).spent[0] == 2
 
-    def test_a_target_that_trains_the_surrogate(self, graph: Graph) -> None:
+    def test_target_among_the_training_nodes(self, graph: Graph) -> None:
         """Allowed: the attacker knows its label in any case."""
         assert self.run(graph, [TRAIN[0]]).apply(graph) != graph
 
@@ -149,16 +185,16 @@ class AttackContract:
             ([-1, 3, 2], "targets must lie between 0 and 59; got -1"),
             ([3, 4, 3], "targets must be unique; got 3"),
             ([0.5, 1, 2], "targets must hold integers"),
-            (["node 1", "a", "b"], "targets must hold integers"),
+            (["unknown", "a", "b"], "targets .*'unknown'"),
             ([[1, 2, 3]], "targets must have one dimension"),
-            (None, "targets of .* must hold node numbers; got None"),
+            (None, "targets of .* must hold nodes; got None"),
         ],
     )
-    def test_wrong_targets_are_named(self, graph: Graph, targets: Any, message: str) -> None:
+    def test_error_names_wrong_targets(self, graph: Graph, targets: Any, message: str) -> None:
         with pytest.raises(InputError, match=message):
-            self.build(TARGETS).attack(graph, targets, train=TRAIN, rng=0)
+            self.build().attack(graph, targets, train=TRAIN, rng=0)
 
-    def test_wrong_graphs_are_named(self, graph: Graph) -> None:
+    def test_error_names_wrong_graphs(self, graph: Graph) -> None:
         with pytest.raises(InputError, match="graph must be undirected to be attacked"):
             self.run(graph.replace(directed=True))
         with pytest.raises(InputError, match="graph must be binary to be attacked"):
@@ -166,36 +202,36 @@ class AttackContract:
         with pytest.raises(InputError, match="rng must be"):
             self.run(graph, rng="x")
 
-    def test_labels_where_they_are_needed(self, graph: Graph) -> None:
+    def test_missing_labels(self, graph: Graph) -> None:
         assert graph.labels is not None
-        unknown = graph.labels.copy()
-        unknown[4] = -1
+        unlabelled = graph.labels.copy()
+        unlabelled[4] = -1
         if not self.needs_labels:
-            assert len(self.run(graph.replace(labels=None)).flips)
-            assert len(self.run(graph.replace(labels=unknown)).flips)
+            for relabelled in (graph.replace(labels=None), graph.replace(labels=unlabelled)):
+                assert np.array_equal(self.run(relabelled).flips, self.run(graph).flips)
             return
         with pytest.raises(InputError, match="graph must have labels for"):
             self.run(graph.replace(labels=None))
         name = graph.node_ids[4]
         with pytest.raises(InputError, match=f"targets must have labels for .* with id '{name}', which has"):
-            self.run(graph.replace(labels=unknown))
+            self.run(graph.replace(labels=unlabelled))
 
-    def test_features_and_classes_where_they_are_needed(self, graph: Graph) -> None:
+    def test_missing_features_and_classes(self, graph: Graph) -> None:
         featureless = graph.replace(features=None)
         one_class = graph.replace(labels=np.zeros(60, np.int64))
         if not self.needs_features:
-            assert len(self.run(featureless).flips)
-            assert self.run(one_class).apply(one_class).n_nodes == 60
+            assert np.array_equal(self.run(featureless).flips, self.run(graph).flips)
+            assert (self.run(one_class).spent <= self.run(one_class).budgets).all()
             return
         with pytest.raises(InputError, match="graph must have features"):
             self.run(featureless)
         with pytest.raises(InputError, match="labels of at least two classes"):
             self.run(one_class)
-        attack = self.build(TARGETS)
         for train, message in (
             ([0, 0, 1, 2], "train must be unique; got 0"),
             ([0, 1, 99], "train must lie between 0 and 59; got 99"),
         ):
             with pytest.raises(InputError, match=message):
-                attack.attack(graph, TARGETS, train=train, rng=0)
-        assert len(attack.attack(graph, TARGETS, rng=0).flips)  # by default: all labels but the targets'
+                self.run(graph, train=train)
+        others = np.setdiff1d(np.arange(60), TARGETS)  # the default: all labelled nodes but the targets
+        assert self.run(graph, train=None) == self.run(graph, train=others)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets
+from nodecopy.attacks import AdaptiveCopyingAttack
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
 from nodecopy.defend import GCNSVD, CopyingDefence, DonorAverage, GCNJaccard, SuspectCorrection, WithoutEdges
 from nodecopy.defend.pruned_gcn import jaccard
@@ -233,3 +234,16 @@ def test_suspects_have_donors_too(gcn: GCN) -> None:
     both = [kind(n_donors=4).around(gcn, graph, rng=0) for kind in (CopyingDefence, SuspectCorrection)]
     first, second = (one.nearest_donors([1, 2]) for one in both)
     assert np.array_equal(first, second)
+
+
+def test_adaptive_attack_flips_edges_at_donors_and_lowers_the_corrected_probability() -> None:
+    graph = planted_graph()
+    defence = CopyingDefence(donors="features", n_donors=4).fit(graph, TRAIN, rng=0)
+    flips = AdaptiveCopyingAttack("features", n_donors=4).attack(graph, SOME, budget=8, train=TRAIN, rng=0)
+    donors = {int(target): defence.nearest_donors([target])[0] for target in SOME}
+    for flip, owner in zip(flips.flips, flips.owners, strict=True):
+        assert np.isin(flip, donors[int(owner)]).any()
+    labels = np.array(graph.labels)
+    before = defence.correct(SOME)[np.arange(len(SOME)), labels[SOME]]
+    after = defence.correct(SOME, graph=flips.apply(graph))[np.arange(len(SOME)), labels[SOME]]
+    assert after.mean() < before.mean() - 0.05

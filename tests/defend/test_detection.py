@@ -11,10 +11,10 @@ from nodecopy import Graph
 from nodecopy.classify import GCN, Trial, load
 from nodecopy.defend import CopyingDefence, DonorAverage, SuspectCorrection, WithoutEdges
 from nodecopy.defend.base import Correction
-from nodecopy.defend.donors import feature_embedding
 from nodecopy.defend.pruning import with_entries, without_edges_of
 from nodecopy.defend.trust import logistic, trusted_neighbourhoods
 from nodecopy.errors import InputError
+from nodecopy.features.node_embeddings import embed_features
 from tests.contracts.classifiers import planted_graph
 
 TRAIN, SOME = np.arange(9), np.array([40, 3, 20, 59])
@@ -133,7 +133,7 @@ def two_kinds() -> Graph:
 
 def test_edges_are_believed_between_nodes_that_tend_to_be_joined() -> None:
     graph = two_kinds()
-    trust, kept = trusted_neighbourhoods(graph, feature_embedding(graph), np.array([0, 5]))
+    trust, kept = trusted_neighbourhoods(graph, embed_features(graph), np.array([0, 5]))
     assert trust.shape == (2, 1)
     assert 0.2 < trust[0, 0] < 0.6 < trust[1, 0] <= 1
     assert kept.adjacency[[0]].indices.tolist() == [1, 2]
@@ -152,6 +152,6 @@ def test_caution_mixes_by_trust() -> None:
         careless, cautious = (
             kind(n_donors=3, cautious=cautious).around(gcn, graph) for cautious in (False, True)
         )
-        trust, kept = trusted_neighbourhoods(graph, feature_embedding(graph), nodes)
+        trust, kept = trusted_neighbourhoods(graph, embed_features(graph), nodes)
         expected = (1 - trust) * careless.correct(nodes) + trust * gcn.predict_proba(kept)[nodes]
         np.testing.assert_allclose(cautious.correct(nodes), expected, atol=1e-6)

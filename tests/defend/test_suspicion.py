@@ -11,9 +11,9 @@ import pytest
 from nodecopy import Graph, datasets
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, SuspectCorrection
-from nodecopy.defend.donors import feature_embedding
 from nodecopy.defend.pruning import without_edges_of
 from nodecopy.defend.suspicion import divergence, suspicion
+from nodecopy.features.node_embeddings import embed_features
 
 
 def test_divergence_by_hand() -> None:
@@ -41,7 +41,7 @@ def test_suspicion_by_hand() -> None:
     one, two = np.log(2) / 4 * 2**0.4, 3 / 2 * np.log(2)
     expected = [0, one**3 / (one**2 + two**2), two**3 / (one**2 + two**2) / 16, 0]
     np.testing.assert_allclose(
-        suspicion(graph, feature_embedding(graph), around, plain, copied, copied), expected, atol=1e-12
+        suspicion(graph, embed_features(graph), around, plain, copied, copied), expected, atol=1e-12
     )
 
 

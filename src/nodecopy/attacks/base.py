@@ -1,10 +1,12 @@
-"""The contract of attacks, and what they share: whom they attack, what they know, in which order."""
+"""The contract of attacks, and the base class of those that attack one target after another."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from enum import IntEnum
+from math import ceil
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -12,161 +14,211 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_indices, check_integer, check_unique
-from nodecopy.attacks.edits import Edits, check_simple, pairs
+from nodecopy._core.validation import check_integer, check_real, check_unique
+from nodecopy.attacks.edits import Edits, check_attackable
 from nodecopy.attacks.perturbation import Perturbation
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
 Nodes: TypeAlias = NDArray[np.int64]
+Budget: TypeAlias = int | float | str
+"""Flips granted for each target: a number, ``"degree"``, or a share of the target's edges."""
+
+
+class AttackSeeds(IntEnum):
+    """Which child of an attack's seed is used for what."""
+
+    SURROGATE = 0
+    """Training of the surrogate model."""
+    TARGETS = 1
+    """Draws for the targets; each target has a child of this one by its position in the graph."""
 
 
 class Attack(Configurable, ABC):
-    """Flips edges (or features) so that classifiers err.
+    """Flip edges (or binary features) of a graph so that classifiers err.
 
-    An attack works on undirected, binary graphs. The perturbation says what was granted and what was spent.
+    An attack works on undirected, binary graphs. To write one, inherit :class:`TargetedAttack` and write
+    ``attack_target``; inherit this class to attack a graph as a whole.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.attacks import DICE
-    >>> attack = DICE(0.5)
-    >>> attack, attack.attack(datasets.load("karate"), [0], rng=0).targets.tolist()
-    (DICE(share=0.5, delete='same-class', together=True), [0])
+    >>> attack = DICE()
+    >>> attack, attack.attack(datasets.load("karate"), [0], budget=0.5, rng=0).targets.tolist()
+    (DICE(delete='same-class', together=True), [0])
+    """
+
+    default_budget: ClassVar[Budget] = "degree"
+    """The budget where the call gives none."""
+
+    @abstractmethod
+    def attack(
+        self,
+        graph: Graph,
+        targets: ArrayLike | None,
+        *,
+        budget: Budget | None = None,
+        train: ArrayLike | None = None,
+        rng: Rng = None,
+    ) -> Perturbation:
+        """Attack some nodes, or the whole graph, and return the flips.
+
+        Parameters
+        ----------
+        graph
+            Undirected and binary. Its labels are the true ones, which the attacker knows.
+        targets
+            Nodes to attack, in this order: positions, a boolean mask or string ids. ``None`` for attacks
+            on the whole graph.
+        budget
+            Number of flips granted for each target; for an attack on the whole graph, in total. An
+            integer is that number. ``"degree"`` is the target's degree in the clean graph. A float
+            between 0 and 1 is a share, rounded up, of the edges that can be attacked: the target's edges
+            in the clean graph (all edges for an attack on the whole graph) unless the attack documents
+            others. By default the attack's ``default_budget``. The attack stops early where no flip is
+            left that it may make or that promises a gain.
+        train
+            Labelled nodes on which the attacker trains a surrogate model: positions, a boolean mask or
+            string ids. By default every labelled node that is not a target. A target may be among them.
+            Attacks without a surrogate ignore it.
+        rng
+            Seed or generator; ``None`` takes fresh entropy.
+        """
+
+    def __repr__(self) -> str:
+        scalars = {name: value for name, value in self.get_params(deep=False).items() if _is_plain(value)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in scalars.items())})"
+
+
+class TargetedAttack(Attack):
+    """Attack targets one after another in one graph, or each alone in the clean graph.
+
+    A subclass writes :meth:`attack_target`, and where it needs them :meth:`prepare`,
+    :meth:`n_flips_of_share` and ``default_budget``. The attribute ``together`` says whether each target
+    is attacked in the graph that the attacks on earlier targets left (the default) or in the clean graph.
+
+    Examples
+    --------
+    An attack that cuts the target's edges to its neighbours of the highest degree:
+
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import TargetedAttack
+    >>> class CutHubs(TargetedAttack):
+    ...     def attack_target(self, edits, target, budget, rng):
+    ...         neighbours = edits.neighbours(target)
+    ...         hubs_first = neighbours[(-edits.degrees[neighbours]).argsort(kind="stable")]
+    ...         for hub in hubs_first[:budget].tolist():
+    ...             edits.flip(target, hub)
+    >>> CutHubs().attack(datasets.load("karate"), [5], budget=2).flips.tolist()
+    [[5, 0], [5, 6]]
     """
 
     together: bool = True
 
     @abstractmethod
-    def attack(
-        self, graph: Graph, targets: ArrayLike | None, *, train: ArrayLike | None = None, rng: Rng = None
-    ) -> Perturbation:
-        """Attack some nodes.
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        """Flip at most ``budget`` edges or features for one target, by ``edits.flip``.
 
         Parameters
         ----------
-        graph
-            Undirected and binary; its labels are the true ones, which the attacker knows.
-        targets
-            Node numbers of the victims, in the order in which they are attacked; ``None`` where the
-            whole graph is attacked.
-        train
-            Nodes whose labels the attacker's own surrogate model is trained on; by default every
-            labelled node that is no target. A target may be among them. Attacks without a surrogate
-            do not read it.
+        edits
+            The graph as the attack has left it so far, as returned by what :meth:`prepare` returned.
+        target
+            Position of the target.
+        budget
+            Number of flips granted.
         rng
-            Seed or generator.
+            The target's own generator: its draws do not depend on the other targets.
         """
 
-    def __repr__(self) -> str:
-        plain = {name: value for name, value in vars(self).items() if value is None or np.isscalar(value)}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in plain.items())})"
+    def prepare(
+        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], Edits]:
+        """Compute what all targets share, such as a surrogate model, and check the parameters.
 
+        Returns a function without arguments that starts the edits of the clean graph. It is called once,
+        or once per target where ``together`` is False.
+        """
+        return lambda: Edits(graph)
 
-class TargetedAttack(Attack):
-    """Attacks victims one after another, or each alone.
-
-    It never flips the same pair twice for one victim and stops early where nothing is left to flip.
-    """
+    def n_flips_of_share(self, edits: Edits, target: int, share: float) -> int:
+        """Return how many flips a budget given as a share grants: that share of the target's edges."""
+        return ceil_of_share(share, int(edits.graph.degrees[target]))
 
     def attack(
-        self, graph: Graph, targets: ArrayLike | None, *, train: ArrayLike | None = None, rng: Rng = None
+        self,
+        graph: Graph,
+        targets: ArrayLike | None,
+        *,
+        budget: Budget | None = None,
+        train: ArrayLike | None = None,
+        rng: Rng = None,
     ) -> Perturbation:
-        check_simple(graph)
+        check_attackable(graph)
         seed = seed_sequence(rng)
-        victims = self._victims(graph, targets)
-        begin = self._prepared(graph, victims, train, child(seed, 0))
-        edits = begin()
-        budgets, parts = [], []
-        for number, target in enumerate(victims.tolist()):
-            if not self.together:
-                edits = begin()
-            before = len(edits.flips), len(edits.feature_flips)
-            budgets.append(self._budget(edits, target))
-            # The victim's own seed: with the same surrogate it is attacked, alone, as it is among others.
-            self._strike(
-                edits, number, target, budgets[-1], np.random.default_rng(child(child(seed, 1), target))
-            )
-            parts.append((target, edits.flips[before[0] :], edits.feature_flips[before[1] :]))
-        return perturbation(self, graph, victims, budgets, parts)
+        name = type(self).__name__
+        granted = check_budget(self.default_budget if budget is None else budget, name)
+        if targets is None:
+            raise InputError(f"targets of {name} must hold nodes; got None.")
+        nodes = graph.positions(targets, "targets")
+        check_unique(nodes, "targets")
+        start = self.prepare(graph, nodes, train, child(seed, AttackSeeds.SURROGATE))
+        records = [start()]
+        budgets: list[int] = []
+        for target in nodes.tolist():
+            if not self.together and budgets:
+                records.append(start())
+            edits = records[-1]
+            edits.owner = target
+            budgets.append(self._n_flips(edits, target, granted))
+            # With a seed of its own, a target is attacked alone as it is attacked among others.
+            draws = np.random.default_rng(child(child(seed, AttackSeeds.TARGETS), target))
+            self.attack_target(edits, target, budgets[-1], draws)
+        described = f"{self!r} with budget {granted!r}"
+        return Perturbation.from_edits(described, graph, nodes, budgets, records, together=self.together)
 
     attack.__doc__ = Attack.attack.__doc__
 
-    @abstractmethod
-    def _budget(self, edits: Edits, target: int) -> int:
-        """Flips granted for one victim."""
-
-    @abstractmethod
-    def _strike(self, edits: Edits, number: int, target: int, budget: int, draws: Generator) -> None:
-        """Make the flips for ``target``, the victim of that ``number``."""
-
-    def _prepared(
-        self, graph: Graph, victims: Nodes, train: ArrayLike | None, seed: SeedSequence
-    ) -> Callable[[], Any]:
-        """Learn what there is to learn once; the result starts the edits of a clean graph."""
-        return lambda: Edits(graph)
-
-    def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
-        if targets is None:
-            raise InputError(f"targets of {type(self).__name__} must hold node numbers; got None.")
-        victims = check_indices(targets, "targets", size=graph.n_nodes)
-        check_unique(victims, "targets")
-        return victims
+    def _n_flips(self, edits: Edits, target: int, budget: Budget) -> int:
+        if budget == "degree":
+            return int(edits.graph.degrees[target])
+        if isinstance(budget, float):
+            return self.n_flips_of_share(edits, target, budget)
+        return int(budget)
 
 
-def perturbation(
-    attack: Attack,
-    graph: Graph,
-    victims: Nodes,
-    budgets: list[int],
-    parts: list[tuple[int, list[tuple[int, int]], list[tuple[int, int]]]],
-) -> Perturbation:
-    """Put together what was done for each victim."""
-    flips = pairs([flip for _, made, _ in parts for flip in made])
-    owners = np.repeat([owner for owner, _, _ in parts], [len(made) for _, made, _ in parts])
-    features = pairs([flip for _, _, made in parts for flip in made])
-    feature_owners = np.repeat([owner for owner, _, _ in parts], [len(made) for _, _, made in parts])
-    return Perturbation(
-        repr(attack),
-        graph.node_ids,
-        victims,
-        np.array(budgets, np.int64),
-        flips,
-        _added(graph, flips, alone=not attack.together),
-        owners.astype(np.int64),
-        features,
-        feature_owners.astype(np.int64),
-        attack.together,
-    )
+def check_budget(budget: Any, attack: str, *, allow_degree: bool = True) -> Budget:
+    """Return a valid budget; its type says whether it is a number of flips, a share or ``"degree"``."""
+    name = f"budget of {attack}"
+    if isinstance(budget, (float, np.floating)):
+        return check_real(budget, name, low=0, high=1)
+    if not isinstance(budget, str):
+        return check_integer(budget, name, low=0)
+    if budget != "degree" or not allow_degree:
+        words = ", 'degree'" if allow_degree else ""
+        raise InputError(f"{name} must be an integer{words} or a share between 0.0 and 1.0; got {budget!r}.")
+    return budget
 
 
-def _added(graph: Graph, flips: NDArray[np.int64], *, alone: bool) -> NDArray[np.bool_]:
-    """Which flips added an edge: it was not there, or an earlier victim had removed it."""
-    edits, added = Edits(graph), []
-    for first, second in flips.tolist():
-        added.append(not edits.has_edge(first, second))
-        if not alone:
-            edits.flip(first, second)
-    return np.array(added, bool)
+def ceil_of_share(share: float, number: int) -> int:
+    """Return a share of a number, rounded up."""
+    # Rounded first: 0.07 * 100 is a little above 7 in binary, which must not cost an edge.
+    return ceil(round(share * number, 9))
 
 
-def degree_budget(budget: int | str, edits: Edits, target: int, name: str) -> int:
-    """A number of flips for every victim, or ``"degree"``: as many as it has edges in the clean graph."""
-    if budget == "degree":
-        return int(edits.graph.degrees[target])
-    if isinstance(budget, str):
-        raise InputError(f"{name} must be an integer or 'degree'; got {budget!r}.")
-    return check_integer(budget, name, low=0)
-
-
-def known_labels(graph: Graph, targets: Nodes, purpose: str) -> Nodes:
-    """The labels of a graph, known at least at the targets."""
+def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
+    """Return the labels of a graph after a check that the targets have one."""
     if graph.labels is None:
-        raise InputError(f"graph must have labels for {purpose}; this one has none.")
-    unknown = targets[graph.labels[targets] == UNLABELLED]
-    if len(unknown):
-        name = graph.node_ids[unknown].tolist()[0]
+        raise InputError(f"graph must have labels for {attack}; this one has none.")
+    unlabelled = targets[graph.labels[targets] == UNLABELLED]
+    if len(unlabelled):
+        node_id = graph.node_ids[unlabelled].tolist()[0]
         raise InputError(
-            f"targets must have labels for {purpose}; got the node with id {name!r}, which has none."
+            f"targets must have labels for {attack}; got the node with id {node_id!r}, which has none."
         )
     return graph.labels
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or bool(np.isscalar(value))

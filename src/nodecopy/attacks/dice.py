@@ -1,176 +1,160 @@
-"""Attacks without a model: DICE, which knows labels, and random flips."""
+"""DICE: delete internally, connect externally; at targets or in the whole graph."""
 
 from __future__ import annotations
 
-from math import ceil
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.random import Rng, generator, seed_sequence
-from nodecopy._core.validation import check_choice, check_integer, check_real
-from nodecopy.attacks.base import Attack, Nodes, TargetedAttack, degree_budget, known_labels, perturbation
-from nodecopy.attacks.edits import Edits, check_simple
-from nodecopy.attacks.perturbation import NOBODY, Perturbation
+from nodecopy._core.validation import check_choice
+from nodecopy.attacks.base import (
+    Attack,
+    Budget,
+    Nodes,
+    TargetedAttack,
+    ceil_of_share,
+    check_budget,
+    check_labels,
+)
+from nodecopy.attacks.edits import Edits, check_attackable
+from nodecopy.attacks.perturbation import Perturbation
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-
-
-class RandomFlips(TargetedAttack):
-    """Flip random pairs of the victim and another node, which nearly always adds an edge.
-
-    Parameters
-    ----------
-    budget
-        Flips for each victim; by default its degree. At most all of its pairs are flipped.
-    together
-        Victims one after another in one graph, or each alone.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.attacks import RandomFlips
-    >>> club = datasets.load("karate")
-    >>> RandomFlips(3).attack(club, [0], rng=0).spent.tolist()
-    [3]
-    """
-
-    def __init__(self, budget: int | str = "degree", *, together: bool = True) -> None:
-        self.budget, self.together = budget, together
-
-    def _budget(self, edits: Edits, target: int) -> int:
-        return degree_budget(self.budget, edits, target, "budget of RandomFlips")
-
-    def _strike(self, edits: Edits, number: int, target: int, budget: int, draws: Generator) -> None:
-        others = np.delete(np.arange(edits.graph.n_nodes), target)
-        for other in draws.choice(others, min(budget, len(others)), replace=False).tolist():
-            edits.flip(target, other)
 
 
 class DICE(TargetedAttack):
     """Delete internally, connect externally: the targeted form of the paper's section 6.
 
-    A share of the victim's neighbours of its own class is cut off at random, and as many random nodes of
-    other classes are connected to it. Nodes without a label are of no known class: they are neither cut
-    off (unless ``delete`` is ``"any"``) nor connected. An isolated victim stays as it is.
+    Half of the flips remove edges between the target and neighbours of its own class, chosen at random;
+    the other half connects it to random nodes of other classes. Nodes without a label are neither
+    removed (unless ``delete`` is ``"any"``) nor connected. A target without such neighbours loses none.
+
+    A budget that is a share means a share of the neighbours that can be removed, rounded up as in the
+    authors' code, with as many new edges: two flips for each removed edge. The default budget is 0.5.
+    Of an integer budget half is removed, and an odd flip connects.
 
     Parameters
     ----------
-    share
-        Of the neighbours, between 0 and 1; the number is rounded up, as the authors' code has it.
     delete
-        ``"same-class"`` (the paper's text) or ``"any"`` neighbour, as the authors' code has it.
+        ``"same-class"`` (the paper's text) or ``"any"`` neighbour, as in the authors' code.
     together
-        Victims one after another in one graph, or each alone.
+        Whether targets are attacked one after another in one graph, or each alone.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.attacks import DICE
     >>> club = datasets.load("karate")
-    >>> flips = DICE(0.5).attack(club, [0], rng=0)
-    >>> int((~flips.is_added).sum()), int(flips.is_added.sum())
+    >>> flips = DICE().attack(club, [0], budget=0.5, rng=0)
+    >>> len(flips.removed), len(flips.added)
     (8, 8)
     """
 
-    def __init__(self, share: float = 0.5, *, delete: str = "same-class", together: bool = True) -> None:
-        self.share, self.delete, self.together = share, delete, together
+    default_budget = 0.5
 
-    def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
-        check_real(self.share, "share of DICE", low=0, high=1)
+    def __init__(self, *, delete: str = "same-class", together: bool = True) -> None:
+        self.delete, self.together = delete, together
+
+    def prepare(
+        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], Edits]:
         check_choice(self.delete, "delete of DICE", ["same-class", "any"])
-        victims = super()._victims(graph, targets)
-        known_labels(graph, victims, "DICE")
-        return victims
+        check_labels(graph, targets, "DICE")
+        return super().prepare(graph, targets, train, seed)
 
-    def _budget(self, edits: Edits, target: int) -> int:
-        # Rounded first: 0.07 * 100 is a little above 7 in binary, which must not cost a neighbour.
-        return 2 * ceil(round(self.share * len(self._internal(edits, target)), 9))
+    def n_flips_of_share(self, edits: Edits, target: int, share: float) -> int:
+        """Return twice that share, rounded up, of the neighbours that can be removed."""
+        return 2 * ceil_of_share(share, len(self._removable(edits, target)))
 
-    def _strike(self, edits: Edits, number: int, target: int, budget: int, draws: Generator) -> None:
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
         labels = edits.graph.labels
         assert labels is not None
-        outside = (labels != labels[target]) & (labels != UNLABELLED)
-        outside[edits.neighbours(target)] = False
-        external = np.flatnonzero(outside)
-        deleted = draws.choice(self._internal(edits, target), budget // 2, replace=False)
-        connected = draws.choice(external, min(budget // 2, len(external)), replace=False)
-        for other in np.concatenate([deleted, connected]).tolist():
+        is_external = (labels != labels[target]) & (labels != UNLABELLED)
+        is_external[edits.neighbours(target)] = False
+        external, internal = np.flatnonzero(is_external), self._removable(edits, target)
+        removed = rng.choice(internal, min(budget // 2, len(internal)), replace=False)
+        connected = rng.choice(external, min(budget - budget // 2, len(external)), replace=False)
+        for other in np.concatenate([removed, connected]).tolist():
             edits.flip(target, other)
 
-    def _internal(self, edits: Edits, target: int) -> NDArray[Any]:
+    def _removable(self, edits: Edits, target: int) -> NDArray[Any]:
         labels, neighbours = edits.graph.labels, edits.neighbours(target)
         assert labels is not None
         return neighbours if self.delete == "any" else neighbours[labels[neighbours] == labels[target]]
 
 
 class GlobalDICE(Attack):
-    """DICE on the whole graph (Waniek et al., 2018): half of the flips delete edges inside classes, the
-    other half connects nodes of different classes.
+    """DICE on the whole graph (Waniek et al., 2018).
 
-    Parameters
-    ----------
-    budget
-        Flips in all; an odd one connects. Where a half is more than there is, all there is is flipped.
+    Half of the flips remove edges between nodes of one class, the other half connects nodes of
+    different classes. The budget is the total number of flips, or their share of the number of edges,
+    0.05 by default; an odd flip connects. Where there are fewer such pairs, all of them are flipped.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.attacks import GlobalDICE
     >>> club = datasets.load("karate")
-    >>> len(GlobalDICE(10).attack(club, None, rng=0).flips)
+    >>> len(GlobalDICE().attack(club, budget=10, rng=0).flips)
     10
     """
 
-    def __init__(self, budget: int) -> None:
-        self.budget = budget
+    default_budget = 0.05
 
     def attack(
         self,
         graph: Graph,
         targets: ArrayLike | None = None,
         *,
+        budget: Budget | None = None,
         train: ArrayLike | None = None,
         rng: Rng = None,
     ) -> Perturbation:
-        """Attack the whole graph: ``targets`` stays ``None``; ``train`` is not read."""
-        check_simple(graph)
-        check_integer(self.budget, "budget of GlobalDICE", low=0)
+        """Attack the whole graph: ``targets`` stays ``None``, ``train`` is ignored."""
+        check_attackable(graph)
+        granted: Any = self.default_budget if budget is None else budget
+        granted = check_budget(granted, "GlobalDICE", allow_degree=False)
         if targets is not None:
             raise InputError(
                 "targets of GlobalDICE must be None, since it attacks the whole graph; use DICE."
             )
-        labels = known_labels(graph, np.zeros(0, np.int64), "GlobalDICE")
+        labels = check_labels(graph, np.zeros(0, np.int64), "GlobalDICE")
+        n_flips = ceil_of_share(granted, graph.n_edges) if isinstance(granted, float) else granted
         draws = generator(seed_sequence(rng))
-        once = graph.rows.row_numbers < graph.rows.indices
-        edges = np.column_stack([graph.rows.row_numbers[once], graph.rows.indices[once]]).astype(np.int64)
+        is_upper = graph.rows.row_numbers < graph.rows.indices
+        edges = np.column_stack([graph.rows.row_numbers[is_upper], graph.rows.indices[is_upper]])
+        edges = edges.astype(np.int64)
         first, second = labels[edges].T
-        known = (first != UNLABELLED) & (second != UNLABELLED)
-        internal = edges[known & (first == second)]
-        n_deleted = min(self.budget // 2, len(internal))
-        deleted = draws.choice(internal, n_deleted, replace=False)
-        n_crossing = int((known & (first != second)).sum())
-        connected = _external(graph, labels, n_crossing, self.budget - self.budget // 2, draws)
-        flips = [(a, b) for a, b in np.concatenate([deleted, connected]).tolist()]
-        return perturbation(self, graph, np.zeros(0, np.int64), [], [(NOBODY, flips, [])])
+        labelled = (first != UNLABELLED) & (second != UNLABELLED)
+        internal = edges[labelled & (first == second)]
+        removed = draws.choice(internal, min(n_flips // 2, len(internal)), replace=False)
+        n_crossing = int((labelled & (first != second)).sum())
+        connected = _draw_external_pairs(graph, labels, n_crossing, n_flips - n_flips // 2, draws)
+        edits = Edits(graph)
+        for pair in np.concatenate([removed, connected]).tolist():
+            edits.flip(*pair)
+        described = f"{self!r} with budget {granted!r}"
+        return Perturbation.from_edits(described, graph, np.zeros(0, np.int64), [], [edits])
 
 
-def _external(
-    graph: Graph, labels: Nodes, n_crossing: int, wanted: int, draws: Generator
+def _draw_external_pairs(
+    graph: Graph, labels: Nodes, n_crossing: int, n_pairs: int, draws: Generator
 ) -> NDArray[np.int64]:
-    """Random pairs of nodes of different known classes that are not connected, without all pairs."""
+    """Draw unconnected pairs of nodes of different classes, by rejection instead of listing all pairs."""
     nodes = np.flatnonzero(labels != UNLABELLED)
     sizes = np.unique(labels[nodes], return_counts=True)[1].astype(np.int64)
-    possible = (len(nodes) ** 2 - int((sizes**2).sum())) // 2 - n_crossing
-    found = np.zeros((0, 2), np.int64)
-    wanted = min(wanted, possible)
-    while len(found) < wanted:
-        drawn = np.sort(draws.choice(nodes, (2 * wanted + 16, 2)), axis=1)
-        drawn = drawn[labels[drawn[:, 0]] != labels[drawn[:, 1]]]
-        present = np.asarray(graph.adjacency[drawn[:, 0], drawn[:, 1]]).ravel() > 0
-        both = np.concatenate([found, drawn[~present]])
+    n_possible = (len(nodes) ** 2 - int((sizes**2).sum())) // 2 - n_crossing
+    pairs = np.zeros((0, 2), np.int64)
+    n_pairs = min(n_pairs, n_possible)
+    while len(pairs) < n_pairs:
+        candidates = np.sort(draws.choice(nodes, (2 * n_pairs + 16, 2)), axis=1)
+        candidates = candidates[labels[candidates[:, 0]] != labels[candidates[:, 1]]]
+        is_edge = np.asarray(graph.adjacency[candidates[:, 0], candidates[:, 1]]).ravel() > 0
+        both = np.concatenate([pairs, candidates[~is_edge]])
         _, first = np.unique(both, axis=0, return_index=True)
-        found = both[np.sort(first)][:wanted]
-    return found
+        pairs = both[np.sort(first)][:n_pairs]
+    return pairs

@@ -10,66 +10,77 @@ from nodecopy._core.csr import IntArray, Rows
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
+WHOLE_GRAPH = -1
+"""Owner of the flips of an attack on the whole graph."""
+
 
 class Edits:
-    """A graph and the flips made so far; rows that changed lie beside the graph's own.
+    """A graph and the flips made so far.
 
     Attributes
     ----------
     graph
-        As it was.
+        The clean graph.
     degrees
-        As they are now.
-    flips, feature_flips
-        Pairs of nodes, and pairs (node, feature), in the order in which they were flipped.
+        The degrees after the flips.
+    owner
+        The target for which flips are being made, ``-1`` for the whole graph.
+    flips, is_added, owners
+        Pairs of nodes in the order in which they were flipped, whether each flip added an edge, and
+        its owner.
+    feature_flips, feature_owners
+        The same for pairs (node, feature).
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.degrees = graph.degrees.astype(np.int64)
+        self.owner = WHOLE_GRAPH
         self.flips: list[tuple[int, int]] = []
+        self.is_added: list[bool] = []
+        self.owners: list[int] = []
         self.feature_flips: list[tuple[int, int]] = []
-        self._changed: dict[int, IntArray] = {}
+        self.feature_owners: list[int] = []
+        self._changed_rows: dict[int, IntArray] = {}
 
     def neighbours(self, node: int) -> IntArray:
-        """Ascending."""
+        """Return the neighbours of a node after the flips, in ascending order."""
         rows = self.graph.rows
-        own = rows.indices[rows.indptr[node] : rows.indptr[node + 1]]
-        return self._changed.get(node, own)
+        unchanged = rows.indices[rows.indptr[node] : rows.indptr[node + 1]]
+        return self._changed_rows.get(node, unchanged)
 
     def has_edge(self, first: int, second: int) -> bool:
+        """Whether two nodes are neighbours after the flips."""
         neighbours = self.neighbours(first)
-        place = np.searchsorted(neighbours, second)
-        return bool(place < len(neighbours) and neighbours[place] == second)
+        position = np.searchsorted(neighbours, second)
+        return bool(position < len(neighbours) and neighbours[position] == second)
 
     def flip(self, first: int, second: int) -> None:
-        """Remove the edge if it is there, add it otherwise."""
-        change = -1 if self.has_edge(first, second) else 1
-        for one, other in ((first, second), (second, first)):
-            neighbours = self.neighbours(one)
-            place = int(np.searchsorted(neighbours, other))
-            self._changed[one] = (
-                np.insert(neighbours, place, other) if change == 1 else np.delete(neighbours, place)
+        """Remove the edge between two nodes if there is one, add it otherwise."""
+        is_added = not self.has_edge(first, second)
+        for node, other in ((first, second), (second, first)):
+            neighbours = self.neighbours(node)
+            position = int(np.searchsorted(neighbours, other))
+            self._changed_rows[node] = (
+                np.insert(neighbours, position, other) if is_added else np.delete(neighbours, position)
             )
-            self.degrees[one] += change
+            self.degrees[node] += 1 if is_added else -1
         self.flips.append((first, second))
+        self.is_added.append(is_added)
+        self.owners.append(self.owner)
 
     def flip_feature(self, node: int, feature: int) -> None:
         """Remove a binary feature from a node if it has it, add it otherwise."""
         self.feature_flips.append((node, feature))
+        self.feature_owners.append(self.owner)
 
     def adjacency(self) -> sparse.csr_array:
-        """As it is now."""
-        return flipped(self.graph.rows, pairs(self.flips)).csr
+        """Return the adjacency after the flips."""
+        return flip_entries(self.graph.rows, np.array(self.flips, np.int64).reshape(-1, 2)).csr
 
 
-def pairs(values: list[tuple[int, int]]) -> NDArray[np.int64]:
-    """``[n, 2]``, also where there are none."""
-    return np.array(values, np.int64).reshape(-1, 2)
-
-
-def flipped(rows: Rows, flips: IntArray) -> Rows:
-    """Binary, symmetric rows with every pair flipped in turn: twice is as good as never."""
+def flip_entries(rows: Rows, flips: NDArray[np.int64]) -> Rows:
+    """Return binary, symmetric rows with pairs flipped in turn; a pair flipped twice stays as it was."""
     ends = np.concatenate([flips, flips[:, ::-1]])
     times = sparse.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=rows.csr.shape)
     times.data %= 2
@@ -79,8 +90,8 @@ def flipped(rows: Rows, flips: IntArray) -> Rows:
     return Rows.canonical(matrix.indptr, matrix.indices, None, rows.n_columns)
 
 
-def check_simple(graph: Graph) -> None:
-    """Attacks flip edges that are there or not, in both directions at once."""
+def check_attackable(graph: Graph) -> None:
+    """Raise an error unless a graph is undirected and binary, so that its edges can be flipped."""
     if graph.directed:
         raise InputError(
             "graph must be undirected to be attacked; got a directed one (see graph.undirected)."

@@ -2,64 +2,63 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
 
 import numpy as np
 import torch
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional
 
 from nodecopy._core.validation import check_choice
-from nodecopy.attacks.base import Nodes, degree_budget
+from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import GradientAttack, GradientEdits, RewiredGCN
 from nodecopy.graph import Graph
 
 AUTHORS_NODE = 0
-"""The node that the authors' run rewired, whoever the victim was."""
+"""The node that the authors' code rewired, whatever the target was."""
 
 
 class FGA(GradientAttack):
-    """Fast gradient attack (Chen et al., 2018): flip the victim's pairs along the gradient of its loss.
+    """Fast gradient attack (Chen et al., 2018): flip the target's pairs along the gradient of its loss.
 
     The gradient is that of a GCN which the attacker trains once on the clean graph, with respect to the
-    victim's row of the adjacency. Unlike Nettack it may leave nodes without edges.
+    target's row of the adjacency. Unlike Nettack it may leave nodes without edges. The default budget is
+    20 flips; fewer are made where no flip promises a higher loss.
 
     Parameters
     ----------
-    n_flips
-        For each victim; ``"degree"``: as many as it has edges in the clean graph. Fewer are made where no
-        flip promises a higher loss.
     flips_per_step
-        Flips for each gradient; one is exact, more are faster.
+        Flips for each gradient. 1 is exact; more are faster.
     loss
-        ``"target"``: the victim's own loss, as the attack's paper defines it. ``"training-set"``: the
-        run behind the FGA row of the node-copying paper, whose code always rewired node 0 along the
-        gradient of the loss of the training set. Victims are not touched (unless they are node 0, or
-        become its neighbours), which explains why 69.8 % of them were still classified well. That run
-        took the degree for the number of flips: ``FGA("degree", loss="training-set")``.
+        ``"target"``: the target's own loss, as in the attack's paper. ``"training-set"``: the run behind
+        the FGA row of the node-copying paper, whose code always rewired node 0 along the gradient of the
+        loss of the training set. It does not touch the targets (unless one is node 0 or becomes its
+        neighbour), which explains why 69.8 % of them were still classified correctly. That run had a
+        budget of ``"degree"``.
     surrogate
         The two weight matrices of a GCN (features by hidden, hidden by classes, on features whose rows
-        add up to one) in place of trained ones: an attacker who knows the model itself.
+        sum to one), for an attacker who knows the model. By default the attacker trains them.
     together
-        Victims one after another in one graph, or each alone.
+        Whether targets are attacked one after another in one graph, or each alone.
     device
-        Where gradients are computed.
+        ``"cpu"`` or ``"cuda"``, where gradients are computed.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.attacks import FGA
     >>> digits = datasets.load("digits").subgraph(range(200))
-    >>> FGA(2).attack(digits, [7], rng=0).spent.tolist()
+    >>> FGA().attack(digits, [7], budget=2, rng=0).spent.tolist()
     [2]
     """
 
+    default_budget = 20
+
     def __init__(
         self,
-        n_flips: int | str = 20,
         *,
         flips_per_step: int = 1,
         loss: str = "target",
@@ -67,22 +66,22 @@ class FGA(GradientAttack):
         together: bool = True,
         device: str = "cpu",
     ) -> None:
-        self.n_flips, self.flips_per_step, self.loss = n_flips, flips_per_step, loss
+        self.flips_per_step, self.loss = flips_per_step, loss
         self.surrogate, self.together, self.device = surrogate, together, device
 
-    def _victims(self, graph: Graph, targets: ArrayLike | None) -> Nodes:
+    def prepare(
+        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], GradientEdits]:
         check_choice(self.loss, "loss of FGA", ["target", "training-set"])
-        return super()._victims(graph, targets)
+        return super().prepare(graph, targets, train, seed)
 
-    def _budget(self, edits: Edits, target: int) -> int:
-        return degree_budget(self.n_flips, edits, target, "n_flips of FGA")
-
-    def _strike(self, edits: Edits, number: int, target: int, budget: int, draws: Generator) -> None:
-        state = cast(GradientEdits, edits)
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        assert isinstance(edits, GradientEdits)
         node = target if self.loss == "target" else AUTHORS_NODE
-        judged = torch.tensor([target]) if self.loss == "target" else state.train
+        nodes = torch.tensor([target]) if self.loss == "target" else edits.train
+        classes = edits.codes[nodes]
 
         def loss(network: RewiredGCN, V: Tensor) -> Tensor:
-            return functional.cross_entropy(network.logits(V)[judged], state.codes[judged])
+            return functional.cross_entropy(network.logits(V)[nodes], classes)
 
-        self._climb(state, np.array([node]), loss, budget)
+        self.greedy_flips(edits, np.array([node]), loss, budget)

@@ -15,10 +15,11 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import as_array, check_integer
 from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.edits import Edits
-from nodecopy.attacks.surrogate import Knowledge, gcn_weights
+from nodecopy.attacks.surrogate import SurrogateLabels, gcn_weights
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import checked_device
@@ -33,11 +34,11 @@ class RewiredGCN:
     Parameters
     ----------
     projected
-        ``[n_nodes, hidden]``: features times the first layer's weights.
+        ``[n_nodes, n_hidden]``: features times the first layer's weights.
     second
-        ``[hidden, n_classes]``: the second layer's weights.
+        ``[n_hidden, n_classes]``: the second layer's weights.
     edits
-        The edges as they are.
+        The graph as the attack has left it so far.
     rows
         Nodes that may be rewired, ``[R]``.
     """
@@ -53,30 +54,30 @@ class RewiredGCN:
         self.present[torch.arange(len(rows)), self.rows] = 0
 
     def free_pairs(self) -> Tensor:
-        """``[R, n_nodes]``: pairs that may be flipped, none with itself, none twice."""
+        """Return a mask ``[R, n_nodes]`` of the pairs that may be flipped: no loops, each pair once."""
         free = torch.ones_like(self.present, dtype=torch.bool)
         free[:, self.rows] = torch.ones(len(self.rows), len(self.rows), device=free.device).tril(-1).bool()
         return free
 
     def logits(self, V: Tensor) -> Tensor:
-        """``[n_nodes, n_classes]``."""
+        """Return the logits of all nodes, ``[n_nodes, n_classes]``."""
         scale = self._scale(V)
-        hidden = torch.relu(scale * self._spread(V, scale * self.projected))
-        return scale * self._spread(V, scale * (hidden @ self.second))
+        hidden = torch.relu(scale * self._propagate(V, scale * self.projected))
+        return scale * self._propagate(V, scale * (hidden @ self.second))
 
-    def copied_logits(self, V: Tensor, donors: Tensor, victim: int) -> Tensor:
-        """``[P, n_classes]``: the logits at each donor with the victim's features in its place."""
+    def copied_logits(self, V: Tensor, donors: Tensor, target: int) -> Tensor:
+        """Return the logits ``[P, n_classes]`` at each donor if it had the target's features."""
         scale = self._scale(V)
-        inner = self._spread(V, scale * self.projected)
+        inputs = self._propagate(V, scale * self.projected)
         reach = self._closed_rows(V, donors)  # [P, n_nodes]
-        swapped = scale[donors] * (self.projected[victim] - self.projected[donors])  # [P, hidden]
-        hidden = torch.relu(scale * inner)
+        swapped = scale[donors] * (self.projected[target] - self.projected[donors])  # [P, n_hidden]
+        hidden = torch.relu(scale * inputs)
         summed = (reach * scale[:, 0]) @ hidden
-        # The swap shows at the donor and its neighbours alone. Elsewhere reach is zero and both this
-        # correction and its derivative vanish, so leaving it out there changes no gradient.
+        # The swap changes the hidden layer at the donor and its neighbours only. Elsewhere reach is zero,
+        # and both this correction and its derivative vanish, so leaving it out changes no gradient.
         which, near = reach.detach().nonzero(as_tuple=True)
         weight = reach[which, near, None]
-        swapped_hidden = torch.relu(scale[near] * (inner[near] + weight * swapped[which]))
+        swapped_hidden = torch.relu(scale[near] * (inputs[near] + weight * swapped[which]))
         summed = summed.index_add(0, which, weight * scale[near] * (swapped_hidden - hidden[near]))
         return scale[donors] * (summed @ self.second)
 
@@ -84,71 +85,74 @@ class RewiredGCN:
         degrees = (self.degrees + V.sum(dim=0)).index_add(0, self.rows, V.sum(dim=1))
         return degrees.rsqrt()[:, None]
 
-    def _spread(self, V: Tensor, dense: Tensor) -> Tensor:
-        """(A' + I) times a dense matrix."""
+    def _propagate(self, V: Tensor, dense: Tensor) -> Tensor:
+        """Return (A' + I) times a dense matrix."""
         out = (self.adjacency @ dense[None])[0] + dense + V.T @ dense[self.rows]
         return out.index_add(0, self.rows, V @ dense)
 
     def _closed_rows(self, V: Tensor, nodes: Tensor) -> Tensor:
-        """Some rows of A' + I, ``[P, n_nodes]``."""
+        """Return some rows of A' + I, ``[P, n_nodes]``."""
         chosen = torch.zeros(len(self.degrees), len(nodes), dtype=V.dtype, device=V.device)
         chosen[nodes, torch.arange(len(nodes), device=V.device)] = 1
-        return self._spread(V, chosen).T
+        return self._propagate(V, chosen).T
 
 
 class GradientEdits(Edits):
     """Edits of a graph on which the attacker has trained a GCN."""
 
-    def __init__(self, graph: Graph, knowledge: Knowledge, projected: Tensor, second: Tensor) -> None:
+    def __init__(self, graph: Graph, labels: SurrogateLabels, projected: Tensor, second: Tensor) -> None:
         super().__init__(graph)
-        self.codes = torch.from_numpy(knowledge.codes).to(projected.device)
-        self.train = torch.from_numpy(knowledge.train).to(projected.device)
+        self.codes = torch.from_numpy(labels.codes).to(projected.device)
+        self.train = torch.from_numpy(labels.train).to(projected.device)
         self.projected, self.second = projected, second
+        self.donors: dict[int, IntArray] = {}
 
 
 class GradientAttack(TargetedAttack):
-    """Flip the pairs whose gradient promises the steepest rise of a loss, again and again."""
+    """Repeatedly flip the pairs whose gradient promises the steepest rise of a loss.
+
+    A subclass writes ``attack_target``, which calls :meth:`greedy_flips` with its loss.
+    """
 
     device: str
     flips_per_step: int
     surrogate: tuple[ArrayLike, ArrayLike] | None
 
-    def _prepared(
-        self, graph: Graph, victims: Nodes, train: ArrayLike | None, seed: SeedSequence
+    def prepare(
+        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
     ) -> Callable[[], GradientEdits]:
         name = type(self).__name__
         check_integer(self.flips_per_step, f"flips_per_step of {name}", low=1)
-        knowledge = Knowledge.of(graph, victims, train, name)
-        first, second = self._weights(graph, knowledge, seed)
+        labels = SurrogateLabels.from_graph(graph, targets, train, name)
+        if self.surrogate is None:
+            first, second = gcn_weights(graph, labels, seed, self.device)
+        else:
+            first, second = self._check_surrogate(graph, labels)
         device = checked_device(self.device)
         projected = torch.from_numpy(feature_matrix(graph, KIPF).astype(np.float64) @ first).to(device)
         last = torch.from_numpy(second).to(device)
-        return lambda: GradientEdits(graph, knowledge, projected, last)
+        return lambda: GradientEdits(graph, labels, projected, last)
 
-    def _weights(self, graph: Graph, knowledge: Knowledge, seed: SeedSequence) -> list[NDArray[np.float64]]:
-        """The two layers of the surrogate, given or trained."""
-        if self.surrogate is None:
-            return gcn_weights(graph, knowledge, seed, self.device)
-        name = f"surrogate of {type(self).__name__}"
-        layers = [as_array(layer, name).astype(np.float64) for layer in self.surrogate]
-        shapes = [layer.shape for layer in layers]
-        n_features = feature_matrix(graph, KIPF).shape[1]
-        hidden = shapes[0][-1] if shapes and shapes[0] else 0
-        if shapes != [(n_features, hidden), (hidden, knowledge.n_classes)]:
-            raise InputError(
-                f"{name} must be two matrices, {n_features} features by hidden and hidden by "
-                f"{knowledge.n_classes} classes; got shapes {shapes}."
-            )
-        return layers
-
-    def _climb(
+    def greedy_flips(
         self,
         edits: GradientEdits,
         rows: NDArray[np.int64],
         loss: Callable[[RewiredGCN, Tensor], Tensor],
         budget: int,
     ) -> None:
-        """Flip at most ``budget`` pairs at some rows; stop where no flip promises a higher loss."""
+        """Flip at most ``budget`` pairs; stop where no flip promises a higher loss.
+
+        Parameters
+        ----------
+        edits
+            The graph as the attack has left it so far.
+        rows
+            Nodes at which pairs may be flipped.
+        loss
+            The loss to raise, as a function of the GCN and the changes V of its adjacency at ``rows``.
+        budget
+            Number of flips granted.
+        """
         network = RewiredGCN(edits.projected, edits.second, edits, rows)
         left = network.free_pairs()
         V = torch.zeros_like(network.present).requires_grad_()
@@ -164,6 +168,21 @@ class GradientAttack(TargetedAttack):
             with torch.no_grad():
                 V.view(-1)[best] = 1 - 2 * network.present.view(-1)[best]
                 left.view(-1)[best] = False
-            for place in best.tolist():
-                row, node = divmod(place, V.shape[1])
+            for entry in best.tolist():
+                row, node = divmod(entry, V.shape[1])
                 edits.flip(int(rows[row]), node)
+
+    def _check_surrogate(self, graph: Graph, labels: SurrogateLabels) -> list[NDArray[np.float64]]:
+        """Return the two given layers of the surrogate as arrays of the right shapes."""
+        assert self.surrogate is not None
+        name = f"surrogate of {type(self).__name__}"
+        layers = [as_array(layer, name).astype(np.float64) for layer in self.surrogate]
+        shapes = [layer.shape for layer in layers]
+        n_features = feature_matrix(graph, KIPF).shape[1]
+        n_hidden = shapes[0][-1] if shapes and shapes[0] else 0
+        if shapes != [(n_features, n_hidden), (n_hidden, labels.n_classes)]:
+            raise InputError(
+                f"{name} must be two matrices, {n_features} features by hidden and hidden by "
+                f"{labels.n_classes} classes; got shapes {shapes}."
+            )
+        return layers

@@ -17,16 +17,16 @@ from nodecopy.graph import Graph
 
 
 class LinearLogits(Edits):
-    """Edits of a graph that keep what the logits of a linear network need.
+    """Edits of a graph that update the sums from which the logits of a linear network are computed.
 
     Parameters
     ----------
     graph
-        With features.
+        The clean graph.
     features
-        As the network takes them.
+        Its features, as the network takes them.
     weights
-        ``[n_features, n_classes]``.
+        The weights W of the network, ``[n_features, n_classes]``.
     """
 
     def __init__(self, graph: Graph, features: sparse.csr_array, weights: NDArray[np.float64]) -> None:
@@ -38,24 +38,24 @@ class LinearLogits(Edits):
         self.S = graph.adjacency.astype(np.float64) @ scaled + scaled
 
     def flip(self, first: int, second: int) -> None:
-        # The rows that hold a node are its own and its neighbours': take the node out of them, flip,
-        # and put it back with its new scale. An edge between the two is thereby put in or left out.
+        # A node contributes to its own row and its neighbours' rows of S: subtract its contribution,
+        # flip, and add it again with its new scale. This also adds or removes the edge itself.
         for node in (first, second):
-            self._add(node, -1)
+            self._add_contribution(node, -1)
         super().flip(first, second)
         self.d[[first, second]] = self.degrees[[first, second]] + 1.0
         for node in (first, second):
-            self._add(node, 1)
+            self._add_contribution(node, 1)
 
     def flip_feature(self, node: int, feature: int) -> None:
         sign = -1 if self.has_feature(node)[feature] else 1
         super().flip_feature(node, feature)
-        self._add(node, -1)
+        self._add_contribution(node, -1)
         self.Y[node] += sign * self.weights[feature]
-        self._add(node, 1)
+        self._add_contribution(node, 1)
 
     def has_feature(self, node: int) -> NDArray[np.bool_]:
-        """Which features a node has now."""
+        """Return a mask of the features that a node has after the flips."""
         has = np.zeros(self.features.shape[1], bool)
         own = slice(self.features.indptr[node], self.features.indptr[node + 1])
         has[self.features.indices[own][self.features.data[own] != 0]] = True
@@ -65,19 +65,19 @@ class LinearLogits(Edits):
         return has
 
     def logits(self, u: int) -> NDArray[np.float64]:
-        """Logits at a node."""
-        inside = self._inside(u)
+        """Return the logits at a node."""
+        inside = self._closed_neighbourhood(u)
         total = (self.S[inside] / self.d[inside, None]).sum(axis=0)
         return np.asarray(total / np.sqrt(self.d[u]))
 
     def after_flips(self, u: int, m: int) -> NDArray[np.float64]:
-        """``[n_nodes, n_classes]``: the logits at ``u`` after a flip of (m, n), for every n.
+        """Return the logits at ``u`` after a flip of (m, n), for every n, ``[n_nodes, n_classes]``.
 
-        Row m means nothing; where m is not u, nor does row u.
+        Row m has no meaning; where m is not u, row u has none either.
         """
         d, Y, S = self.d, self.Y, self.S
         scale = 1 / np.sqrt(d)
-        inside = self._inside(u)
+        inside = self._closed_neighbourhood(u)
         member = np.zeros(len(d))  # of u's closed neighbourhood
         member[inside] = 1
         has = np.zeros(len(d))  # the edge (m, n) before the flip
@@ -86,7 +86,7 @@ class LinearLogits(Edits):
         d_m, d_n = d[m] + change, d + change
         scale_m, scale_n = 1 / np.sqrt(d_m), 1 / np.sqrt(d_n)
         common = self.common(u)
-        # Rows of S that hold m or n, m's and n's own aside, which follow below.
+        # Rows of S to which m or n contributes, except the rows of m and n, which follow below.
         others_m = (scale_m - scale[m]) * (common[m] - member[m] / d[m] - has * member / d)
         others_n = (scale_n - scale) * (common - member / d - has * member[m] / d[m])
         # m and n themselves; a flip at u itself decides whether n is a neighbour of u.
@@ -104,16 +104,16 @@ class LinearLogits(Edits):
         return np.asarray(total * np.broadcast_to(u_scale, len(d))[:, None])
 
     def common(self, u: int) -> NDArray[np.float64]:
-        """For every node x the sum of 1 / d_k over nodes k that u and x reach in at most one step."""
-        inside = self._inside(u)
-        reached = [self._inside(k) for k in inside.tolist()]
+        """Return for every node x the sum of 1 / d_k over nodes k at most one step from both u and x."""
+        inside = self._closed_neighbourhood(u)
+        reached = [self._closed_neighbourhood(k) for k in inside.tolist()]
         weights = np.repeat(1 / self.d[inside], [len(nodes) for nodes in reached])
         return np.bincount(np.concatenate(reached), weights, len(self.d)).astype(np.float64, copy=False)
 
-    def _add(self, node: int, sign: int) -> None:
-        """Put a node's part into the rows of S that hold it, or take it out."""
-        self.S[self._inside(node)] += sign * self.Y[node] / np.sqrt(self.d[node])
+    def _add_contribution(self, node: int, sign: int) -> None:
+        """Add a node's contribution to the rows of S, or subtract it."""
+        self.S[self._closed_neighbourhood(node)] += sign * self.Y[node] / np.sqrt(self.d[node])
 
-    def _inside(self, node: int) -> NDArray[np.int64]:
-        """A node and its neighbours."""
+    def _closed_neighbourhood(self, node: int) -> NDArray[np.int64]:
+        """Return a node and its neighbours."""
         return np.append(self.neighbours(node), node)

@@ -1,8 +1,9 @@
-"""What an attack did: a value that can be applied, saved and read."""
+"""The result of an attack: a value that can be applied to graphs, saved and printed."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,14 +16,12 @@ from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.csr import freeze
 from nodecopy._core.formats import PathLike, format_of, reading
 from nodecopy._core.validation import check_indices, check_unique
-from nodecopy.attacks.edits import check_simple, flipped
+from nodecopy.attacks.edits import WHOLE_GRAPH, Edits, check_attackable, flip_entries
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
-NOBODY = -1
-"""Owner of the flips of an attack on the whole graph."""
-SHOWN = 12
-"""Victims that ``str`` lists."""
+MAX_TARGETS_SHOWN = 12
+"""Number of targets that ``str`` lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,27 +31,26 @@ class Perturbation:
     Parameters
     ----------
     attack
-        Name and settings of the attack, to be read by people.
+        Name, parameters and budget of the attack, as text.
     node_ids
-        Ids of all nodes of the graph that was attacked; every other array holds node numbers.
+        Ids of all nodes of the attacked graph; every other array holds positions of nodes.
     targets, budgets
-        The victims, and how many flips each was granted; fewer were made where more were impossible or
-        of no use to the attacker (see :attr:`spent`).
+        The attacked nodes, and how many flips were granted for each; :attr:`spent` counts those made.
     flips, is_added, owners
-        ``[n, 2]`` pairs of nodes; whether the edge was added (or removed); the victim it was flipped
-        for, ``NOBODY`` (-1) in an attack on the whole graph.
+        ``[n, 2]`` pairs of nodes; whether the edge was added or removed; the target it was flipped for,
+        -1 in an attack on the whole graph.
     feature_flips, feature_owners
-        ``[m, 2]`` pairs (node, feature): a binary feature that was added or removed.
+        ``[m, 2]`` pairs (node, feature) of binary features that were added or removed, and their targets.
     together
-        Whether victims were attacked one after another in one graph, so that each saw the flips before
-        its own, or each alone against the clean graph.
+        Whether targets were attacked one after another in one graph, so that each attack started from
+        the flips of the earlier ones, or each alone in the clean graph.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.attacks import DICE
     >>> club = datasets.load("karate")
-    >>> flips = DICE(0.5).attack(club, [0], rng=0)
+    >>> flips = DICE().attack(club, [0], budget=0.5, rng=0)
     >>> flips.apply(club).n_edges, flips.spent.tolist()
     (78, [16])
     """
@@ -82,8 +80,8 @@ class Perturbation:
             raise InputError(f"is_added of a perturbation must hold booleans; got {self.is_added.dtype}.")
         check_unique(self.targets, "targets of a perturbation")
         for name in ("owners", "feature_owners"):
-            if not np.isin(getattr(self, name), [*self.targets.tolist(), NOBODY]).all():
-                raise InputError(f"{name} of a perturbation must hold targets only, or {NOBODY}.")
+            if not np.isin(getattr(self, name), [*self.targets.tolist(), WHOLE_GRAPH]).all():
+                raise InputError(f"{name} of a perturbation must hold targets only, or {WHOLE_GRAPH}.")
         if (self.feature_flips[:, 1] < 0).any():
             raise InputError(
                 "feature_flips of a perturbation must hold columns of features; got one below 0."
@@ -92,24 +90,54 @@ class Perturbation:
             check_indices(getattr(self, name).ravel(), f"{name} of a perturbation", size=n_nodes)
         check_indices(self.feature_flips[:, 0], "feature_flips of a perturbation", size=n_nodes)
 
+    @classmethod
+    def from_edits(
+        cls,
+        attack: str,
+        graph: Graph,
+        targets: NDArray[np.int64],
+        budgets: Sequence[int],
+        edits: Sequence[Edits],
+        *,
+        together: bool = True,
+    ) -> Perturbation:
+        """Collect the flips that an attack has made in one or more :class:`.Edits` of a graph."""
+
+        def collect(name: str, kind: type) -> NDArray[Any]:
+            return np.array([entry for part in edits for entry in getattr(part, name)], kind)
+
+        flips, features = collect("flips", np.int64), collect("feature_flips", np.int64)
+        return cls(
+            attack,
+            graph.node_ids,
+            targets,
+            np.array(budgets, np.int64),
+            flips.reshape(-1, 2),
+            collect("is_added", bool),
+            collect("owners", np.int64),
+            features.reshape(-1, 2),
+            collect("feature_owners", np.int64),
+            together,
+        )
+
     @property
     def added(self) -> NDArray[np.int64]:
-        """``[m, 2]`` edges that were added."""
+        """Return the edges that were added, ``[m, 2]``."""
         return self.flips[self.is_added]
 
     @property
     def removed(self) -> NDArray[np.int64]:
-        """``[k, 2]`` edges that were removed."""
+        """Return the edges that were removed, ``[k, 2]``."""
         return self.flips[~self.is_added]
 
     @property
     def spent(self) -> NDArray[np.int64]:
-        """Flips made for each target, edges and features."""
+        """Return the number of flips made for each target, of edges and features."""
         owners = np.concatenate([self.owners, self.feature_owners])
         return np.array([(owners == target).sum() for target in self.targets], np.int64)
 
     def of(self, target: int) -> Perturbation:
-        """The part that was made for one victim (a node number)."""
+        """Return the flips made for one target, given by position."""
         if target not in self.targets:
             raise InputError(f"target must be one of the {len(self.targets)} attacked nodes; got {target!r}.")
         mine, my_features = self.owners == target, self.feature_owners == target
@@ -127,16 +155,22 @@ class Perturbation:
         )
 
     def apply(self, graph: Graph, *, target: int | None = None) -> Graph:
-        """The attacked graph: all flips, or those made for one ``target`` (a node number).
+        """Return the graph after the attack: with all flips, or with those made for one target.
 
-        The graph must be the one that was attacked: the same nodes in the same order, added edges
-        absent, removed edges present; flipped features binary. Where victims were attacked alone, what two
-        of them flipped is flipped once. The flips of one victim of many that were attacked together may rest
-        on those of another (it removes an edge that the other added), which is an error here.
+        Where targets were attacked alone, a pair that was flipped for two of them is flipped once.
+
+        Parameters
+        ----------
+        graph
+            The graph that was attacked: the same nodes in the same order, added edges absent, removed
+            edges present, flipped features binary.
+        target
+            Position of a target. Where targets were attacked together, its flips may build on those of
+            an earlier target (remove an edge that was added for it), which is an error here.
         """
         if target is not None:
             return self.of(target).apply(graph)
-        check_simple(graph)
+        check_attackable(graph)
         if not np.array_equal(graph.node_ids, self.node_ids):
             raise InputError(
                 "graph must have the nodes of the attacked graph, in its order; this one has others."
@@ -148,11 +182,11 @@ class Perturbation:
             features = np.unique(features, axis=0)
         _check_edges(graph, flips, is_added)
         _check_features(graph, features)
-        attacked = graph.with_rows(flipped(graph.rows, flips))
+        attacked = graph.with_rows(flip_entries(graph.rows, flips))
         return _with_features(attacked, features) if len(features) else attacked
 
     def save(self, path: PathLike) -> None:
-        """Write an ``.npz`` file, whole or not at all, that :meth:`load` reads."""
+        """Write an ``.npz`` file that :meth:`load` reads, as a whole or not at all."""
         format_of(path, (".npz",))
         about = {"nodecopy": nodecopy.__version__, "attack": self.attack, "together": self.together}
         arrays = {"about": np.array(json.dumps(about))} | {name: getattr(self, name) for name in ARRAYS}
@@ -161,12 +195,12 @@ class Perturbation:
 
     @classmethod
     def load(cls, path: PathLike) -> Perturbation:
-        """Read what :meth:`save` wrote."""
+        """Read a file that :meth:`save` wrote."""
         format_of(path, (".npz",))
         with reading(path) as name, name.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if not set(archive.files) >= {"about", *ARRAYS}:
                 held = ", ".join(sorted(archive.files)) or "nothing"
-                raise InputError(f"there is no perturbation in it; it holds {held}.")
+                raise InputError(f"the file must hold a perturbation that save() wrote; it holds {held}.")
             about = json.loads(str(archive["about"]))
             arrays = {array: archive[array] for array in ARRAYS}
             return cls(attack=about["attack"], together=about["together"], **arrays)
@@ -184,12 +218,14 @@ class Perturbation:
         return Perturbation, tuple(getattr(self, entry.name) for entry in fields(self))
 
     def __str__(self) -> str:
-        whom = "on the whole graph" if (self.owners == NOBODY).any() else f"on {len(self.targets)} nodes"
+        is_global = (self.owners == WHOLE_GRAPH).any()
+        scope = "on the whole graph" if is_global else f"on {len(self.targets)} nodes"
         counts = f"{len(self.added)} edges added, {len(self.removed)} removed"
         if len(self.feature_flips):
             counts += f", {len(self.feature_flips)} features flipped"
-        lines = [f"{self.attack} {whom}: {counts}"]
-        for target, budget, spent in list(zip(self.targets, self.budgets, self.spent, strict=True))[:SHOWN]:
+        lines = [f"{self.attack} {scope}: {counts}"]
+        counted = list(zip(self.targets, self.budgets, self.spent, strict=True))
+        for target, budget, spent in counted[:MAX_TARGETS_SHOWN]:
             mine = self.owners == target
             changes = [
                 f"{'+' if added else '-'}{self._name(first)}~{self._name(second)}"
@@ -200,8 +236,8 @@ class Perturbation:
                 for node, feature in self.feature_flips[self.feature_owners == target]
             ]
             lines.append(f"  {self._name(target)}: {spent} of {budget} flips {' '.join(changes)}".rstrip())
-        if len(self.targets) > SHOWN:
-            lines.append(f"  and {len(self.targets) - SHOWN} more")
+        if len(self.targets) > MAX_TARGETS_SHOWN:
+            lines.append(f"  and {len(self.targets) - MAX_TARGETS_SHOWN} more")
         return "\n".join(lines)
 
     def _name(self, node: int) -> str:
@@ -212,7 +248,7 @@ ARRAYS = tuple(entry.name for entry in fields(Perturbation) if entry.name not in
 
 
 def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bool_]) -> None:
-    """Each flip in turn must find its edge as the attack found it."""
+    """Raise an error unless each flip in turn adds an absent edge or removes a present one."""
     if not len(flips):
         return
     ends = np.sort(flips, axis=1)
@@ -220,23 +256,23 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
     present = np.asarray(graph.adjacency[ends[:, 0], ends[:, 1]]).ravel() > 0
     earlier = np.zeros(len(flips), bool)  # an odd number of earlier flips of the same pair
     if counts.max() > 1:
-        seen: dict[int, int] = {}
-        for place, pair in enumerate(which.ravel().tolist()):
-            earlier[place] = seen.get(pair, 0) % 2
-            seen[pair] = seen.get(pair, 0) + 1
+        times: dict[int, int] = {}
+        for position, pair in enumerate(which.ravel().tolist()):
+            earlier[position] = times.get(pair, 0) % 2
+            times[pair] = times.get(pair, 0) + 1
     wrong = (present ^ earlier) == is_added
     if wrong.any():
         first, second = graph.node_ids[flips[wrong][0]].tolist()
         kind = "added" if is_added[wrong][0] else "removed"
-        state = "there already" if is_added[wrong][0] else "not there"
+        state = "present" if is_added[wrong][0] else "absent"
         raise InputError(
             f"graph must be the one that was attacked; the edge {first!r}, {second!r} is to be {kind} "
-            f"and is {state}."
+            f"but is {state}."
         )
 
 
 def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
-    """The features that are to be flipped must be there, and binary."""
+    """Raise an error unless the features to flip exist and are binary."""
     if not len(flips):
         return
     if graph.features is None:
@@ -259,16 +295,16 @@ def _check_features(graph: Graph, flips: NDArray[np.int64]) -> None:
 
 
 def _with_features(graph: Graph, flips: NDArray[np.int64]) -> Graph:
-    """The graph with binary features flipped in turn: twice is as good as never."""
+    """Return the graph with binary features flipped in turn; one flipped twice stays as it was."""
     distinct, times = np.unique(flips, axis=0, return_counts=True)
     matrix: Any = graph.features
-    places = tuple(distinct[times % 2 == 1].T)
-    before = np.asarray(matrix[places]).ravel()
+    entries = tuple(distinct[times % 2 == 1].T)
+    before = np.asarray(matrix[entries]).ravel()
     after = (before == 0).astype(matrix.dtype)
     if isinstance(graph.features, np.ndarray):
         matrix = matrix.copy()
-        matrix[places] = after
+        matrix[entries] = after
     else:
-        matrix = matrix + sparse.csr_array((after - before, places), shape=matrix.shape)
+        matrix = matrix + sparse.csr_array((after - before, entries), shape=matrix.shape)
         matrix.eliminate_zeros()
     return graph.replace(features=matrix)

@@ -1,4 +1,4 @@
-"""The models that an attacker trains for himself, on the one engine."""
+"""The surrogate models that an attacker trains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.validation import check_indices, check_unique
-from nodecopy.attacks.base import Nodes, known_labels
+from nodecopy._core.validation import check_unique
+from nodecopy.attacks.base import Nodes, check_labels
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.nn.devices import checked_device
@@ -24,17 +24,17 @@ LINEAR = replace(KIPF, spread="none", activation="none", features="plain", dropo
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
-    """What a surrogate learns from: checked nodes and their classes.
+class SurrogateLabels:
+    """The training nodes of a surrogate and the classes of all nodes.
 
     Parameters
     ----------
     codes
-        The class number of every node, -1 where unknown.
+        Class number of every node, -1 where it has no label.
     names
-        Of the classes.
+        Names of the classes.
     train
-        Nodes that it is trained on.
+        Nodes on which the surrogate is trained.
     """
 
     codes: NDArray[np.int64]
@@ -43,70 +43,72 @@ class Knowledge:
 
     @property
     def n_classes(self) -> int:
+        """Return the number of classes."""
         return len(self.names)
 
     @classmethod
-    def of(cls, graph: Graph, victims: Nodes, train: ArrayLike | None, purpose: str) -> Knowledge:
-        labels = known_labels(graph, victims, purpose)
+    def from_graph(
+        cls, graph: Graph, targets: Nodes, train: ArrayLike | None, attack: str
+    ) -> SurrogateLabels:
+        """Check a graph and the training nodes; errors name the ``attack``."""
+        labels = check_labels(graph, targets, attack)
         if graph.features is None or not graph.features.shape[1]:
-            raise InputError(f"graph must have features for {purpose}; this one has none.")
+            raise InputError(f"graph must have features for {attack}; this one has none.")
         classes, codes = class_codes(labels)
         if len(classes) < 2:
             raise InputError(
-                f"graph must have labels of at least two classes for {purpose}; got {len(classes)}."
+                f"graph must have labels of at least two classes for {attack}; got {len(classes)}."
             )
         if train is None:
-            nodes = np.setdiff1d(np.flatnonzero(labels != UNLABELLED), victims)
+            nodes = np.setdiff1d(np.flatnonzero(labels != UNLABELLED), targets)
         else:
-            nodes = check_indices(train, "train", size=graph.n_nodes)
+            nodes = graph.positions(train, "train")
             check_unique(nodes, "train")
-        unknown = nodes[codes[nodes] < 0]
-        if len(unknown):
-            name = graph.node_ids[unknown].tolist()[0]
+        unlabelled = nodes[codes[nodes] < 0]
+        if len(unlabelled):
+            node_id = graph.node_ids[unlabelled].tolist()[0]
             raise InputError(
-                f"train must hold labelled nodes; got the node with id {name!r}, which has no label."
+                f"train must hold labelled nodes; got the node with id {node_id!r}, which has no label."
             )
-        names = tuple(
-            map(str, classes if graph.label_names is None else np.array(graph.label_names)[classes])
-        )
-        return cls(codes, names, nodes)
+        names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
+        return cls(codes, tuple(map(str, names)), nodes)
 
 
-def linear_weights(graph: Graph, knowledge: Knowledge, seed: SeedSequence) -> NDArray[np.float64]:
-    """``[n_features, n_classes]`` weights W of the surrogate Â²XW, trained on the clean graph.
+def linear_weights(graph: Graph, labels: SurrogateLabels, seed: SeedSequence) -> NDArray[np.float64]:
+    """Train the surrogate Â²XW on the clean graph and return W, ``[n_features, n_classes]``.
 
     Only the training rows of Â²X are needed, and two linear layers are one.
     """
-    spread = sparse.csr_array(normalised(graph.adjacency))
-    twice = sparse.csr_array(spread[knowledge.train] @ (spread @ feature_matrix(graph, LINEAR)))
-    rows = np.arange(len(knowledge.train))
-    first, second = _trained(LINEAR, twice, None, rows, knowledge, seed)
+    matrix = sparse.csr_array(normalised(graph.adjacency))
+    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ feature_matrix(graph, LINEAR)))
+    rows = np.arange(len(labels.train))
+    first, second = _train_weights(LINEAR, inputs, None, rows, labels, seed)
     return np.asarray(first @ second)
 
 
 def gcn_weights(
-    graph: Graph, knowledge: Knowledge, seed: SeedSequence, device: str
+    graph: Graph, labels: SurrogateLabels, seed: SeedSequence, device: str
 ) -> list[NDArray[np.float64]]:
-    """Both layers of a GCN with the settings of Kipf and Welling, trained on the clean graph."""
+    """Train a GCN with the settings of Kipf and Welling on the clean graph; return both layers."""
     matrix = normalised(graph.adjacency)
-    return _trained(KIPF, feature_matrix(graph, KIPF), matrix, knowledge.train, knowledge, seed, device)
+    return _train_weights(KIPF, feature_matrix(graph, KIPF), matrix, labels.train, labels, seed, device)
 
 
-def _trained(
+def _train_weights(
     recipe: Recipe,
     features: sparse.csr_array,
     matrix: sparse.csr_array | None,
     rows: Nodes,
-    knowledge: Knowledge,
+    labels: SurrogateLabels,
     seed: SeedSequence,
     device: str = "cpu",
 ) -> list[NDArray[np.float64]]:
-    missing = np.setdiff1d(np.arange(knowledge.n_classes), knowledge.codes[knowledge.train])
+    missing = np.setdiff1d(np.arange(labels.n_classes), labels.codes[labels.train])
     if len(missing):
-        name = knowledge.names[missing[0]]
+        name = labels.names[missing[0]]
         raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
-    place = checked_device(device)
-    networks = Networks(recipe, SparseStack([features], place), knowledge.n_classes, [seed])
-    targets = Targets([rows], [knowledge.codes[knowledge.train]], place)
+    torch_device = checked_device(device)
+    networks = Networks(recipe, SparseStack([features], torch_device), labels.n_classes, [seed])
+    targets = Targets([rows], [labels.codes[labels.train]], torch_device)
     train(networks, [] if matrix is None else [matrix], targets)
     return [weight[0].detach().cpu().numpy().astype(np.float64) for weight in networks.weights]

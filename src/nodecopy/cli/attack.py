@@ -14,7 +14,7 @@ import nodecopy
 from nodecopy._core.formats import TABLES, format_of
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli import node_splits, sources
 from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
@@ -61,12 +61,9 @@ def attack(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="nettack, fga, random: at most so many flips for each victim, or 'degree'. "
-            "(default: degree, fga 20)"
+            help="Flips for each victim: a number, 'degree', or a share of its edges such as 0.5 (dice: of "
+            "its neighbours that can be cut off). (default: degree, fga 20, dice 0.5)"
         ),
-    ] = None,
-    share: Annotated[
-        float | None, typer.Option(help="dice: share of neighbours cut off. (default: 0.5)")
     ] = None,
     delete: Annotated[
         Delete | None, typer.Option(help="dice: which neighbours are cut off. (default: same-class)")
@@ -97,12 +94,13 @@ def attack(
     from nodecopy.experiments.tasks.robustness import ATTACK, VICTIMS
     from nodecopy.nn.features import with_features
 
-    striking = _attack(method, budget, share, delete, influencers, together=not alone)
+    striking, granted = _attack(method, delete, influencers, together=not alone), _budget(budget)
     graph = sources.load_graph(source, labels, features, False, largest_component)
     split, root = node_splits.split_for_attack(graph, source, seed, largest_component)
     targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, VICTIMS)))
     known = np.setdiff1d(split.train, targets)
-    found = striking.attack(with_features(graph), targets, train=known, rng=child(root, ATTACK))
+    draws = child(root, ATTACK)
+    found = striking.attack(with_features(graph), targets, budget=granted, train=known, rng=draws)
     left = found.apply(graph)
     if out is not None:
         write_graph(left, out)
@@ -121,41 +119,32 @@ def attack(
         print_note(f"without edges, so not in that table of edges: {names}")
 
 
-def _attack(
-    method: Method,
-    budget: str | None,
-    share: float | None,
-    delete: Delete | None,
-    influencers: int | None,
-    *,
-    together: bool,
-) -> Attack:
+def _attack(method: Method, delete: Delete | None, influencers: int | None, *, together: bool) -> Attack:
     from nodecopy.attacks import DICE, FGA, Nettack, RandomFlips
 
     if influencers is not None and method is not Method.NETTACK:
         raise InputError(f"--influencers goes with nettack; got {influencers} for {method.value}.")
-    if method is Method.DICE:
-        if budget is not None:
-            raise InputError(f"--budget goes with the other attacks, dice takes --share; got {budget}.")
-        chosen = Delete.SAME_CLASS if delete is None else delete
-        return DICE(0.5 if share is None else share, delete=chosen.value, together=together)
-    if delete is not None:
+    if delete is not None and method is not Method.DICE:
         raise InputError(f"--delete goes with dice; got {delete.value} for {method.value}.")
-    if share is not None:
-        raise InputError(f"--share goes with dice, {method.value} takes --budget; got {share}.")
-    given: Any = budget
-    if budget is not None and budget != "degree":
-        if not budget.isdecimal():
-            raise InputError(f"--budget must be a whole number or 'degree'; got {budget!r}.")
-        given = int(budget)
+    if method is Method.DICE:
+        return DICE(delete=(delete or Delete.SAME_CLASS).value, together=together)
+    if method is Method.NETTACK and influencers is not None:
+        return Nettack(direct=False, n_influencers=influencers, together=together)
     if method is Method.FGA:
-        return FGA(20 if given is None else given, together=together)
-    given = "degree" if given is None else given
-    if method is Method.RANDOM:
-        return RandomFlips(given, together=together)
-    if influencers is None:
-        return Nettack(given, together=together)
-    return Nettack(given, direct=False, n_influencers=influencers, together=together)
+        return FGA(together=together)
+    return (Nettack if method is Method.NETTACK else RandomFlips)(together=together)
+
+
+def _budget(budget: str | None) -> int | float | str | None:
+    """Return the budget that an attack is called with."""
+    if budget is None or budget == "degree":
+        return budget
+    try:
+        return int(budget) if budget.isdecimal() else check_real(float(budget), "--budget", low=0, high=1)
+    except ValueError as error:
+        raise InputError(
+            f"--budget must be a whole number, 'degree' or a share between 0.0 and 1.0; got {budget!r}."
+        ) from error
 
 
 def _targets(

@@ -1,6 +1,5 @@
 """Defences against attacks on graphs (the paper's section 6): classifiers that correct themselves."""
 
-from nodecopy.defend.adaptive import Adaptive as Adaptive
 from nodecopy.defend.base import Correction as Correction
 from nodecopy.defend.base import Defence as Defence
 from nodecopy.defend.base import corrected_trials as corrected_trials

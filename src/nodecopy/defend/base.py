@@ -20,9 +20,9 @@ from nodecopy._core.validation import check_finite, check_indices, check_unique
 from nodecopy.classify import GCN, Classifier, Prediction, Trial
 from nodecopy.classify.ensemble import Ensemble, entropy
 from nodecopy.classify.saving import HOME_OF
-from nodecopy.defend.donors import Places
 from nodecopy.defend.pruning import without_edges_of
 from nodecopy.errors import InputError
+from nodecopy.features.node_embeddings import NodeEmbeddings
 from nodecopy.graph import Graph
 
 
@@ -93,7 +93,7 @@ class Case:
     networks: Ensemble | None
     predict: Callable[[Graph], NDArray[np.float32]]
     seed: SeedSequence
-    places: Places
+    places: NodeEmbeddings
     attacked: Graph
     trial: Trial | None = None
 
@@ -277,11 +277,13 @@ class Correction(Defence):
     ) -> Case:
         networks, told = prediction.networks, prediction.probabilities
         if networks is None:
-            return Case(graph, told, None, partial(_told_on, self.foreign_), seed, Places(graph), graph)
+            return Case(
+                graph, told, None, partial(_told_on, self.foreign_), seed, NodeEmbeddings(graph), graph
+            )
         predict = partial(_probabilities, networks, self._inner().device)
         seen = self.seen(graph)
         attacked = seen if trial is None else self.seen(trial.graph)
-        return Case(seen, told, networks, predict, seed, Places(seen), attacked, trial)
+        return Case(seen, told, networks, predict, seed, NodeEmbeddings(seen), attacked, trial)
 
     def _trial_on(self, graph: Graph | None) -> Trial | None:
         """What was fitted, perhaps with another graph's edges and features; labels are those of ``fit``.

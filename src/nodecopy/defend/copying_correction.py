@@ -85,7 +85,7 @@ class _DonorDefence(Correction):
         copied = self._copied(corrector, nodes)
         if not self.cautious:
             return copied
-        trust, graph = trusted_neighbourhoods(corrector.case.attacked, corrector.case.places.own, nodes)
+        trust, graph = trusted_neighbourhoods(corrector.case.attacked, corrector.case.places.features, nodes)
         own = corrector.case.predict(graph)[nodes]
         mixed: NDArray[np.floating[Any]] = (1 - trust) * copied + trust * own
         return mixed
@@ -198,7 +198,7 @@ class CopyingDefence(_DonorDefence):
         copied = self._copied(prepared, nodes)
         similar = self._copied(self._alike(case), nodes)
         places = case.places
-        scores = suspicion(case.graph, places.own, places.expected, case.probabilities, copied, similar)
+        scores = suspicion(case.graph, places.features, places.expected, case.probabilities, copied, similar)
         return scores, copied, similar
 
     def _alike(self, case: Case) -> Donors:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from nodecopy.defend.donors import Matrix, cosines
+from nodecopy.features.node_embeddings import Matrix, cosines
 from nodecopy.graph import Graph
 
 ROUNDS = 2
@@ -48,7 +48,7 @@ def suspicion(
     graph
         Whose edges may be wrong.
     own, expected
-        Directions of the nodes' features and of what should stand around them; see :class:`.Places`.
+        Directions of the nodes' features and of what should stand around them; see :class:`.NodeEmbeddings`.
     plain, copied, similar
         Probabilities of all nodes: as the classifier gives them, with the neighbourhoods of donors, and
         with those of the nodes whose neighbourhoods are most like their own.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from nodecopy._core.csr import IntArray
-from nodecopy.defend.donors import Matrix, cosines, expected_neighbourhoods, neighbourhoods
 from nodecopy.defend.pruning import with_entries, without_edges_of
+from nodecopy.features.node_embeddings import Matrix, cosines, embed_neighbourhoods, expected_neighbourhoods
 from nodecopy.graph import Graph
 
 NEWTON_STEPS = 20
@@ -28,7 +28,7 @@ def trusted_neighbourhoods(graph: Graph, own: Matrix, nodes: IntArray) -> tuple[
     features. An edge is believed above one half.
     """
     others = without_edges_of(graph, nodes)
-    expected = expected_neighbourhoods(others, own, neighbourhoods(others, own))
+    expected = expected_neighbourhoods(others, own, embed_neighbourhoods(others, own))
     joined = others.rows.row_numbers, others.rows.indices
     # Not from a trial's rng: thousands of pairs settle three weights, and with one draw for all, belief in an
     # edge depends on the graph and the nodes alone. The stored results of table 5 rest on this draw, too.

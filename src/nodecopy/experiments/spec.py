@@ -61,12 +61,16 @@ class Timing:
 
 @dataclass(frozen=True)
 class Attacker:
-    """Who attacks the graph before anything is trained; nobody where ``path`` (``module.Class``) is empty."""
+    """Who attacks the graph before anything is trained; nobody where ``path`` (``module.Class``) is empty.
+
+    ``budget`` is that of the call of ``attack``; ``None`` is the attack's default.
+    """
 
     name: str
     title: str
     path: str
     settings: Mapping[str, Any]
+    budget: int | float | str | None = None
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ class Cell:
     def _drawing(self) -> list[Any]:
         parts: list[Any] = [self.validation, self.test, self.largest_component, self.without_test_edges]
         if self.attacker:
-            parts += [self.attacker.path, dict(self.attacker.settings), self.victims]
+            parts += [self.attacker.path, dict(self.attacker.settings), self.attacker.budget, self.victims]
         return parts
 
     def __str__(self) -> str:

@@ -234,9 +234,10 @@ def _datasets(kind: str) -> list[str]:
 def _attacker(name: str, table: Mapping[str, Any]) -> Attacker:
     where = f"[attacks.{name}]"
     _named(name, "name of an attack")
-    _keys(table, where, ("title",), ("class", "settings"))
+    _keys(table, where, ("title",), ("class", "settings", "budget"))
     settings = _table(table.get("settings", {}), f"settings of {where}")
-    return Attacker(name, _text(table, "title", where), _class_path(table, where), settings)
+    title, path = _text(table, "title", where), _class_path(table, where)
+    return Attacker(name, title, path, settings, table.get("budget"))
 
 
 def _method(name: str, table: Mapping[str, Any], protocol: Protocol) -> Method:

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.linalg import svds
 from torch import Tensor
+
+from nodecopy._core.linalg import truncated_svd
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,6 @@ def low_rank(adjacency: sparse.csr_array, rank: int) -> LowRank:
     scale = 1.0 / np.sqrt(1.0 + np.maximum(left @ vt.sum(axis=1), 0.0))
     parts: list[Any] = [left * scale[:, None], vt.T * scale[:, None], scale**2]
     return LowRank(*(part.astype(np.float32) for part in parts))
-
-
-def truncated_svd(matrix: Any, rank: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The ``rank`` largest singular values of a sparse matrix with their vectors, the same every time."""
-    # A random start is not orthogonal to what is looked for; a fixed one always finds the same.
-    start = np.random.default_rng(0).uniform(0.5, 1.0, min(matrix.shape))
-    u, s, vt = svds(matrix, k=rank, v0=start)
-    return u, s, vt
 
 
 class LowRankStack:

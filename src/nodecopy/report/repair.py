@@ -70,7 +70,7 @@ def attacked_and_repaired(graph: Graph, train: ArrayLike, candidates: ArrayLike,
     nodes = nodes[graph.degrees[nodes] >= min(FEWEST_NEIGHBOURS, graph.degrees[nodes].max())]
     victim = int(nodes[np.argmax(clean[nodes].max(axis=1))])  # the one it is surest of
     n_flips = int(graph.degrees[victim])
-    attacked = FGA(n_flips).attack(graph, [victim], train=train, rng=rng).apply(graph)
+    attacked = FGA().attack(graph, [victim], budget=n_flips, train=train, rng=rng).apply(graph)
     defence = CopyingDefence(n_donors=min(10, graph.n_nodes - 1)).fit(attacked, train, rng=rng)
     own = set(graph.adjacency[[victim]].indices.tolist())
     now = attacked.adjacency[[victim]].indices.tolist()

@@ -35,7 +35,7 @@ title = "no attack"
 [attacks.dice]
 title = "DICE"
 class = "nodecopy.attacks.DICE"
-settings = { share = 1.0 }
+budget = 1.0
 [methods.weak]
 title = "Weak"
 class = "tests.experiments.fakes.Fake"
@@ -84,10 +84,10 @@ def test_flips_are_kept_and_taken_up_again(store: Store) -> None:
     first = attacked(cell, graph, split, victims, seed, path)
     assert first != graph
     assert Perturbation.load(path).apply(graph) == first
-    other = DICE(share=0.5).attack(graph, victims, rng=9)
+    other = DICE().attack(graph, victims, rng=9)
     other.save(path)
     assert attacked(cell, graph, split, victims, seed, path) == other.apply(graph)
-    first_two = DICE(share=0.5).attack(graph, victims[:2], rng=9)
+    first_two = DICE().attack(graph, victims[:2], rng=9)
     first_two.save(path)  # of other victims: made anew
     assert attacked(cell, graph, split, victims, seed, path) == first
     store.forget(cell, [0])
@@ -99,10 +99,10 @@ def test_flips_are_kept_and_taken_up_again(store: Store) -> None:
 @pytest.mark.parametrize(
     ("path", "settings", "expected"),
     [
-        ("nodecopy.attacks.FGA", "n_flips = 1", "cuda"),
-        ("nodecopy.defend.Adaptive", "n_donors = 2", "cuda"),
-        ("nodecopy.attacks.FGA", 'device = "cpu"', "cpu"),
-        ("nodecopy.attacks.DICE", "share = 1.0", None),
+        ("nodecopy.attacks.FGA", "budget = 1", "cuda"),
+        ("nodecopy.attacks.AdaptiveCopyingAttack", "settings = { n_donors = 2 }", "cuda"),
+        ("nodecopy.attacks.FGA", 'settings = { device = "cpu" }', "cpu"),
+        ("nodecopy.attacks.DICE", "budget = 1.0", None),
     ],
 )
 def test_attacks_compute_on_the_device(
@@ -112,10 +112,10 @@ def test_attacks_compute_on_the_device(
 
     def attack(self: Any, graph: Graph, targets: Any, **_: Any) -> Perturbation:
         asked.append(getattr(self, "device", None))
-        return RandomFlips(1).attack(graph, targets, rng=0)
+        return RandomFlips().attack(graph, targets, budget=1, rng=0)
 
     monkeypatch.setattr(f"{path.replace(':', '.')}.attack", attack)
-    text = TOML.replace("nodecopy.attacks.DICE", path).replace("share = 1.0", settings)
+    text = TOML.replace("nodecopy.attacks.DICE", path).replace("budget = 1.0", settings)
     cell = next(one for one in experiment(text).cells(0) if one.attack == "dice")
     split, seed = trial_split(cell, 0), trial_seed(cell, 0)
     attacked(cell, datasets.load("karate"), split, np.array([5]), seed, store.flips(cell, 0), "cuda")
@@ -151,7 +151,7 @@ def test_columns_are_attacks(store: Store) -> None:
 
 def test_a_graph_without_features_gets_one_for_each_node(store: Store) -> None:
     text = TOML.replace("nodecopy.attacks.DICE", "nodecopy.attacks.Nettack").replace(
-        "share = 1.0", "budget = 1"
+        "budget = 1.0", "budget = 1"
     )
     text = (
         text[: text.index("[methods")]
@@ -289,8 +289,8 @@ def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
     [
         ("nodecopy.attacks.DICE", "nodecopy.attacks.DICES", r"class of \[attacks.dice\] must be importable"),
         (
-            "share = 1.0",
-            "shar = 1.0",
+            "budget = 1.0",
+            "settings = { shar = 1.0 }",
             r"settings of \[attacks.dice\] must be keywords of",
         ),
     ],

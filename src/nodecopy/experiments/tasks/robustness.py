@@ -110,7 +110,8 @@ def attacked(
         attack = instantiate(cell.attack, cell.attacker.path, dict(cell.attacker.settings), where)
         if hasattr(attack, "device") and "device" not in cell.attacker.settings:
             attack.device = device
-        found = attack.attack(graph, victims, train=split.train, rng=child(seed, ATTACK))
+        budget, draws = cell.attacker.budget, child(seed, ATTACK)
+        found = attack.attack(graph, victims, budget=budget, train=split.train, rng=draws)
         kept.parent.mkdir(parents=True, exist_ok=True)
         found.save(kept)
     return found.apply(graph)

@@ -1,0 +1,161 @@
+"""Embeddings of nodes that need no training: by features, neighbourhoods and expected neighbourhoods.
+
+They find nodes that are similar to a given one. An attack on edges moves a node in embeddings of its
+neighbourhood, but neither in the embedding of its features nor, directly, in that of the neighbourhood
+expected from them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.csr import IntArray, unit_rows
+from nodecopy._core.linalg import truncated_svd
+from nodecopy._core.validation import check_choice
+from nodecopy.errors import InputError
+from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.graph import Graph
+
+Matrix: TypeAlias = NDArray[np.float64]
+EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
+RANK = 64
+"""Dimension of the embeddings."""
+FEATURE_WEIGHT = 0.5
+"""Weight of a node's features beside its (expected) neighbourhood in ``"expected"`` searches."""
+RIDGE = 1.0
+"""Weight of the penalty in the regression of neighbourhoods on features."""
+
+
+class NodeEmbeddings:
+    """Embeddings of the nodes of a graph, each computed once and on use.
+
+    Rows have length one, so that distances are a matter of angles.
+
+    Parameters
+    ----------
+    graph
+        With features that some nodes share; without, only ``neighbourhoods`` can be computed.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> embeddings = NodeEmbeddings(digits)
+    >>> embeddings.features.shape == embeddings.expected.shape
+    True
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    @cached_property
+    def features(self) -> Matrix:
+        """Return the TF-IDF weighted features, reduced by a truncated SVD."""
+        return embed_features(self.graph)
+
+    @cached_property
+    def neighbourhoods(self) -> Matrix:
+        """Return what is within two hops: features or, where no two nodes share any, the nodes themselves."""
+        if has_shared_features(self.graph):
+            return embed_neighbourhoods(self.graph, self.features)
+        return embed_connections(self.graph)
+
+    @cached_property
+    def expected(self) -> Matrix:
+        """Return the neighbourhoods expected from the nodes' features."""
+        return expected_neighbourhoods(self.graph, self.features, self.neighbourhoods)
+
+    def search(self, name: str, *, owner: str) -> NeighbourSearch:
+        """Return a search for similar nodes by one of ``EMBEDDING_NAMES``; errors name the ``owner``.
+
+        ``"expected"`` looks from a node's expected neighbourhood and features for nodes that have such a
+        neighbourhood and such features.
+        """
+        check_choice(name, f"donors of {owner}", EMBEDDING_NAMES)
+        if name == "features":
+            return NeighbourSearch(self.features, owner=owner)
+        if name == "neighbourhoods":
+            return NeighbourSearch(self.neighbourhoods, owner=owner)
+        features = FEATURE_WEIGHT * self.features
+        rows, queries = (np.hstack([part, features]) for part in (self.neighbourhoods, self.expected))
+        return NeighbourSearch(rows, queries=queries, owner=owner)
+
+
+def has_shared_features(graph: Graph) -> bool:
+    """Whether a graph has features and more than one node has some of them."""
+    return graph.features is not None and _feature_counts(graph.features).max(initial=0) != 1
+
+
+def embed_features(graph: Graph, rank: int = RANK) -> Matrix:
+    """Return the features weighted by TF-IDF and reduced to a rank, rows of length one."""
+    if not has_shared_features(graph):
+        state = "this one has none" if graph.features is None else "in this one no two nodes share any"
+        raise InputError(
+            f"graph must have features to find similar nodes by them; {state} (donors can be "
+            "found by 'neighbourhoods', 'vgae' or 'gae')."
+        )
+    features: Any = graph.features
+    weighted = sparse.csr_array(features, dtype=np.float64)
+    weights = np.log((1.0 + graph.n_nodes) / (1.0 + _feature_counts(features))) + 1.0
+    weighted.data = weighted.data * weights[weighted.indices]
+    return _reduce(unit_rows(weighted), rank)
+
+
+def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
+    """Return an embedding summed over each node and its neighbours, twice."""
+    for _ in range(2):
+        embedding = np.asarray(unit_rows(embedding + graph.adjacency @ embedding))
+    return embedding
+
+
+def embed_connections(graph: Graph, rank: int = RANK) -> Matrix:
+    """Return :func:`embed_neighbourhoods` of the identity, reduced to a rank after the first sum."""
+    identity = sparse.eye_array(graph.n_nodes, format="csr")
+    once = unit_rows(sparse.csr_array(graph.adjacency.astype(np.float64) + identity))
+    reduced = _reduce(once, rank)
+    return np.asarray(unit_rows(reduced + graph.adjacency @ reduced))
+
+
+def expected_neighbourhoods(graph: Graph, features: Matrix, neighbourhoods: Matrix) -> Matrix:
+    """Return the neighbourhood expected from each node's features, by ridge regression over other nodes.
+
+    Each node is left out of its own regression, so that its edges, attacked or not, count only through
+    other nodes.
+    """
+    has_edges = (graph.degrees > 0)[:, None]
+    penalty = RIDGE * np.eye(features.shape[1])
+    inverse = np.linalg.inv(features.T @ (has_edges * features) + penalty)
+    fitted = features @ (inverse @ (features.T @ (has_edges * neighbourhoods)))
+    # The closed form of a ridge regression with one row left out.
+    leverage = np.einsum("nd,nd->n", features @ inverse, features)[:, None] * has_edges
+    return np.asarray(unit_rows((fitted - leverage * neighbourhoods) / (1.0 - leverage)))
+
+
+def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArray) -> tuple[Matrix, Matrix]:
+    """Return the cosines of pairs of nodes by their features and by their expected neighbourhoods."""
+    by_features, by_neighbourhoods = (
+        np.einsum("ed,ed->e", part[first], part[second]) for part in (features, expected)
+    )
+    return by_features, by_neighbourhoods
+
+
+def _feature_counts(features: Any) -> NDArray[np.int64]:
+    """Return how many nodes have each feature."""
+    matrix = sparse.csr_array(features)
+    return np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+
+
+def _reduce(matrix: sparse.csr_array, rank: int) -> Matrix:
+    """Return rows of length one in the directions of the largest singular values."""
+    if matrix.shape[1] <= rank or not matrix.nnz:
+        return np.asarray(matrix.toarray())
+    if matrix.shape[0] <= rank:  # with no more nodes than the rank, all directions are kept
+        u, s, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
+    else:
+        u, s, _ = truncated_svd(matrix, rank)
+    return np.asarray(unit_rows(u * s))

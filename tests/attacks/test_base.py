@@ -1,0 +1,55 @@
+"""The budget, an attack written with public methods only, and errors of the contract."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.random import Generator, SeedSequence
+
+from nodecopy._core.random import child
+from nodecopy.attacks import Edits, TargetedAttack
+from nodecopy.attacks.base import AttackSeeds, ceil_of_share, check_budget
+from nodecopy.errors import InputError
+from tests.contracts.attacks import TARGETS, AttackContract
+from tests.contracts.classifiers import planted_graph
+
+
+class CutEdges(TargetedAttack):
+    """Remove random edges of the target."""
+
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        neighbours = edits.neighbours(target)
+        for other in rng.choice(neighbours, min(budget, len(neighbours)), replace=False).tolist():
+            edits.flip(target, other)
+
+
+class TestOwnAttack(AttackContract):
+    needs_labels = needs_features = connects_isolated = False
+
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        attack = CutEdges()
+        attack.together = together
+        return attack
+
+
+def test_share_is_rounded_up_but_not_by_binary_rounding() -> None:
+    assert [ceil_of_share(share, 4) for share in (0.0, 0.25, 0.26, 1.0)] == [0, 1, 2, 4]
+    assert ceil_of_share(0.07, 100) == 7
+
+
+def test_type_of_a_budget_decides_its_meaning() -> None:
+    assert isinstance(check_budget(1, "x"), int)
+    assert isinstance(check_budget(np.float32(1), "x"), float)
+    with pytest.raises(InputError, match="budget of x must be an integer or a share between"):
+        check_budget("degree", "x", allow_degree=False)
+    with pytest.raises(InputError, match="budget of x must be an integer of at least 0; got True"):
+        check_budget(True, "x")
+
+
+def test_seed_of_a_target_does_not_depend_on_other_targets() -> None:
+    """The draws are those of the child of the attack's seed that belongs to the target."""
+    graph, target = planted_graph(), TARGETS[1]
+    flips = CutEdges().attack(graph, TARGETS, budget=1, rng=5).of(target).flips
+    draws = np.random.default_rng(child(child(SeedSequence(5), AttackSeeds.TARGETS), target))
+    row = graph.rows.indices[graph.rows.indptr[target] : graph.rows.indptr[target + 1]]
+    assert flips.tolist() == [[target, int(draws.choice(row, 1, replace=False)[0])]]

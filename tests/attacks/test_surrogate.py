@@ -1,0 +1,54 @@
+"""The surrogates that attackers train."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack
+from nodecopy.attacks.surrogate import SurrogateLabels
+from nodecopy.errors import InputError
+from tests.contracts.attacks import TARGETS, TRAIN
+from tests.contracts.classifiers import planted_graph
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        Nettack(degree_test=False),
+        FGA(),
+        FGA(loss="training-set"),
+        AdaptiveCopyingAttack([[1, 2]]),
+    ],
+)
+def test_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
+    graph = planted_graph()
+    flips = [attack.attack(graph, [4], budget=3, train=TRAIN, rng=seed) for seed in (0, 0, 1, 2)]
+    assert flips[0] == flips[1]
+    assert any(other != flips[0] for other in flips[2:])
+    assert flips[0].spent.tolist() == [3]
+    with pytest.raises(InputError, match="at least one node of every class; got none of class yew"):
+        attack.attack(graph, [4], train=[0, 1])
+    assert graph.labels is not None
+    unlabelled = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.labels))
+    with pytest.raises(InputError, match=f"labelled nodes; got the node with id '{graph.node_ids[0]}'"):
+        attack.attack(unlabelled, [4], train=TRAIN)
+
+
+def test_training_nodes_are_all_labelled_nodes_but_the_targets() -> None:
+    labels = SurrogateLabels.from_graph(planted_graph(), np.array(TARGETS), None, "a test")
+    assert labels.train.tolist() == sorted(set(range(60)) - set(TARGETS))
+    assert labels.n_classes == 3
+
+
+@pytest.mark.parametrize(
+    "attack", [Nettack(), FGA(), AdaptiveCopyingAttack(np.zeros((len(TARGETS), 2), int))]
+)
+@pytest.mark.parametrize("features", [None, np.zeros((60, 0))], ids=["none", "no columns"])
+def test_surrogates_need_features(attack: Attack, features: Any) -> None:
+    graph = planted_graph().replace(features=features)
+    name = type(attack).__name__
+    with pytest.raises(InputError, match=f"graph must have features for {name}; this one has none"):
+        attack.attack(graph, TARGETS, train=TRAIN, rng=0)

@@ -1,0 +1,130 @@
+"""Embeddings of nodes against direct computations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nodecopy import Graph
+from nodecopy.errors import InputError
+from nodecopy.features.node_embeddings import (
+    NodeEmbeddings,
+    cosines,
+    embed_connections,
+    embed_features,
+    embed_neighbourhoods,
+    expected_neighbourhoods,
+)
+
+
+def wide_graph(seed: int = 0, n: int = 120, width: int = 90) -> Graph:
+    draw = np.random.default_rng(seed)
+    upper = np.triu(draw.random((n, n)) < 0.05, 1)
+    return Graph(upper | upper.T, (draw.random((n, width)) < 0.1).astype(float))
+
+
+def test_features_are_weighted_by_tf_idf() -> None:
+    """Two of three nodes have the first feature, one the second: log(4/3) + 1 and log(4/2) + 1."""
+    graph = Graph(np.zeros((3, 3)), [[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    common, rare = np.log(4 / 3) + 1, np.log(4 / 2) + 1
+    length = np.hypot(common, rare)
+    expected = [[1, 0], [common / length, rare / length], [0, 0]]
+    np.testing.assert_allclose(embed_features(graph), expected)
+
+
+def test_wide_features_are_reduced() -> None:
+    graph = wide_graph()
+    embedding, exact = embed_features(graph), embed_features(graph, rank=90)
+    assert embedding.shape == (120, 64)
+    assert exact.shape == (120, 90)
+    u, s, _ = np.linalg.svd(exact)
+    reduced = (u * np.pad(s, (0, 30)))[:, :64]
+    reduced /= np.linalg.norm(reduced, axis=1, keepdims=True)
+    np.testing.assert_allclose(embedding @ embedding.T, reduced @ reduced.T, atol=1e-8)
+    assert np.array_equal(embedding, embed_features(graph))
+    features: Any = graph.features
+    same = embed_features(graph.replace(features=sparse.csr_array(features)))
+    np.testing.assert_allclose(embedding @ embedding.T, same @ same.T, atol=1e-9)
+
+
+def test_neighbourhoods_of_a_pair_and_an_isolated_node() -> None:
+    """A pair and a single node: each of the pair has the neighbourhood (1, 1)."""
+    graph = Graph.from_edges([0], [1], node_ids=[0, 1, 2])
+    embedding = embed_neighbourhoods(graph, np.eye(3)[:, :2] + [[0, 0], [0, 0], [0, 1]])
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(embedding, [[half, half], [half, half], [0, 1]])
+
+
+def test_expected_neighbourhoods_leave_the_node_out() -> None:
+    """The closed form against a regression without the node, one for each."""
+    graph = wide_graph()
+    features = embed_features(graph)
+    neighbourhoods = embed_neighbourhoods(graph, features)
+    embedding = expected_neighbourhoods(graph, features, neighbourhoods)
+    has_edges = graph.degrees > 0
+    for node in range(10):
+        others = has_edges & (np.arange(graph.n_nodes) != node)
+        x, y = features[others], neighbourhoods[others]
+        expected = features[node] @ np.linalg.solve(x.T @ x + np.eye(64), x.T @ y)
+        np.testing.assert_allclose(embedding[node], expected / np.linalg.norm(expected), atol=1e-9)
+
+
+def test_many_features_of_few_nodes_are_reduced() -> None:
+    """As many directions as nodes are enough, and nothing between nodes changes."""
+    draw = np.random.default_rng(0)
+    wide = Graph(np.zeros((9, 9)), draw.random((9, 500)))
+    embedding = embed_features(wide)
+    assert embedding.shape == (9, 9)
+    few = embed_features(wide, rank=500)
+    np.testing.assert_allclose(embedding @ embedding.T, few @ few.T, atol=1e-8)
+
+
+def plain_connections(graph: Graph) -> Any:
+    """The neighbourhoods of nodes whose features are the identity, nothing reduced."""
+    return embed_neighbourhoods(graph, np.eye(graph.n_nodes))
+
+
+def test_connections_are_neighbourhoods_of_the_nodes_themselves() -> None:
+    draw = np.random.default_rng(1)
+    upper = np.triu(draw.random((50, 50)) < 0.1, 1)
+    graph = Graph(upper | upper.T)
+    exact = plain_connections(graph)
+    np.testing.assert_allclose(
+        embed_connections(graph) @ embed_connections(graph).T, exact @ exact.T, atol=1e-9
+    )
+    reduced = embed_connections(wide_graph(), rank=30)
+    assert reduced.shape == (120, 30)
+    np.testing.assert_allclose(np.linalg.norm(reduced, axis=1), 1)
+
+
+def test_search_by_expected_neighbourhood_and_features() -> None:
+    """The query of a node is its expected neighbourhood beside half its features."""
+    embeddings = NodeEmbeddings(wide_graph())
+    search = embeddings.search("expected", owner="a test")
+    rows = np.hstack([embeddings.neighbourhoods, 0.5 * embeddings.features])
+    queries = np.hstack([embeddings.expected, 0.5 * embeddings.features])
+    distances = ((queries[:, None] - rows[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    _, nearest = search.nearest(1, include_self=False)
+    assert nearest.tolist() == distances.argmin(axis=1).tolist()
+    with pytest.raises(InputError, match="donors of a test must be one of 'expected', 'features', 'neigh"):
+        embeddings.search("vgae", owner="a test")
+
+
+def test_cosines_of_pairs() -> None:
+    angles = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    first, second = np.array([0, 0, 1]), np.array([1, 2, 1])
+    by_features, by_neighbourhoods = cosines(angles, angles[::-1], first, second)
+    np.testing.assert_allclose(by_features, [0.6, 0.0, 1.0])
+    np.testing.assert_allclose(by_neighbourhoods, [0.8, 0.0, 1.0])
+
+
+def test_features_of_single_nodes_leave_neighbourhoods_only() -> None:
+    graph = wide_graph().replace(features=np.eye(120))
+    embeddings = NodeEmbeddings(graph)
+    np.testing.assert_array_equal(embeddings.neighbourhoods, embed_connections(graph))
+    with pytest.raises(InputError, match="in this one no two nodes share any"):
+        _ = embeddings.features
