@@ -274,7 +274,7 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
             ["attack", "graph.csv", *TABLES, "--budget", "²"],
             "--budget must be a whole number, 'degree'",
         ),
-        (["attack", "graph.csv", *TABLES, "--budget", "1.5"], "--budget must be a number between 0 and 1"),
+        (["attack", "graph.csv", *TABLES, "--budget", "1.5"], "--budget must be a whole number, 'degree'"),
         (["attack", "graph.csv", *TABLES, "--delete", "any"], "--delete goes with dice; got any for nettack"),
         (
             ["attack", "graph.csv", *TABLES, "--method", "fga", "--influencers", "2"],
