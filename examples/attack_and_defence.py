@@ -18,7 +18,7 @@ from nodecopy import datasets
 from nodecopy.attacks import Nettack
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
-from nodecopy.report.defence import attacked_node
+from nodecopy.report import draw_attacked_node
 
 digits = datasets.load("digits")
 split = datasets.label_split(digits.labels, 5, validation=0, test=1000, rng=0)
@@ -63,7 +63,7 @@ probabilities = {
 figure, axes = plt.subplots(2, 3, figsize=(11, 6), height_ratios=[3, 2], layout="constrained")
 names = [str(name) for name in defence.classes_]
 images = np.asarray(digits.features).reshape(-1, 8, 8)
-attacked_node(victim, neighbours, probabilities, digits.labels, names, images=images, axes=axes)
+draw_attacked_node(victim, neighbours, probabilities, digits.labels, names, images=images, axes=axes)
 
 # %%
 # Nobody told which nodes were attacked?

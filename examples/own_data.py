@@ -15,7 +15,7 @@ import pandas as pd
 
 from nodecopy import NodeCopying, SameLabel, compare, read_graph, to_pandas
 from nodecopy.classify import BayesianGCN
-from nodecopy.report.pictures import side_by_side
+from nodecopy.report import draw_graphs
 
 friends = pd.DataFrame(
     [
@@ -54,7 +54,7 @@ table = compare(labelled, model.sample_many(100, rng=0)).to_pandas()
 print(table.loc[["mean_degree", "triangles", "edge_homophily"]].round(2))
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
-side_by_side({"observed": labelled, "sample": model.sample(rng=0)}, axes=axes)
+draw_graphs({"observed": labelled, "sample": model.sample(rng=0)}, axes=axes)
 
 # %%
 # And back into a table

@@ -15,7 +15,7 @@ only choice; everything else follows.
 import matplotlib.pyplot as plt
 
 from nodecopy import Jaccard, NodeCopying, SameLabel, compare, datasets
-from nodecopy.report.pictures import side_by_side
+from nodecopy.report import draw_graphs
 
 karate = datasets.load("karate")
 model = NodeCopying(SameLabel()).fit(karate)
@@ -27,7 +27,7 @@ graphs = {
     "sample, one endpoint decides": keeps_density.sample(rng=3),
 }
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), layout="constrained")
-side_by_side(graphs, axes=axes)
+draw_graphs(graphs, axes=axes)
 
 # %%
 # The paper's rule keeps an edge if either endpoint's copied row has it, which adds edges. With

@@ -16,7 +16,7 @@ import numpy as np
 
 from nodecopy import datasets
 from nodecopy.classify import GCN, BayesianGCN, Trial
-from nodecopy.report.prediction_plots import accuracy_by_certainty
+from nodecopy.report import draw_accuracy_by_certainty
 
 digits = datasets.load("digits")
 splits = [datasets.label_split(digits.labels, 1, validation=0, test=1500, rng=seed) for seed in range(4)]
@@ -31,7 +31,7 @@ for name, classifier in {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=5)}.
     print(f"{name:13} accuracy {curves[name][0].mean():.3f}")
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-accuracy_by_certainty(curves, axes=axes)
+draw_accuracy_by_certainty(curves, axes=axes)
 
 # %%
 # The most uncertain digits

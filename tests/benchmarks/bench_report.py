@@ -17,7 +17,7 @@ import numpy as np
 
 from nodecopy import NodeCopying, SameLabel, compare
 from nodecopy.report import page, sections
-from nodecopy.report.sections import Sampled
+from nodecopy.report.sections import Evaluation, copied_samples
 from tests.benchmarks.graphs import power_law_graph
 from tests.browser.chromium import opened
 from tests.report.examples import Predicted
@@ -42,21 +42,20 @@ def write(path: Path, n_nodes: int) -> None:
     """A page with graphs, statistics and classification."""
     graph = power_law_graph(10 * n_nodes)
     model = NodeCopying(SameLabel()).fit(graph)
-    drawn = {
-        f"sample {number}": Sampled(one, model.draw_donors(rng=0, sample=number))
-        for number, one in enumerate(model.sample_many(3, rng=0))
-    }
+    drawn = {f"sample {number}": sample for number, sample in enumerate(copied_samples(model, 3, 0))}
     labels: Any = graph.labels
     predicted = Predicted(np.random.default_rng(0).dirichlet(np.ones(20), n_nodes))
-    judged = {"made up": (predicted.probabilities, labels, predicted.uncertainty().total)}
+    evaluations = {"random": Evaluation(predicted.probabilities, labels, predicted.uncertainty().total)}
     nodes, classes = np.arange(n_nodes), np.arange(20)
     unsure = predicted.uncertainty().total
     found = [
-        sections.graphs("The graph", graph, drawn, uncertainty=unsure),
-        sections.statistics({"samples": compare(graph, model.sample_many(N_SAMPLES, rng=0))}),
-        sections.classification(nodes, classes, predicted, nodes, truth=labels, judged=judged),
+        sections.graphs_section("The graph", graph, drawn, uncertainty=unsure),
+        sections.statistics_section({"samples": compare(graph, model.sample_many(N_SAMPLES, rng=0))}),
+        sections.classification_section(
+            nodes, classes, predicted, nodes, truth=labels, evaluations=evaluations
+        ),
     ]
-    page.write(path, "A large graph", found)
+    page.write_page(path, "A large graph", found)
 
 
 def main(n_nodes: int = 100_000) -> None:

@@ -93,7 +93,7 @@ def test_both_graphs_move_together(watched: Watched) -> None:
         True,
         True,
     ]
-    page.get_by_label("show all").first.click()
+    page.get_by_label("show the whole graph").first.click()
     assert watched.ask(f"{VIEW}.view.k") == 1
 
 
@@ -154,7 +154,7 @@ def test_recommendations_follow_the_chosen_user(watched: Watched) -> None:
     page = watched.page
     section = page.locator("section[data-kind=recommendations]")
     section.get_by_label("user").select_option("user 7")
-    assert section.locator("h3").first.inner_text().startswith("user 7 has")
+    assert section.locator("h3").first.inner_text().startswith("History of user 7: ")
     assert section.locator("table").first.locator("tbody tr").count() >= 1
 
 
@@ -196,10 +196,10 @@ def test_something_is_drawn(watched: Watched) -> None:
 
 def test_a_part_of_a_large_graph_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("playwright", reason="needs a browser: make browser-test")
-    monkeypatch.setattr(sections, "MOST_NODES", 10)
+    monkeypatch.setattr(sections, "MAX_NODES", 10)
     graph = examples.graph()
-    pages.write(
-        tmp_path / "part.html", "Part", [sections.graphs("The graph", graph, examples.samples(graph))]
+    pages.write_page(
+        tmp_path / "part.html", "Part", [sections.graphs_section("The graph", graph, examples.samples(graph))]
     )
     with opened(tmp_path / "part.html", tmp_path / "profile") as watched:
         assert "10 of 40 nodes" in watched.page.locator("section").inner_text()
@@ -215,11 +215,11 @@ def test_directed_graphs_and_graphs_without_edges_or_labels(tmp_path: Path) -> N
         examples.graph().replace(adjacency=0 * examples.graph().adjacency, labels=None),
     )
     found = [
-        sections.graphs("The graph", directed, examples.samples(directed)),
-        sections.graphs("Nothing", empty, {}),
-        sections.graphs("Nobody", Graph(np.zeros((0, 0))), {}),
+        sections.graphs_section("The graph", directed, examples.samples(directed)),
+        sections.graphs_section("Nothing", empty, {}),
+        sections.graphs_section("Nobody", Graph(np.zeros((0, 0))), {}),
     ]
-    pages.write(tmp_path / "two.html", "Two", found)
+    pages.write_page(tmp_path / "two.html", "Two", found)
     with opened(tmp_path / "two.html", tmp_path / "profile") as watched:
         rows = directed.adjacency
         for node, donor in enumerate(examples.samples(directed)["sample 0"].donors.tolist()):

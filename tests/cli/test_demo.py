@@ -47,7 +47,7 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
 @pytest.mark.usefixtures("brief")
 def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
-    monkeypatch.setattr("nodecopy.report.pictures.import_optional", missing)
+    monkeypatch.setattr("nodecopy.report.graph_plots.import_optional", missing)
     ran = run("demo")
     assert ran.code == 0
     assert "edge_homophily" in ran.out

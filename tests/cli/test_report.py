@@ -60,7 +60,7 @@ def test_ones_own_graph_with_crafted_ids(run: Run) -> None:
     assert drawn["colours"][0]["codes"].count(-1) == 10
     # Three of fifteen labels of each class were hidden, and five nodes of each have none.
     assert (classified["n_nodes"], classified["truth"].count(-1)) == (16, 10)
-    assert classified["judged"][0]["n_nodes"] == 6
+    assert classified["evaluations"][0]["n_nodes"] == 6
     assert classified["graph"] == drawn["title"]
     assert [stage["name"] for stage in attacked["stages"]] == ["before", "attacked", "with copied neighbours"]
     text = Path("mine.html").read_text(encoding="utf-8")

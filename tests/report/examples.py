@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
-from nodecopy.report import reproduction, sections
-from nodecopy.report.repair import Repair, Stage
-from nodecopy.report.sections import Sampled, Section
+from nodecopy.report import sections
+from nodecopy.report.attacked_node import AttackedNode, Stage
+from nodecopy.report.result_tables import result_tables_section
+from nodecopy.report.sections import CopiedSample, Evaluation, Section, copied_samples
 
 CRAFTED = (
     "</script><script>window.broken = true</script>",
@@ -66,12 +67,9 @@ def graph(*, directed: bool = False) -> Graph:
     return Graph.from_edges(ids[pairs[:, 0]], ids[pairs[:, 1]], node_ids=ids, labels=names, directed=directed)
 
 
-def samples(observed: Graph, n: int = 2) -> dict[str, Sampled]:
+def samples(observed: Graph, n: int = 2) -> dict[str, CopiedSample]:
     model = NodeCopying(SameLabel()).fit(observed)
-    return {
-        f"sample {number}": Sampled(one, model.draw_donors(rng=5, sample=number))
-        for number, one in enumerate(model.sample_many(n, rng=5))
-    }
+    return {f"sample {number}": sample for number, sample in enumerate(copied_samples(model, n, 5))}
 
 
 def predicted(n_nodes: int = N_NODES) -> Predicted:
@@ -87,14 +85,14 @@ def log() -> Interactions:
     return Interactions(matrix.astype(float), users, [*CRAFTED, "ink", "oil", "salt"])
 
 
-def repair() -> Repair:
+def attacked() -> AttackedNode:
     stages = (
         Stage("before", [(1, "own"), (2, "own")], np.array([0.9, 0.1], np.float32)),
         Stage("attacked", [(20, "added"), (1, "own")], np.array([0.2, 0.8], np.float32)),
         Stage("with copied neighbours", [(4, "copied")], np.array([0.7, 0.3], np.float32)),
     )
     codes = np.repeat([0, 1], N_NODES // 2)
-    return Repair(0, 2, np.array([CRAFTED[1], "b"]), codes, np.array([4, 3]), stages)
+    return AttackedNode(0, 2, np.array([CRAFTED[1], "b"]), codes, np.array([4, 3]), stages)
 
 
 def write_results(folder: Path) -> Path:
@@ -118,9 +116,9 @@ def every_section(folder: Path) -> list[Section]:
     interactions = log()
     model = NodeCopying(SameLabel()).fit(observed)
     truth = np.repeat([0, 1], N_NODES // 2)
-    judged = {CRAFTED[1]: (found.probabilities, truth, unsure.total)}
+    evaluations = {CRAFTED[1]: Evaluation(found.probabilities, truth, unsure.total)}
     return [
-        sections.graphs(
+        sections.graphs_section(
             "The graph",
             observed,
             samples(observed),
@@ -128,23 +126,27 @@ def every_section(folder: Path) -> list[Section]:
             uncertainty=unsure.total,
             text=CRAFTED[0],
         ),
-        sections.statistics({"samples": compare(observed, model.sample_many(4, rng=0))}, text=CRAFTED[1]),
-        sections.classification(
+        sections.statistics_section(
+            {"samples": compare(observed, model.sample_many(4, rng=0))}, text=CRAFTED[1]
+        ),
+        sections.classification_section(
             observed.node_ids,
             [CRAFTED[0], "b"],
             found,
             np.arange(N_NODES),
             truth=truth,
-            judged=judged,
+            evaluations=evaluations,
             graph="The graph",
         ),
-        sections.attack(repair(), observed.node_ids, images=np.random.default_rng(0).random((N_NODES, 4, 4))),
-        sections.recommendations(
+        sections.attack_section(
+            attacked(), observed.node_ids, images=np.random.default_rng(0).random((N_NODES, 4, 4))
+        ),
+        sections.recommendations_section(
             interactions,
             CopyEASE().fit(interactions),
             donor_matrix(default_donor_law(), interactions),
             np.arange(interactions.n_users),
             k=3,
         ),
-        reproduction.tables(write_results(folder / "results")),
+        result_tables_section(write_results(folder / "results")),
     ]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import Graph
-from nodecopy.report.layout import places, view
+from nodecopy.report.layout import choose_nodes, compute_layout
 from nodecopy.report.layout_kernels import repulsion
 from tests.benchmarks.graphs import power_law_graph
 
@@ -18,7 +18,7 @@ def two_cliques(size: int) -> Graph:
 
 
 def test_friends_stand_together() -> None:
-    where = places(two_cliques(8), rng=1)
+    where = compute_layout(two_cliques(8), rng=1)
     assert where.min() >= 0
     assert where.max() <= 1 + 1e-6
     assert np.isclose(np.ptp(where[:, 0]), 1, atol=1e-5)  # the long way is across
@@ -32,13 +32,13 @@ def test_friends_stand_together() -> None:
 
 def test_places_depend_on_the_seed_alone() -> None:
     graph = two_cliques(5)
-    assert np.array_equal(places(graph, rng=3), places(graph, rng=3))
-    assert not np.array_equal(places(graph, rng=3), places(graph, rng=4))
+    assert np.array_equal(compute_layout(graph, rng=3), compute_layout(graph, rng=3))
+    assert not np.array_equal(compute_layout(graph, rng=3), compute_layout(graph, rng=4))
 
 
 @pytest.mark.parametrize("n_nodes", [0, 1, 2, 5])
-def test_graphs_without_edges_have_places(n_nodes: int) -> None:
-    where = places(Graph(np.zeros((n_nodes, n_nodes))))
+def test_graphs_without_edges_have_compute_layout(n_nodes: int) -> None:
+    where = compute_layout(Graph(np.zeros((n_nodes, n_nodes))))
     assert where.shape == (n_nodes, 2)
     assert np.isfinite(where).all()
 
@@ -54,26 +54,26 @@ def test_pushes_are_those_of_the_formula() -> None:
 
 
 def test_a_small_graph_is_shown_whole() -> None:
-    assert view(two_cliques(4), most_nodes=8, most_edges=13).tolist() == list(range(8))
+    assert choose_nodes(two_cliques(4), max_nodes=8, max_edges=13).tolist() == list(range(8))
 
 
 @given(st.integers(1, 60), st.integers(0, 120), st.integers(0, 5))
 @settings(max_examples=25, deadline=None)
-def test_a_part_has_at_most_so_many_nodes_and_edges(most_nodes: int, most_edges: int, seed: int) -> None:
+def test_a_part_has_at_most_so_many_nodes_and_edges(max_nodes: int, max_edges: int, seed: int) -> None:
     graph = power_law_graph(600, n_communities=2, rng=seed)
-    shown = view(graph, most_nodes=most_nodes, most_edges=most_edges, rng=seed)
+    shown = choose_nodes(graph, max_nodes=max_nodes, max_edges=max_edges, rng=seed)
     part = graph.subgraph(shown)
-    assert 1 <= len(shown) <= most_nodes
-    assert part.n_edges <= most_edges
+    assert 1 <= len(shown) <= max_nodes
+    assert part.n_edges <= max_edges
     assert shown.tolist() == sorted(set(shown.tolist()))
 
 
 def test_a_part_is_as_large_as_it_may_be_and_hangs_together() -> None:
     graph = power_law_graph(6000)
-    shown = view(graph, most_nodes=50, most_edges=10**6)
+    shown = choose_nodes(graph, max_nodes=50, max_edges=10**6)
     assert len(shown) == 50
     assert graph.subgraph(shown).n_edges > 49  # a walk follows edges; 50 nodes at random would have about 20
     alone = Graph(np.zeros((30, 30)))
-    assert len(view(alone, most_nodes=7, most_edges=10)) == 7
-    all_nodes = view(two_cliques(20), most_nodes=40, most_edges=100)
+    assert len(choose_nodes(alone, max_nodes=7, max_edges=10)) == 7
+    all_nodes = choose_nodes(two_cliques(20), max_nodes=40, max_edges=100)
     assert 10 <= len(all_nodes) < 40

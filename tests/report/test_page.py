@@ -41,7 +41,7 @@ class Elements(HTMLParser):
 def test_the_data_arrive_as_they_were(tmp_path: Path) -> None:
     sections = examples.every_section(tmp_path)
     title = examples.CRAFTED[0]
-    found = Elements(page.page(title, sections, origin=examples.CRAFTED[1]))
+    found = Elements(page.render_page(title, sections, origin=examples.CRAFTED[1]))
     data = json.loads(found.text["data"])
     assert data["sections"] == sections
     assert (data["title"], data["origin"]) == (title, examples.CRAFTED[1])
@@ -50,14 +50,16 @@ def test_the_data_arrive_as_they_were(tmp_path: Path) -> None:
 
 
 def test_crafted_texts_add_no_elements(tmp_path: Path) -> None:
-    plain = Elements(page.page("a", []))
-    crafted = Elements(page.page(examples.CRAFTED[0], examples.every_section(tmp_path), origin="</script>"))
+    plain = Elements(page.render_page("a", []))
+    crafted = Elements(
+        page.render_page(examples.CRAFTED[0], examples.every_section(tmp_path), origin="</script>")
+    )
     assert crafted.tags == plain.tags
     assert [tag for tag, _ in plain.tags].count("script") == 1 + len(page.SCRIPTS)
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
-    found = Elements(page.page("a", []))
+    found = Elements(page.render_page("a", []))
     for _, attributes in found.tags:
         assert "src" not in attributes
         assert (attributes.get("href") or "#")[:5] in ("#", "#main", "data:")
@@ -67,14 +69,14 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
 
 
 def test_an_empty_page_is_small() -> None:
-    assert len(page.page("a", [])) < 400_000
+    assert len(page.render_page("a", [])) < 400_000
 
 
 @given(
     st.text() | st.lists(st.floats(allow_nan=False, allow_infinity=False)) | st.sampled_from(examples.CRAFTED)
 )
 def test_json_survives_and_cannot_end_its_element(value: object) -> None:
-    text = page.as_json({"a": value})
+    text = page.encode_json({"a": value})
     assert json.loads(text) == {"a": value}
     assert not set(text) & set("<>&")
     assert text.isascii()
@@ -82,11 +84,11 @@ def test_json_survives_and_cannot_end_its_element(value: object) -> None:
 
 def test_undefined_numbers_are_no_json() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        page.as_json([float("nan")])
+        page.encode_json([float("nan")])
 
 
 def test_a_page_is_written_whole(tmp_path: Path) -> None:
-    page.write(tmp_path / "new" / "page.html", "Title", [])
+    page.write_page(tmp_path / "new" / "page.html", "Title", [])
     assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
@@ -94,4 +96,4 @@ def test_the_drawing_library_is_the_published_one_with_its_licence() -> None:
     folder = files("nodecopy.report") / "web" / "vendor"
     assert hashlib.sha256((folder / "d3.min.js").read_bytes()).hexdigest() == D3
     assert "Copyright 2010-2026 Mike Bostock" in (folder / "d3-LICENSE.txt").read_text(encoding="utf-8")
-    assert "Permission to use, copy, modify" in page.page("a", [])
+    assert "Permission to use, copy, modify" in page.render_page("a", [])

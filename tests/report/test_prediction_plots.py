@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.report.prediction_plots import accuracy_by_certainty, certainty_curve
+from nodecopy.report.prediction_plots import certainty_curve, draw_accuracy_by_certainty
 
 
 def test_the_curve_counts_hits_among_the_most_certain() -> None:
@@ -28,8 +28,8 @@ def test_nodes_and_uncertainty_must_agree() -> None:
 def test_a_line_for_each_classifier() -> None:
     pytest.importorskip("matplotlib")
     found = {"one": ([True, False], [0.1, 0.2]), "two": ([True, True], [0.3, 0.2])}
-    axes = accuracy_by_certainty(found)
-    assert accuracy_by_certainty(found, axes=axes) is axes
-    axes = accuracy_by_certainty(found)
+    axes = draw_accuracy_by_certainty(found)
+    assert draw_accuracy_by_certainty(found, axes=axes) is axes
+    axes = draw_accuracy_by_certainty(found)
     assert [line.get_label() for line in axes.lines] == ["one", "two"]
     assert axes.lines[0].get_ydata()[-1] == 50

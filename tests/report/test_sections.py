@@ -12,7 +12,7 @@ from nodecopy.errors import InputError
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from nodecopy.report import sections
-from nodecopy.report.sections import FROM_SOURCE, FROM_TARGET, KNOWN, Sampled
+from nodecopy.report.sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample, Evaluation
 from tests.report import examples
 
 
@@ -24,7 +24,7 @@ def edges_of(drawn: dict[str, Any]) -> list[tuple[int, int]]:
 def test_every_edge_says_where_it_came_from(directed: bool) -> None:
     observed = examples.graph(directed=directed)
     samples = examples.samples(observed)
-    found = sections.graphs("g", observed, samples)
+    found = sections.graphs_section("g", observed, samples)
     dense = observed.adjacency.toarray() > 0
     assert found["ids"] == observed.node_ids.tolist()
     assert found["directed"] is directed
@@ -35,18 +35,20 @@ def test_every_edge_says_where_it_came_from(directed: bool) -> None:
         assert drawn["donors"] == sample.donors.tolist()
         rows = sample.graph.adjacency.toarray() > 0
         assert len(edges_of(drawn)) == drawn["n_edges"]
-        for (i, j), mark in zip(edges_of(drawn), drawn["marks"], strict=True):
+        for (i, j), flags in zip(edges_of(drawn), drawn["flags"], strict=True):
             assert rows[i, j]
-            expected = KNOWN * dense[i, j] + FROM_SOURCE * dense[sample.donors[i], j]
+            expected = OBSERVED * dense[i, j] + FROM_SOURCE * dense[sample.donors[i], j]
             expected += 0 if directed else FROM_TARGET * dense[sample.donors[j], i]
-            assert int(mark) == expected
-            assert int(mark) & (FROM_SOURCE | FROM_TARGET)  # nothing comes from nowhere
+            assert int(flags) == expected
+            assert int(flags) & (FROM_SOURCE | FROM_TARGET)  # a donor has every sampled edge
 
 
 def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
     observed = examples.graph()
     guess = np.array(["x", "y"])[np.arange(40) % 2]
-    found = sections.graphs("g", observed, {}, predicted=guess, uncertainty=np.r_[math.nan, np.arange(39)])
+    found = sections.graphs_section(
+        "g", observed, {}, predicted=guess, uncertainty=np.r_[math.nan, np.arange(39)]
+    )
     label, predicted, unsure = found["colours"]
     assert label["classes"] == [examples.CRAFTED[0], "b"]
     assert label["codes"] == [0] * 20 + [1] * 19 + [-1]
@@ -56,15 +58,15 @@ def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
 
 def test_whole_numbers_are_labels_too() -> None:
     graph = Graph.from_edges([0, 1], [1, 2], labels=[7, -1, 3])
-    (label,) = sections.graphs("g", graph, {})["colours"]
+    (label,) = sections.graphs_section("g", graph, {})["colours"]
     assert (label["classes"], label["codes"]) == (["3", "7"], [1, -1, 0])
 
 
 def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sections, "MOST_NODES", 10)
+    monkeypatch.setattr(sections, "MAX_NODES", 10)
     observed = examples.graph()
     samples = examples.samples(observed, 1)
-    found = sections.graphs("g", observed, samples)
+    found = sections.graphs_section("g", observed, samples)
     assert (len(found["ids"]), found["n_nodes"]) == (10, 40)
     place = {name: number for number, name in enumerate(observed.node_ids.tolist())}
     shown = [place[name] for name in found["ids"]]
@@ -77,13 +79,13 @@ def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch)
 
 def test_samples_must_have_the_same_nodes() -> None:
     other = Graph(np.zeros((2, 2)))
-    with pytest.raises(InputError, match="must have the nodes of the observed graph"):
-        sections.graphs("g", examples.graph(), {"sample": Sampled(other, np.zeros(2, int))})
+    with pytest.raises(InputError, match="must have the 40 nodes of the observed graph; got 2 nodes"):
+        sections.graphs_section("g", examples.graph(), {"sample": CopiedSample(other, np.zeros(2, int))})
 
 
 def test_statistics_hold_every_value() -> None:
     path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
-    found = sections.statistics({"two": compare(path, [path, triangle])})
+    found = sections.statistics_section({"two": compare(path, [path, triangle])})
     rows = {row["name"]: row for row in found["rows"]}
     assert found["series"] == ["two"]
     assert rows["triangles"] == {"name": "triangles", "observed": 0, "samples": [[0, 1]]}
@@ -94,38 +96,42 @@ def test_statistics_hold_every_value() -> None:
 def test_nodes_come_by_uncertainty() -> None:
     predicted = examples.predicted()
     truth = np.repeat([0, 1], 20)
-    found = sections.classification(np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth)
+    found = sections.classification_section(np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth)
     assert found["ids"] == ["19", "5", "0"]
     assert found["predicted"] == [1, 1, 1]
     assert found["truth"] == [0, 0, 0]
     assert found["n_nodes"] == 3
     assert np.allclose(np.add(found["aleatoric"], found["epistemic"]), found["total"], atol=1e-3)
-    assert found["judged"] == []
+    assert found["evaluations"] == []
 
 
 def test_long_tables_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sections, "MOST_ROWS", 4)
-    found = sections.classification(np.arange(40), ["a", "b"], examples.predicted(), np.arange(40))
+    monkeypatch.setattr(sections, "MAX_ROWS", 4)
+    found = sections.classification_section(np.arange(40), ["a", "b"], examples.predicted(), np.arange(40))
     assert (len(found["ids"]), found["n_nodes"]) == (4, 40)
     assert found["truth"] == [-1] * 4
 
 
-def test_what_is_judged_has_its_curves() -> None:
+def test_an_evaluation_has_calibration_and_certainty_curves() -> None:
     p, truth = [[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1]
-    found = sections.classification(
-        np.arange(40), "ab", examples.predicted(), [0], judged={"it": (p, truth, [0.1, 0.2, 0.3])}
+    found = sections.classification_section(
+        np.arange(40),
+        "ab",
+        examples.predicted(),
+        [0],
+        evaluations={"it": Evaluation(np.array(p), np.array(truth), np.array([0.1, 0.2, 0.3]))},
     )
-    (judged,) = found["judged"]
-    assert judged["reliability"] == [[0.6, 1, 1], [0.9, 0.5, 2]]
-    assert judged["accuracy"] == 0.6667
-    assert judged["certainty"][0] == [0.05, 1]
-    assert judged["certainty"][-1] == [1, 0.6667]
+    (evaluation,) = found["evaluations"]
+    assert evaluation["reliability"] == [[0.6, 1, 1], [0.9, 0.5, 2]]
+    assert evaluation["accuracy"] == 0.6667
+    assert evaluation["certainty"][0] == [0.05, 1]
+    assert evaluation["certainty"][-1] == [1, 0.6667]
 
 
 def test_an_attacked_node_and_those_around_it() -> None:
     images = np.zeros((40, 2, 2))
     images[0] = 4
-    found = sections.attack(examples.repair(), examples.graph().node_ids, images=images)
+    found = sections.attack_section(examples.attacked(), examples.graph().node_ids, images=images)
     ids = [node["id"] for node in found["nodes"]]
     assert ids[found["node"]] == examples.CRAFTED[0]
     named = [[(ids[node], kind) for node, kind in stage["neighbours"]] for stage in found["stages"]]
@@ -138,7 +144,7 @@ def test_an_attacked_node_and_those_around_it() -> None:
 def test_recommendations_name_the_donors_who_have_them() -> None:
     log = examples.log()
     donors = donor_matrix(default_donor_law(), log)
-    found = sections.recommendations(log, CopyEASE().fit(log), donors, [3, 0], k=4)
+    found = sections.recommendations_section(log, CopyEASE().fit(log), donors, [3, 0], k=4)
     assert [user["id"] for user in found["users"]] == log.user_ids[[3, 0]].tolist()
     assert found["n_users"] == 12
     has = {

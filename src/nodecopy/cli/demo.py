@@ -20,8 +20,9 @@ from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
 from nodecopy.metrics.comparison import Row
-from nodecopy.report import page, sections
-from nodecopy.report.sections import Sampled, Section
+from nodecopy.report import sections
+from nodecopy.report.page import write_page
+from nodecopy.report.sections import CopiedSample, Evaluation, Section, copied_samples
 
 N_SPLITS, N_LABELS, N_GRAPHS = 6, 1, 5
 N_DEALS = 10
@@ -58,7 +59,7 @@ def demo(
         console.print()
         found.append(_attack(digits, out_folder, seed))
     origin = f"Written by nodecopy demo with seed {seed}, on data that come with the package."
-    page.write(out_folder / "report.html", "Node copying at work", [*found, books, *tables], origin=origin)
+    write_page(out_folder / "report.html", "Node copying at work", [*found, books, *tables], origin=origin)
     console.print(f"\nPage: {out_folder / 'report.html'} (open it in a browser)")
 
 
@@ -83,23 +84,23 @@ def _sampling(out_folder: Path, seed: int) -> list[Section]:
     samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
 
     def picture() -> Any:
-        from nodecopy.report.pictures import side_by_side
+        from nodecopy.report import draw_graphs
 
-        return side_by_side({"observed": graph, **samples})
+        return draw_graphs({"observed": graph, **samples})
 
     _draw(picture, out_folder / "samples.png")
     drawn = {
-        f"sample {number + 1}, {name}": Sampled(sample, model.draw_donors(rng=seed, sample=number))
+        f"sample {number}, {name}": sample
         for name, model in models.items()
-        for number, sample in enumerate(model.sample_many(N_DRAWN, rng=seed))
+        for number, sample in enumerate(copied_samples(model, N_DRAWN, seed), 1)
     }
     text = (
         "Zachary's karate club. Each node takes the neighbours of a random member of its faction; an edge is "
         "then there if either end has it (maximum), or if the end that a coin picks has it (one endpoint)."
     )
     return [
-        sections.graphs("The karate club", graph, drawn, text=text, rng=seed),
-        sections.statistics(found, text="Of the karate club, and of 100 samples by either rule."),
+        sections.graphs_section("The karate club", graph, drawn, text=text, rng=seed),
+        sections.statistics_section(found, text="Of the karate club, and of 100 samples by either rule."),
     ]
 
 
@@ -158,36 +159,37 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
             np.concatenate([p.uncertainty().total[test] for p, test in found]),
         )
         probabilities = np.concatenate([p.probabilities[test] for p, test in found])
-        judged[name] = probabilities, np.concatenate([labels[test] for _, test in found]), curves[name][1]
+        codes = np.concatenate([labels[test] for _, test in found])
+        judged[name] = Evaluation(probabilities, codes, curves[name][1])
     print_table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
 
     def picture() -> Any:
-        from nodecopy.report.prediction_plots import accuracy_by_certainty
+        from nodecopy.report import draw_accuracy_by_certainty
 
-        return accuracy_by_certainty(curves)
+        return draw_accuracy_by_certainty(curves)
 
     _draw(picture, out_folder / "uncertainty.png")
     prediction, test = found[0]
     predicted = prediction.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
     return [
-        sections.graphs(
+        sections.graphs_section(
             DIGITS,
             graph,
-            {"sample": Sampled(model.sample(rng=seed), model.draw_donors(rng=seed))},
+            {"sample": CopiedSample(model.sample(rng=seed), model.draw_donors(rng=seed))},
             predicted=predicted,
             uncertainty=prediction.uncertainty().total,
             text=f"{graph.n_nodes:,} digits, each joined with those that look most alike. Where only one of "
             "each class has a label, donors are digits of the same predicted class.",
             rng=seed,
         ),
-        sections.classification(
+        sections.classification_section(
             graph.node_ids,
             np.unique(labels),
             prediction,
             test,
             truth=labels,
-            judged=judged,
+            evaluations=judged,
             graph=DIGITS,
             text=f"One label of each class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled "
             f"graphs. Curves and scores pool {N_SPLITS} splits; the nodes are those of the first.",
@@ -196,11 +198,11 @@ def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
 
 
 def _attack(graph: Graph, out_folder: Path, seed: int) -> Section:
-    from nodecopy.report.repair import attacked_and_repaired
+    from nodecopy.report.attacked_node import attack_and_correct
 
     split = datasets.label_split(graph.labels, 5, validation=0, test=1000, rng=seed)
     labels: Any = graph.labels
-    repair = attacked_and_repaired(graph, split.train, split.test, rng=seed)
+    repair = attack_and_correct(graph, split.train, split.test, rng=seed)
     victim, names = repair.node, [str(name) for name in repair.classes]
     stages = {stage.name: stage.probabilities for stage in repair.stages}
     console.print(
@@ -216,17 +218,19 @@ def _attack(graph: Graph, out_folder: Path, seed: int) -> Section:
     images = np.asarray(features).reshape(-1, 8, 8)
 
     def picture() -> Any:
-        from nodecopy.report.defence import attacked_node
+        from nodecopy.report import draw_attacked_node
 
         around = {stage.name: stage.neighbours for stage in repair.stages}
-        return attacked_node(victim, around, stages, labels, names, images=images)
+        return draw_attacked_node(victim, around, stages, labels, names, images=images)
 
     _draw(picture, out_folder / "attack.png")
     text = (
         f"What a GCN says of digit {victim}: before, after {repair.n_flips} flipped edges (FGA) from which "
         "it learnt, and with the neighbourhoods of similar digits copied in place of the tampered ones."
     )
-    return sections.attack(repair, graph.node_ids, images=images, title="One attacked digit", text=text)
+    return sections.attack_section(
+        repair, graph.node_ids, images=images, title="One attacked digit", text=text
+    )
 
 
 def _draw(picture: Callable[[], Any], path: Path) -> None:

@@ -22,8 +22,10 @@ from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
-from nodecopy.report import page, reproduction, sections
-from nodecopy.report.sections import Sampled, Section
+from nodecopy.report import sections
+from nodecopy.report.page import write_page
+from nodecopy.report.result_tables import result_tables_section
+from nodecopy.report.sections import Evaluation, Section, copied_samples
 
 if TYPE_CHECKING:
     from nodecopy.classify import BayesianGCN
@@ -82,7 +84,7 @@ def report(
     if log is not None:
         found.append(_of_log(log, seed))
     names = [Path(name).name for name in (source, interactions, results) if name is not None]
-    page.write(out, f"Node copying: {names[0]}", [*found, *tables], origin=f"{', '.join(names)}; seed {seed}")
+    write_page(out, f"Node copying: {names[0]}", [*found, *tables], origin=f"{', '.join(names)}; seed {seed}")
     print_note(f"written to {out}: open it in a browser")
 
 
@@ -106,18 +108,18 @@ def _of_graph(
         print_note(f"no classification: {reason}")
     law = default_law(like)
     model = NodeCopying(donor_law(law, min(10, graph.n_nodes), 1.0, 50, None)).fit(like)
-    drawn = {
-        f"sample {number + 1}": Sampled(sample, model.draw_donors(rng=seed, sample=number))
-        for number, sample in enumerate(model.sample_many(min(N_DRAWN, n_samples), rng=seed))
-    }
+    drawn = copied_samples(model, min(N_DRAWN, n_samples), seed)
+    titled = {f"sample {number}": sample for number, sample in enumerate(drawn, 1)}
     compared = compare(graph, (graph.with_rows(one.rows) for one in model.sample_many(n_samples, rng=seed)))
     text = (
         f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges. In a sample, each node takes the neighbours of a "
         f"donor, drawn by the law {law.value}."
     )
     return [
-        sections.graphs(GRAPH, graph, drawn, text=text, rng=seed, **extra),
-        sections.statistics({"samples": compared}, text=f"Observed, and in each of {n_samples} samples."),
+        sections.graphs_section(GRAPH, graph, titled, text=text, rng=seed, **extra),
+        sections.statistics_section(
+            {"samples": compared}, text=f"Observed, and in each of {n_samples} samples."
+        ),
         *trained,
     ]
 
@@ -143,14 +145,14 @@ def _classification(graph: Graph, split: Split[NDArray[np.int64]], seed: Any) ->
     truth, p = class_codes(graph.labels)[1], classifier.predict_proba()
     unknown = np.flatnonzero(truth == UNLABELLED)
     test = split.test
-    judged = {"Bayesian GCN": (p[test], truth[test], classifier.uncertainty().total[test])}
-    return classifier, sections.classification(
+    evaluations = {"Bayesian GCN": Evaluation(p[test], truth[test], classifier.uncertainty().total[test])}
+    return classifier, sections.classification_section(
         graph.node_ids,
         classifier.classes_,
         classifier.prediction_,
         np.union1d(test, unknown),
         truth=truth,
-        judged=judged if len(test) else None,
+        evaluations=evaluations if len(test) else None,
         graph=GRAPH,
         text=f"A Bayesian GCN on {N_GRAPHS} sampled graphs learnt from {len(split.train)} labels. It is "
         f"judged by {len(test)} whose labels were hidden; {len(unknown)} nodes have none.",
@@ -166,19 +168,19 @@ def _filled(graph: Graph, split: Split[NDArray[np.int64]], probabilities: NDArra
 
 
 def _attack(graph: Graph, split: Split[NDArray[np.int64]], seed: int) -> list[Section]:
-    from nodecopy.report.repair import attacked_and_repaired
+    from nodecopy.report.attacked_node import attack_and_correct
 
     candidates = split.test if len(split.test) else split.train
     try:
-        repair = attacked_and_repaired(graph, split.train, candidates, rng=seed)
+        attacked = attack_and_correct(graph, split.train, candidates, rng=seed)
     except InputError as error:
         print_note(f"no attack: {error}")
         return []
     text = (
-        f"What a GCN says of {graph.node_ids[repair.node]} before and after FGA flipped {repair.n_flips} "
+        f"What a GCN says of {graph.node_ids[attacked.node]} before and after FGA flipped {attacked.n_flips} "
         "edges and it learnt from that, and with the neighbourhoods of similar nodes in their place."
     )
-    return [sections.attack(repair, graph.node_ids, text=text)]
+    return [sections.attack_section(attacked, graph.node_ids, text=text)]
 
 
 def _of_log(log: Interactions, seed: int) -> Section:
@@ -202,7 +204,7 @@ def of_interactions(
         "CopyEASE learns from rows in which entries were copied from similar users and items. Beside each "
         "user: the likeliest donors, and which of them have what is recommended."
     )
-    return sections.recommendations(log, fitted, donors, users, text=text)
+    return sections.recommendations_section(log, fitted, donors, users, text=text)
 
 
 def of_results(folder: Path) -> Section:
@@ -218,4 +220,4 @@ def of_results(folder: Path) -> Section:
         "Ours, and beneath it what the paper has, with the verdict at two standard errors. Bold: the best of "
         "ours. The notes beside the results say where they differ, and why."
     )
-    return reproduction.tables(folder, titles=titles, text=text)
+    return result_tables_section(folder, titles=titles, text=text)

@@ -19,7 +19,7 @@ from nodecopy.experiments.runner import Finished
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import Results, summarise
-from nodecopy.report.samples import Panel, spreads
+from nodecopy.report.statistic_plots import StatisticSamples, draw_sample_statistics
 
 
 class Backend(StrEnum):
@@ -168,17 +168,19 @@ def _write(results: Results, folder: Path) -> list[Path]:
 def _draw(results: Results, folder: Path) -> list[Path]:
     """Draw the spread of every statistic of sampled graphs; nothing for other experiments."""
     protocol, methods = results.experiment.protocol, results.experiment.methods
-    graphs: dict[str, dict[str, Panel]] = {}
+    graphs: dict[str, dict[str, StatisticSamples]] = {}
     for dataset, column in product(protocol.datasets, protocol.columns):
         found = {one.title: results.cells.get((dataset, column, one.name)) for one in methods}
         samples = {title: cell.samples for title, cell in found.items() if cell and cell.samples}
         observed = results.cells.get((dataset, column, protocol.reference))
         if observed is not None and observed.mean is not None:
-            graphs.setdefault(dataset, {})[protocol.heading(column)] = Panel(observed.mean, samples)
+            graphs.setdefault(dataset, {})[protocol.heading(column)] = StatisticSamples(
+                observed.mean, samples
+            )
     if not graphs:
         return []
     copying = [one.title for one in methods if one.path == "nodecopy.NodeCopying"]
-    figure = spreads(graphs, highlight=copying)
+    figure = draw_sample_statistics(graphs, highlight=copying)
     path = folder / f"{results.experiment.name}.png"
     with atomic_write(path) as temporary:
         figure.savefig(temporary, format="png", dpi=110)

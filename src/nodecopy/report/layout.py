@@ -1,4 +1,11 @@
-"""Where the nodes of a picture stand, and which nodes of a large graph it shows."""
+"""The layout of a drawn graph, and which nodes of a large graph are drawn.
+
+The force-directed layout is not taken from a library because the ones that were tried are slower or show
+less. On Cora (2,708 nodes, one core) it takes 0.4 s, and a node's neighbours overlap with the nodes drawn
+nearest to it by 0.19 (mean Jaccard index). NetworkX 3.6 takes 35 s for 0.19 (``forceatlas2_layout``) or 24 s
+for 0.12 (``spring_layout``). igraph 1.0 takes 10 s for 0.14 (Fruchterman-Reingold), 0.2 s for 0.10 (the same
+with a grid), or 2.8 s for 0.34 (DrL), but DrL draws three nodes in four on top of another.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +22,18 @@ from nodecopy.graph import Graph
 
 Float = NDArray[np.float32]
 
-N_STEPS = 300
-REPULSION, GRAVITY, STILL = 2.0, 0.02, 0.9
-RESTART = 0.15
-"""Probability that a walk starts anew, as in Leskovec and Faloutsos (2006), "Sampling from large graphs"."""
-PATIENCE = 100
+N_STEPS, N_SMOOTHING_STEPS = 300, 60
+REPULSION, GRAVITY, MOMENTUM = 2.0, 0.02, 0.9
+RESTART_PROBABILITY = 0.15
+"""Of the random walk, as in Leskovec and Faloutsos (2006), "Sampling from large graphs"."""
+MAX_STEPS_WITHOUT_NEW_NODE = 100
 
 
-def places(graph: Graph, *, rng: Rng = 0) -> Float:
-    """Places ``[n_nodes, 2]`` between 0 and 1: edges pull, all nodes push each other away.
+def compute_layout(graph: Graph, *, rng: Rng = 0) -> Float:
+    """Return positions ``[n_nodes, 2]`` between 0 and 1 by a force-directed layout.
 
-    The forces are those of ForceAtlas2 (Jacomy et al., 2014): pulls grow with the length of an edge,
-    pushes with the product of the degrees over the distance.
+    The forces are those of ForceAtlas2 (Jacomy et al., 2014): attraction grows with the length of an edge,
+    repulsion with the product of the degrees over the distance. The longer axis of the drawing is horizontal.
     """
     adjacency = sparse.csr_array(graph.undirected().adjacency, copy=True)
     adjacency.data = np.ones(adjacency.nnz, np.float32)
@@ -37,64 +44,66 @@ def places(graph: Graph, *, rng: Rng = 0) -> Float:
 
     degrees: Float = np.diff(adjacency.indptr).astype(np.float32)[:, None]
     mass = degrees + 1
-    here = _smooth(adjacency, degrees, generator(rng)) * np.float32(math.sqrt(n_nodes))
-    step = np.zeros_like(here)
+    positions = _start_positions(adjacency, degrees, generator(rng)) * np.float32(math.sqrt(n_nodes))
+    step = np.zeros_like(positions)
     for number in range(N_STEPS):
-        pull = adjacency @ here - degrees * here
-        force = pull + mass * (REPULSION * repulsion(here, mass[:, 0]) - GRAVITY * here)
-        # Newton's step for the pulls alone, so that hubs do not overshoot; it cools down to rest.
-        step = (1 - STILL) * force / mass + STILL * step
+        attraction = adjacency @ positions - degrees * positions
+        force = attraction + mass * (REPULSION * repulsion(positions, mass[:, 0]) - GRAVITY * positions)
+        # Division by the mass is Newton's step for the attraction, so that hubs do not overshoot.
+        step = (1 - MOMENTUM) * force / mass + MOMENTUM * step
         length = np.linalg.norm(step, axis=1, keepdims=True)
-        longest = 0.1 * math.sqrt(n_nodes) * (1 - number / N_STEPS) + 1e-3
-        here = (here + step * np.minimum(1, longest / np.maximum(length, 1e-9))).astype(np.float32)
-    here = here - here.mean(axis=0)
-    here = here @ np.linalg.svd(here, full_matrices=False)[2].T  # lying down, since screens are wide
-    low, high = here.min(axis=0), here.max(axis=0)
-    centred: Float = 0.5 + (here - (low + high) / 2) / np.maximum((high - low).max(), np.float32(1e-9))
-    return centred
+        max_length = 0.1 * math.sqrt(n_nodes) * (1 - number / N_STEPS) + 1e-3  # cools down
+        positions = (positions + step * np.minimum(1, max_length / np.maximum(length, 1e-9))).astype(
+            np.float32
+        )
+    positions = positions - positions.mean(axis=0)
+    positions = positions @ np.linalg.svd(positions, full_matrices=False)[2].T
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    scaled: Float = 0.5 + (positions - (low + high) / 2) / np.maximum((high - low).max(), np.float32(1e-9))
+    return scaled
 
 
-def _smooth(adjacency: sparse.csr_array, degrees: Float, draws: Generator) -> Float:
-    """Random places that neighbours were let agree upon for a while: nearly the first eigenvectors."""
-    here: Float = draws.normal(size=(len(degrees), 2)).astype(np.float32)
-    for _ in range(60):
-        agreed = (here + (adjacency @ here) / np.maximum(degrees, 1)) / 2
-        basis = np.linalg.qr(agreed - agreed.mean(axis=0))[0]
-        here = (basis * math.sqrt(len(here))).astype(np.float32)
-    return (here + draws.normal(scale=0.05, size=here.shape)).astype(np.float32)
+def _start_positions(adjacency: sparse.csr_array, degrees: Float, rng: Generator) -> Float:
+    """Return random positions, smoothed over edges: approximately the leading eigenvectors."""
+    positions: Float = rng.normal(size=(len(degrees), 2)).astype(np.float32)
+    for _ in range(N_SMOOTHING_STEPS):
+        smoothed = (positions + (adjacency @ positions) / np.maximum(degrees, 1)) / 2
+        basis = np.linalg.qr(smoothed - smoothed.mean(axis=0))[0]
+        positions = (basis * math.sqrt(len(positions))).astype(np.float32)
+    return (positions + rng.normal(scale=0.05, size=positions.shape)).astype(np.float32)
 
 
-def view(graph: Graph, *, most_nodes: int, most_edges: int, rng: Rng = 0) -> IntArray:
-    """Nodes of a part that can be drawn, ascending: those that a random walk with restarts meets first.
+def choose_nodes(graph: Graph, *, max_nodes: int, max_edges: int, rng: Rng = 0) -> IntArray:
+    """Return the nodes to draw, ascending: the first ones of a random walk with restarts.
 
-    All nodes, where they and their edges are not too many.
+    These are all nodes where the graph has at most ``max_nodes`` nodes and ``max_edges`` edges.
     """
-    if graph.n_nodes <= most_nodes and graph.n_edges <= most_edges:
+    if graph.n_nodes <= max_nodes and graph.n_edges <= max_edges:
         return np.arange(graph.n_nodes)
-    found = _walk(graph.undirected(), min(most_nodes, graph.n_nodes), generator(rng))
-    part = graph.subgraph(found)
-    # An edge is there as soon as the later of its ends is.
+    visited = _walk(graph.undirected(), min(max_nodes, graph.n_nodes), generator(rng))
+    part = graph.subgraph(visited)
+    # An edge is drawn as soon as the later of its ends is.
     later = np.maximum(part.rows.row_numbers, part.rows.indices)
-    n_edges = np.cumsum(np.bincount(later, minlength=len(found))) // (1 if graph.directed else 2)
-    return np.sort(found[: max(1, int(np.searchsorted(n_edges, most_edges, side="right")))])
+    n_edges = np.cumsum(np.bincount(later, minlength=len(visited))) // (1 if graph.directed else 2)
+    return np.sort(visited[: max(1, int(np.searchsorted(n_edges, max_edges, side="right")))])
 
 
-def _walk(graph: Graph, n_wanted: int, draws: Generator) -> IntArray:
-    """The first nodes of a walk; where it has met nobody new for long, it goes on from a node not met yet."""
+def _walk(graph: Graph, n_visited: int, rng: Generator) -> IntArray:
+    """Return the first nodes of a walk; after many steps without a new node it restarts from another."""
     indptr, indices = graph.rows.indptr, graph.rows.indices
-    found: dict[int, None] = {}
-    fresh = (node for node in draws.permutation(graph.n_nodes).tolist() if node not in found)
-    start = here = next(fresh)
-    idle = 0
+    visited: dict[int, None] = {}
+    unvisited = (node for node in rng.permutation(graph.n_nodes).tolist() if node not in visited)
+    start = node = next(unvisited)
+    n_steps = 0
     while True:
-        idle = idle + 1 if here in found else 0
-        found[here] = None
-        if len(found) == n_wanted:
-            return np.array(list(found), np.int64)
-        low, high = int(indptr[here]), int(indptr[here + 1])
-        if idle > PATIENCE or (here == start and low == high):
-            start = here = next(fresh)
-        elif low == high or draws.random() < RESTART:
-            here = start
+        n_steps = n_steps + 1 if node in visited else 0
+        visited[node] = None
+        if len(visited) == n_visited:
+            return np.array(list(visited), np.int64)
+        low, high = int(indptr[node]), int(indptr[node + 1])
+        if n_steps > MAX_STEPS_WITHOUT_NEW_NODE or (node == start and low == high):
+            start = node = next(unvisited)
+        elif low == high or rng.random() < RESTART_PROBABILITY:
+            node = start
         else:
-            here = int(indices[draws.integers(low, high)])
+            node = int(indices[rng.integers(low, high)])

@@ -1,4 +1,4 @@
-"""The report page: sections, styles and scripts in one HTML file that needs nothing else."""
+"""The report page: sections, style and scripts in one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from nodecopy._core.formats import PathLike
 from nodecopy.report.sections import Section
 
 SCRIPTS = ("vendor/d3.min.js", "drawing.js", "graphs.js", "charts.js", "tables.js", "page.js")
-"""In this order. D3, https://d3js.org, is the unchanged file of npm's d3 7.9.2 (licence: d3-LICENSE.txt)."""
+"""In the order in which they run. D3, https://d3js.org, is the unchanged file of npm's d3 7.9.2."""
 
 
-def write(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
-    """Write a page with some sections; ``origin`` says where its data come from."""
+def write_page(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
+    """Write the page of some sections to an HTML file; ``origin`` is the note on where the data come from."""
     with atomic_write(path) as temporary:
-        temporary.write_text(page(title, sections, origin=origin), encoding="utf-8")
+        temporary.write_text(render_page(title, sections, origin=origin), encoding="utf-8")
 
 
-def page(title: str, sections: Sequence[Section], *, origin: str = "") -> str:
-    """The HTML of a page."""
+def render_page(title: str, sections: Sequence[Section], *, origin: str = "") -> str:
+    """Return the HTML of a page."""
     data = {"title": title, "origin": origin, "version": nodecopy.__version__, "sections": list(sections)}
-    return Template(_asset("page.html")).substitute(
+    return Template(_read_asset("page.html")).substitute(
         title=html.escape(title),
-        style=_asset("style.css"),
-        data=as_json(data),
-        licence=_asset("vendor/d3-LICENSE.txt").replace("--", "- -"),
-        scripts="\n".join(f"<script>{_asset(name)}</script>" for name in SCRIPTS),
+        style=_read_asset("style.css"),
+        data=encode_json(data),
+        licence=_read_asset("vendor/d3-LICENSE.txt").replace("--", "- -"),
+        scripts="\n".join(f"<script>{_read_asset(name)}</script>" for name in SCRIPTS),
     )
 
 
-def as_json(data: Any) -> str:
-    r"""JSON in plain ASCII that cannot end the element it stands in, whatever its texts hold.
+def encode_json(data: Any) -> str:
+    r"""Return ASCII JSON that cannot end the HTML element it stands in, whatever its strings hold.
 
-    >>> as_json("</script><!-- é")
+    >>> encode_json("</script><!-- é")
     '"\\u003c/script\\u003e\\u003c!-- \\u00e9"'
     """
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
@@ -48,5 +48,5 @@ def as_json(data: Any) -> str:
     return text
 
 
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (files("nodecopy.report") / "web" / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Pictures of what classifiers found."""
+"""Figures of predictions and their uncertainty."""
 
 from __future__ import annotations
 
@@ -10,22 +10,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.validation import check_vector
 from nodecopy.errors import InputError
-from nodecopy.report.pictures import new_axes
+from nodecopy.report.graph_plots import create_axes
 
 COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
+MIN_PERCENT = 5
+"""Where certainty curves start: the accuracy of fewer nodes varies too much to be read."""
 
 
-def accuracy_by_certainty(found: Mapping[str, tuple[ArrayLike, ArrayLike]], *, axes: Any = None) -> Any:
+def draw_accuracy_by_certainty(
+    predictions: Mapping[str, tuple[ArrayLike, ArrayLike]], *, axes: Any = None
+) -> Any:
     """Draw the accuracy among the most certain nodes against their share of all nodes.
 
-    A curve that falls to the right is that of a classifier that knows where it errs.
+    The curve of a classifier whose uncertainty points at its errors falls to the right.
 
     Parameters
     ----------
-    found
-        For each classifier: whether each prediction is right, and how uncertain it is.
+    predictions
+        For each classifier: whether each prediction is correct, and its uncertainty.
     axes
-        Where to draw; on a new figure by default.
+        Matplotlib axes to draw on. By default those of a new figure.
 
     Returns
     -------
@@ -33,13 +37,13 @@ def accuracy_by_certainty(found: Mapping[str, tuple[ArrayLike, ArrayLike]], *, a
 
     Examples
     --------
-    >>> axes = accuracy_by_certainty({"a coin": ([True, False], [0.1, 0.2])})
+    >>> axes = draw_accuracy_by_certainty({"a coin": ([True, False], [0.1, 0.2])})
     >>> axes.get_ylabel()
     'accuracy among them (%)'
     """
     if axes is None:
-        axes = new_axes((6, 4.5), "drawing accuracy")
-    for number, (name, (correct, uncertainty)) in enumerate(found.items()):
+        axes = create_axes((6, 4.5), "drawing accuracy")
+    for number, (name, (correct, uncertainty)) in enumerate(predictions.items()):
         share, accuracy = certainty_curve(correct, uncertainty)
         axes.plot(100 * share, 100 * accuracy, label=name, color=COLOURS[number % len(COLOURS)])
     axes.set_xlabel("most certain nodes (%)")
@@ -53,19 +57,26 @@ def accuracy_by_certainty(found: Mapping[str, tuple[ArrayLike, ArrayLike]], *, a
 def certainty_curve(
     correct: ArrayLike, uncertainty: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shares 5 %, 6 %, ... 100 % of the nodes, and the accuracy among that many most certain ones.
+    """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones.
 
-    It starts at 5 % since a few nodes make a jagged line.
+    Parameters
+    ----------
+    correct
+        Whether each prediction is correct.
+    uncertainty
+        Uncertainty of each prediction; ties keep the order of the nodes.
 
+    Examples
+    --------
     >>> _, accuracy = certainty_curve([True, False, True, True], [0.1, 0.9, 0.2, 0.3])
     >>> float(accuracy[50]), float(accuracy[-1])
     (1.0, 0.75)
     """
-    right = check_vector(correct, "correct").astype(bool)
-    unsure = check_vector(uncertainty, "uncertainty", length=len(right))
-    if not len(right):
+    is_correct = check_vector(correct, "correct").astype(bool)
+    values = check_vector(uncertainty, "uncertainty", length=len(is_correct))
+    if not len(is_correct):
         raise InputError("correct must hold at least one node; got none.")
-    share = np.arange(5, 101) / 100
-    taken = np.ceil(share * len(right) - 1e-9).astype(np.int64)
-    hits = np.cumsum(right[np.argsort(unsure, kind="stable")])
-    return share, hits[taken - 1] / taken
+    share = np.arange(MIN_PERCENT, 101) / 100
+    n_nodes = np.ceil(share * len(is_correct) - 1e-9).astype(np.int64)
+    n_correct = np.cumsum(is_correct[np.argsort(values, kind="stable")])
+    return share, n_correct[n_nodes - 1] / n_nodes

@@ -1,13 +1,13 @@
-"""What the sections of the report page show, as plain values ready for JSON.
+"""The sections of the report page, as plain values that are written as JSON.
 
-Each function makes one section; :func:`nodecopy.report.page.write` puts them together. Ids and names stay
-text all the way: the page never takes them for markup.
+Each function returns one section; :func:`nodecopy.report.page.write_page` writes them. Ids and names stay
+text: the page never interprets them as markup.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,250 +15,275 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng
+from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.metrics.classification import reliability, scores
 from nodecopy.metrics.comparison import Comparison
-from nodecopy.report.layout import places, view
+from nodecopy.report.attacked_node import AttackedNode
+from nodecopy.report.layout import choose_nodes, compute_layout
 from nodecopy.report.prediction_plots import certainty_curve
-from nodecopy.report.repair import Repair
 
 Section = dict[str, Any]
 
-MOST_NODES, MOST_EDGES = 3000, 15_000
-"""Of the observed graph that are drawn; of a larger one, a part. Samples have up to twice as many edges."""
-MOST_ROWS = 1000
-MOST_ITEMS = 60
+MAX_NODES, MAX_EDGES = 3000, 15_000
+"""Drawn of the observed graph. Samples have up to twice as many edges."""
+MAX_ROWS = 1000
+"""Nodes in the table of predictions."""
+MAX_HISTORY = 60
+"""Items shown of a user's history."""
 N_DONORS = 5
+"""Donors shown for each user."""
 MAP_SIZE = 10_000
-KNOWN, FROM_SOURCE, FROM_TARGET = 1, 2, 4
-"""Marks of a sampled edge: it was observed; the donor of its first end has it; that of its second."""
+"""Positions of nodes are integers from 0 to this."""
+OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4
+"""Flags of a sampled edge: it was observed; it is copied from the donor of its source; of its target."""
 
 
-class Sampled(NamedTuple):
-    """A sample and who gave each node its row."""
+class CopiedSample(NamedTuple):
+    """A sampled graph and the donor of each node."""
 
     graph: Graph
     donors: IntArray
 
 
-def graphs(
+def copied_samples(model: NodeCopying[Graph], n_samples: int, seed: int) -> Iterator[CopiedSample]:
+    """Yield the first samples of a fitted model with their donors."""
+    for number, sample in enumerate(model.sample_many(n_samples, rng=seed)):
+        yield CopiedSample(sample, model.draw_donors(rng=seed, sample=number))
+
+
+def graphs_section(
     title: str,
     observed: Graph,
-    samples: Mapping[str, Sampled],
+    samples: Mapping[str, CopiedSample],
     *,
     predicted: ArrayLike | None = None,
     uncertainty: ArrayLike | None = None,
     text: str = "",
     rng: Rng = 0,
 ) -> Section:
-    """The observed graph beside samples on the same places; of a large graph, a part.
+    """Return the section of the observed graph beside samples, all with one layout; a part of a large graph.
 
     Parameters
     ----------
     title
-        Also the name by which a table of nodes may refer to it.
+        Title of the section, by which a table of nodes refers to it.
     observed, samples
-        On the same nodes; samples by title.
+        The observed graph, and samples on its nodes by title.
     predicted, uncertainty
-        Of every node: the name of its predicted class, and how unsure that is; nodes may be coloured by
-        them as well as by their labels.
+        The name of the predicted class and the uncertainty of every node. Nodes can be coloured by them as
+        well as by their labels.
     text
-        What to say of it.
+        The introduction of the section.
     rng
-        Seed of the part and of the places.
+        Seed of the choice of drawn nodes and of the layout.
     """
-    if any(one.graph.n_nodes != observed.n_nodes for one in samples.values()):
-        raise InputError("samples must have the nodes of the observed graph to be drawn beside it.")
-    shown = view(observed, most_nodes=MOST_NODES, most_edges=MOST_EDGES, rng=rng)
-    part = observed.subgraph(shown)
-    where = np.rint(MAP_SIZE * places(part, rng=rng)).astype(int)
+    if any(sample.graph.n_nodes != observed.n_nodes for sample in samples.values()):
+        raise InputError(
+            f"samples must have the {observed.n_nodes} nodes of the observed graph; got "
+            f"{', '.join(str(sample.graph.n_nodes) for sample in samples.values())} nodes."
+        )
+    nodes = choose_nodes(observed, max_nodes=MAX_NODES, max_edges=MAX_EDGES, rng=rng)
+    part = observed.subgraph(nodes)
+    positions = np.rint(MAP_SIZE * compute_layout(part, rng=rng)).astype(int)
     colours = []
     if observed.labels is not None:
-        colours.append(_classes("label", observed.named_labels(), shown))
+        colours.append(_class_colours("label", observed.named_labels(), nodes))
     if predicted is not None:
-        colours.append(_classes("predicted class", np.asarray(predicted), shown))
+        colours.append(_class_colours("predicted class", np.asarray(predicted), nodes))
     if uncertainty is not None:
-        colours.append({"name": "uncertainty", "values": numbers(np.asarray(uncertainty)[shown])})
+        colours.append({"name": "uncertainty", "values": round_all(np.asarray(uncertainty)[nodes])})
     return {
         "kind": "graphs",
         "title": title,
         "text": text,
         "n_nodes": observed.n_nodes,
         "directed": observed.directed,
-        "ids": texts(part.node_ids),
-        "x": where[:, 0].tolist(),
-        "y": where[:, 1].tolist(),
+        "ids": to_texts(part.node_ids),
+        "x": positions[:, 0].tolist(),
+        "y": positions[:, 1].tolist(),
         "colours": colours,
         "graphs": [
-            {"title": "observed", "n_edges": observed.n_edges, "edges": _pairs(part).ravel().tolist()},
-            *(_drawn(name, one, observed, shown) for name, one in samples.items()),
+            {"title": "observed", "n_edges": observed.n_edges, "edges": _edge_pairs(part).ravel().tolist()},
+            *(_sample_data(name, sample, observed, nodes) for name, sample in samples.items()),
         ],
     }
 
 
-def _classes(name: str, values: Any, shown: IntArray) -> dict[str, Any]:
-    """Class names, and the class of every node that is shown, -1 where unknown."""
-    known = values != (UNLABELLED if values.dtype.kind in "iu" else "")
-    names = np.unique(values[known])
-    codes = np.where(known, np.searchsorted(names, values), UNLABELLED)
-    return {"name": name, "classes": texts(names), "codes": codes[shown].tolist()}
+def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
+    """Return the class names, and the class number of every drawn node, -1 where it is unknown."""
+    is_labelled = values != (UNLABELLED if values.dtype.kind in "iu" else "")
+    names = np.unique(values[is_labelled])
+    codes = np.where(is_labelled, np.searchsorted(names, values), UNLABELLED)
+    return {"name": name, "classes": to_texts(names), "codes": codes[nodes].tolist()}
 
 
-def _drawn(title: str, sample: Sampled, observed: Graph, shown: IntArray) -> dict[str, Any]:
-    part = sample.graph.subgraph(shown)
-    pairs = _pairs(part)
-    source, target = shown[pairs].T
+def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntArray) -> dict[str, Any]:
+    pairs = _edge_pairs(sample.graph.subgraph(nodes))
+    source, target = nodes[pairs].T
     donors = sample.donors
-    marks = KNOWN * _joined(observed, source, target) + FROM_SOURCE * _joined(
-        observed, donors[source], target
-    )
+    flags = OBSERVED * _are_edges(observed, source, target)
+    flags = flags + FROM_SOURCE * _are_edges(observed, donors[source], target)
     if not observed.directed:
-        marks = marks + FROM_TARGET * _joined(observed, donors[target], source)
-    place = np.full(observed.n_nodes, -1)
-    place[shown] = np.arange(len(shown))
+        flags = flags + FROM_TARGET * _are_edges(observed, donors[target], source)
+    number = np.full(observed.n_nodes, -1)
+    number[nodes] = np.arange(len(nodes))
     ids = observed.node_ids
     return {
         "title": title,
         "n_edges": sample.graph.n_edges,
         "edges": pairs.ravel().tolist(),
-        "marks": "".join(map(str, marks.tolist())),
-        # The number of a donor that is shown, the id of one that is not.
-        "donors": [int(place[d]) if place[d] >= 0 else str(ids[d]) for d in donors[shown].tolist()],
+        "flags": "".join(map(str, flags.tolist())),
+        # The number of a donor that is drawn, the id of a donor that is not.
+        "donors": [int(number[d]) if number[d] >= 0 else str(ids[d]) for d in donors[nodes].tolist()],
     }
 
 
-def _pairs(graph: Graph) -> NDArray[np.int64]:
+def _edge_pairs(graph: Graph) -> NDArray[np.int64]:
     pairs = np.column_stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
     return pairs if graph.directed else pairs[pairs[:, 0] < pairs[:, 1]]
 
 
-def _joined(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.int64]:
+def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.int64]:
     if not len(source):
         return np.zeros(0, np.int64)
     return np.asarray(graph.adjacency[source, target] > 0).astype(np.int64).ravel()
 
 
-def statistics(found: Mapping[str, Comparison], *, title: str = "Statistics", text: str = "") -> Section:
-    """Each statistic's observed value among those of the samples of one or more models."""
-    first = next(iter(found.values()))
+def statistics_section(
+    comparisons: Mapping[str, Comparison], *, title: str = "Statistics", text: str = ""
+) -> Section:
+    """Return the section of observed statistics and their values in the samples of one or more models."""
     rows = [
         {
             "name": row.name,
-            "observed": number(row.observed),
-            "samples": [numbers(comparison.values[row.name]) for comparison in found.values()],
+            "observed": round_number(row.observed),
+            "samples": [round_all(comparison.values[row.name]) for comparison in comparisons.values()],
         }
-        for row in first
+        for row in next(iter(comparisons.values()))
         if row.name != "n_nodes"
     ]
-    return {"kind": "statistics", "title": title, "text": text, "series": list(found), "rows": rows}
+    return {"kind": "statistics", "title": title, "text": text, "series": list(comparisons), "rows": rows}
 
 
-def classification(
+class Evaluation(NamedTuple):
+    """Predictions for nodes of known class: probabilities, class numbers and uncertainty."""
+
+    probabilities: NDArray[Any]
+    codes: NDArray[np.int64]
+    uncertainty: NDArray[Any]
+
+
+def classification_section(
     ids: ArrayLike,
     classes: ArrayLike,
     prediction: Any,
     nodes: ArrayLike,
     *,
     truth: ArrayLike | None = None,
-    judged: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]] | None = None,
+    evaluations: Mapping[str, Evaluation] | None = None,
     graph: str | None = None,
     title: str = "Classification",
     text: str = "",
 ) -> Section:
-    """Predictions, the most uncertain first, and how far they can be believed.
+    """Return the section of predictions, the most uncertain first, with calibration and accuracy.
 
     Parameters
     ----------
     ids, classes
-        Of all nodes and of all classes.
+        Ids of all nodes and names of all classes.
     prediction
-        What a classifier predicted: ``probabilities`` and ``uncertainty()``.
+        The prediction of a classifier, with ``probabilities`` and ``uncertainty()``.
     nodes
-        Whose predictions to show.
+        Positions of the nodes in the table.
     truth
-        The class number of every node, -1 where unknown.
-    judged
-        For each classifier the probabilities of some nodes whose class is known, their class numbers and
-        their uncertainty.
+        The class number of every node, -1 where it is unknown.
+    evaluations
+        Predictions on held-out nodes by classifier.
     graph
-        Title of the section in which these nodes are drawn.
+        Title of the section in which the nodes are drawn.
     title, text
-        What to say of it.
+        Title and introduction of the section.
     """
-    chosen, unsure, p = np.asarray(nodes), prediction.uncertainty(), np.asarray(prediction.probabilities)
-    chosen = chosen[np.argsort(-unsure.total[chosen], kind="stable")]
-    known = np.full(len(p), UNLABELLED) if truth is None else np.asarray(truth)
-    n_all, chosen = len(chosen), chosen[:MOST_ROWS]
+    uncertainty, p = prediction.uncertainty(), np.asarray(prediction.probabilities)
+    order = np.asarray(nodes)
+    order = order[np.argsort(-uncertainty.total[order], kind="stable")]
+    codes = np.full(len(p), UNLABELLED) if truth is None else np.asarray(truth)
+    n_nodes, order = len(order), order[:MAX_ROWS]
+    kinds = ("total", "aleatoric", "epistemic")
     return {
         "kind": "classification",
         "title": title,
         "text": text,
         "graph": graph,
-        "classes": texts(classes),
-        "n_nodes": n_all,
-        "ids": texts(np.asarray(ids)[chosen]),
-        "predicted": p[chosen].argmax(axis=1).tolist(),
-        "truth": known[chosen].tolist(),
-        "probability": numbers(p[chosen].max(axis=1), 4),
-        **{kind: numbers(getattr(unsure, kind)[chosen], 4) for kind in ("total", "aleatoric", "epistemic")},
-        "judged": [_judged(name, *one) for name, one in (judged or {}).items()],
+        "classes": to_texts(classes),
+        "n_nodes": n_nodes,
+        "ids": to_texts(np.asarray(ids)[order]),
+        "predicted": p[order].argmax(axis=1).tolist(),
+        "truth": codes[order].tolist(),
+        "probability": round_all(p[order].max(axis=1), 4),
+        **{kind: round_all(getattr(uncertainty, kind)[order], 4) for kind in kinds},
+        "evaluations": [_evaluation_data(name, *one) for name, one in (evaluations or {}).items()],
     }
 
 
-def _judged(name: str, probabilities: ArrayLike, codes: ArrayLike, uncertainty: ArrayLike) -> dict[str, Any]:
-    confidence, accuracy, n_nodes = reliability(probabilities, codes, n_bins=10)
-    correct = np.asarray(probabilities).argmax(axis=1) == np.asarray(codes)
+def _evaluation_data(
+    name: str, probabilities: ArrayLike, codes: ArrayLike, uncertainty: ArrayLike
+) -> dict[str, Any]:
+    curve = zip(*reliability(probabilities, codes, n_bins=10), strict=True)
+    is_correct = np.asarray(probabilities).argmax(axis=1) == np.asarray(codes)
+    certainty = zip(*certainty_curve(is_correct, uncertainty), strict=True)
     return {
         "name": name,
-        **{key: number(value, 4) for key, value in scores(probabilities, codes).items()},
-        "n_nodes": len(correct),
-        "reliability": [numbers(row, 4) for row in zip(confidence, accuracy, n_nodes, strict=True)],
-        "certainty": [numbers(row, 4) for row in zip(*certainty_curve(correct, uncertainty), strict=True)],
+        **{key: round_number(value, 4) for key, value in scores(probabilities, codes).items()},
+        "n_nodes": len(is_correct),
+        "reliability": [round_all(point, 4) for point in curve],
+        "certainty": [round_all(point, 4) for point in certainty],
     }
 
 
-def attack(
-    repair: Repair,
+def attack_section(
+    attacked: AttackedNode,
     ids: ArrayLike,
     *,
     images: NDArray[Any] | None = None,
     title: str = "One attacked node",
     text: str = "",
 ) -> Section:
-    """An attacked node before, after, and with copied neighbours.
+    """Return the section of a node before an attack, after it, and with copied neighbours.
 
-    ``images`` [n_nodes, height, width] stand for nodes where they are given.
+    ``images`` [n_nodes, height, width], where they are given, are drawn in place of the nodes.
     """
-    names, codes = np.asarray(ids), repair.codes
-    around = {node for stage in repair.stages for node, _ in stage.neighbours} | {repair.node}
-    order = {node: place for place, node in enumerate(sorted(around))}
-    nodes: list[dict[str, Any]] = [{"id": str(names[node]), "class": int(codes[node])} for node in order]
+    names, codes = np.asarray(ids), attacked.codes
+    neighbours = {node for stage in attacked.stages for node, _ in stage.neighbours}
+    number = {node: position for position, node in enumerate(sorted(neighbours | {attacked.node}))}
+    nodes: list[dict[str, Any]] = [{"id": str(names[node]), "class": int(codes[node])} for node in number]
     if images is not None:
         scale = 255 / max(float(images.max()), 1e-9)
-        for node, entry in zip(order, nodes, strict=True):
+        for node, entry in zip(number, nodes, strict=True):
             entry["image"] = np.rint(scale * images[node]).astype(int).tolist()
     return {
         "kind": "attack",
         "title": title,
         "text": text,
-        "node": order[repair.node],
+        "node": number[attacked.node],
         "nodes": nodes,
-        "classes": texts(repair.classes),
-        "donors": texts(names[repair.donors]),
+        "classes": to_texts(attacked.classes),
+        "donors": to_texts(names[attacked.donors]),
         "stages": [
             {
                 "name": stage.name,
-                "neighbours": [[order[node], kind] for node, kind in stage.neighbours],
-                "probabilities": numbers(stage.probabilities, 4),
+                "neighbours": [[number[node], origin] for node, origin in stage.neighbours],
+                "probabilities": round_all(stage.probabilities, 4),
             }
-            for stage in repair.stages
+            for stage in attacked.stages
         ],
     }
 
 
-def recommendations(
+def recommendations_section(
     interactions: Interactions,
     recommender: Any,
     donors: Any,
@@ -268,78 +293,80 @@ def recommendations(
     title: str = "Recommendations",
     text: str = "",
 ) -> Section:
-    """What some users may like, and the users whose rows were copied.
+    """Return the section of recommendations for some users, with the users whose rows may be copied.
 
     Parameters
     ----------
     interactions, recommender
-        Who took what, and a recommender fitted to it.
+        The interactions, and a recommender fitted to them.
     donors
-        Sparse ``[n_users, n_users]``: probability that one copies another's row.
+        Sparse ``[n_users, n_users]``: the probability of each donor for each user.
     users
-        Their numbers.
+        Positions of the users.
     k
-        Items for each.
+        Recommended items for each user.
     title, text
-        What to say of it.
+        Title and introduction of the section.
     """
-    chosen = np.asarray(users)
-    items, best = recommender.recommend(interactions.user_ids[chosen], min(k, interactions.n_items))
-    lent = donors[chosen]
-    each = [
-        _user(interactions, int(user), lent[[place]], items[place], best[place])
-        for place, user in enumerate(chosen.tolist())
-    ]
-    about = {"kind": "recommendations", "title": title, "text": text}
-    return {**about, "n_users": interactions.n_users, "users": each}
+    positions = np.asarray(users)
+    items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
+    rows = donors[positions]
+    return {
+        "kind": "recommendations",
+        "title": title,
+        "text": text,
+        "n_users": interactions.n_users,
+        "users": [
+            _user_data(interactions, int(user), rows[[row]], items[row], item_scores[row])
+            for row, user in enumerate(positions.tolist())
+        ],
+    }
 
 
-def _user(
-    interactions: Interactions, user: int, lent: Any, items: NDArray[Any], best: NDArray[Any]
+def _user_data(
+    interactions: Interactions, user: int, donors: Any, items: NDArray[Any], item_scores: NDArray[Any]
 ) -> dict[str, Any]:
     matrix, names = interactions.matrix, interactions.item_ids
     own = matrix[[user]].indices
-    first = np.argsort(-lent.data, kind="stable")[:N_DONORS]
-    rows = [
-        (int(lent.indices[place]), float(lent.data[place])) for place in first if lent.indices[place] != user
-    ]
-    shelves = {donor: matrix[[donor]].indices for donor, _ in rows}
-    owners = {donor: set(names[shelf].tolist()) for donor, shelf in shelves.items()}
+    order = np.argsort(-donors.data, kind="stable")[:N_DONORS]
+    likeliest = [(int(donors.indices[i]), float(donors.data[i])) for i in order if donors.indices[i] != user]
+    histories = [matrix[[donor]].indices for donor, _ in likeliest]
+    owners = [set(names[history].tolist()) for history in histories]
     return {
         "id": str(interactions.user_ids[user]),
         "n_items": len(own),
-        "history": texts(names[own[:MOST_ITEMS]]),
+        "history": to_texts(names[own[:MAX_HISTORY]]),
         "items": [
             {
                 "id": str(item),
-                "score": number(score, 4),
-                "donors": [place for place, donor in enumerate(owners) if item in owners[donor]],
+                "score": round_number(score, 4),
+                "donors": [position for position, owned in enumerate(owners) if item in owned],
             }
-            for item, score in zip(items.tolist(), best.tolist(), strict=True)
+            for item, score in zip(items.tolist(), item_scores.tolist(), strict=True)
             if math.isfinite(score)
         ],
         "donors": [
             {
                 "id": str(interactions.user_ids[donor]),
-                "probability": number(probability, 4),
-                "n_items": len(shelves[donor]),
-                "n_common": len(np.intersect1d(own, shelves[donor])),
+                "probability": round_number(probability, 4),
+                "n_items": len(history),
+                "n_common": len(np.intersect1d(own, history)),
             }
-            for donor, probability in rows
+            for (donor, probability), history in zip(likeliest, histories, strict=True)
         ],
     }
 
 
-def texts(values: ArrayLike) -> list[str]:
-    """Ids and names as text."""
+def to_texts(values: ArrayLike) -> list[str]:
+    """Return ids or names as text."""
     return [str(value) for value in np.asarray(values).tolist()]
 
 
-def number(value: Any, digits: int = 6) -> float | None:
-    """A number with so many significant digits; None where undefined, since JSON knows no NaN."""
+def round_number(value: Any, digits: int = 6) -> float | None:
+    """Round to a number of significant digits; ``None`` where the value is not finite, as JSON has no NaN."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
-def numbers(values: Sequence[Any] | NDArray[Any], digits: int = 6) -> list[float | None]:
-    """The same of many."""
-    return [number(float(value), digits) for value in values]
+def round_all(values: Sequence[Any] | NDArray[Any], digits: int = 6) -> list[float | None]:
+    """Round each of some values by :func:`round_number`."""
+    return [round_number(float(value), digits) for value in values]

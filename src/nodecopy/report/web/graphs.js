@@ -1,9 +1,9 @@
 "use strict";
-// The observed graph beside one of its samples: same places, one view of both.
+// The observed graph beside one of its samples: the same layout and the same view of both.
 
-const KNOWN = 1, FROM_SOURCE = 2, FROM_TARGET = 4;
-const MANY_EDGES = 6000; // beyond, some are left out while the view moves
-const MOST_CHIPS = 24;
+const OBSERVED = 1, FROM_SOURCE = 2, FROM_TARGET = 4;
+const MAX_EDGES_IN_MOTION = 6000; // while the view moves, of more edges only some are drawn
+const MAX_CHIPS = 24;
 const graphViews = new Map();
 
 class GraphView {
@@ -18,11 +18,11 @@ class GraphView {
     this.incident = section.graphs.map(() => null);
     const degree = new Uint32Array(this.n);
     for (const end of section.graphs[0].edges) degree[end]++;
-    const most = d3.max(degree) || 1, base = this.n <= 100 ? 5 : this.n <= 600 ? 3.2 : 2;
-    this.radius = Float32Array.from(degree, (d) => base * (0.8 + 1.1 * Math.sqrt(d / most)));
+    const maxDegree = d3.max(degree) || 1, base = this.n <= 100 ? 5 : this.n <= 600 ? 3.2 : 2;
+    this.radius = Float32Array.from(degree, (d) => base * (0.8 + 1.1 * Math.sqrt(d / maxDegree)));
     this.extent = [d3.extent(section.x), d3.extent(section.y)];
-    const tall = (this.extent[1][1] - this.extent[1][0]) / Math.max(this.extent[0][1] - this.extent[0][0], 1);
-    this.shape = Math.min(1, Math.max(0.55, tall + 0.06)); // height of a panel for its width
+    const ratio = (this.extent[1][1] - this.extent[1][0]) / Math.max(this.extent[0][1] - this.extent[0][0], 1);
+    this.shape = Math.min(1, Math.max(0.55, ratio + 0.06)); // height of a panel for its width
     this.element = this.build();
     graphViews.set(section.title, this);
   }
@@ -33,13 +33,13 @@ class GraphView {
     this.legend = make("ul", { class: "legend" });
     this.panels = [this.panel(0), ...(data.graphs.length > 1 ? [this.panel(this.sample)] : [])];
     const part = this.n < data.n_nodes
-      ? make("p", { class: "quiet" }, `A part is drawn: ${count(this.n)} of ${count(data.n_nodes)} nodes, those that a random walk met first. Statistics are those of the whole graph.`)
+      ? make("p", { class: "quiet" }, `Only a part of the graph is drawn: the first ${count(this.n)} of ${count(data.n_nodes)} nodes that a random walk visited. The statistics are those of the whole graph.`)
       : null;
     const body = make("div", {}, part, this.tools(),
       make("div", { class: "pair" }, ...this.panels.map((panel) => panel.figure)), this.legend, this.detail);
     this.panels.forEach((panel) => this.connect(panel));
     new ResizeObserver(() => this.resize()).observe(this.panels[0].canvas);
-    this.tell();
+    this.describe();
     return body;
   }
 
@@ -56,7 +56,7 @@ class GraphView {
     const drawn = graph.edges.length / 2, part = drawn < graph.n_edges ? `, ${count(drawn)} drawn` : "";
     panel.caption.replaceChildren(graph.title + " ", make("span", {}, plural(graph.n_edges, "edge") + part));
     panel.canvas.setAttribute("aria-label", `${graph.title}: ${plural(this.data.n_nodes, "node")}, ${plural(graph.n_edges, "edge")}. ` +
-      "Arrow keys move, plus and minus zoom, 0 shows all, N and P go through the nodes, Escape lets go.");
+      "Arrow keys move, plus and minus zoom, 0 shows the whole graph, N and P select the next and the previous node, Escape clears the selection.");
   }
 
   tools() {
@@ -72,21 +72,21 @@ class GraphView {
     const button = (text, label, act) => make("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
     return make("div", { class: "tools" },
       data.graphs.length > 2 ? select("sample", data.graphs.slice(1).map((graph) => graph.title), 0, (i) => this.show(i + 1)) : null,
-      data.colours.length > 1 ? select("colour by", data.colours.map((one) => one.name), this.colouring, (i) => { this.colouring = i; this.tell(); this.draw(); }) : null,
+      data.colours.length > 1 ? select("colour by", data.colours.map((one) => one.name), this.colouring, (i) => { this.colouring = i; this.describe(); this.draw(); }) : null,
       make("label", {}, "find a node", find), list,
-      make("span", { class: "buttons" }, button("−", "zoom out", () => this.scaleBy(1 / 1.5)), button("+", "zoom in", () => this.scaleBy(1.5)), button("⤢", "show all", () => this.moveTo(d3.zoomIdentity))));
+      make("span", { class: "buttons" }, button("−", "zoom out", () => this.scaleBy(1 / 1.5)), button("+", "zoom in", () => this.scaleBy(1.5)), button("⤢", "show the whole graph", () => this.moveTo(d3.zoomIdentity))));
   }
 
   show(sample) {
     this.sample = this.panels[1].graph = sample;
     this.caption(this.panels[1]);
-    this.tell();
+    this.describe();
     this.draw();
   }
 
   connect(panel) {
     const { canvas } = panel;
-    // A wheel scrolls the page until the graph has been touched, and one finger always does.
+    // The wheel scrolls the page until the graph has the focus; one finger always scrolls.
     panel.zoom = d3.zoom().scaleExtent([0.5, 60])
       .filter((event) => event.type === "wheel" ? event.ctrlKey || document.activeElement === canvas : event.touches ? event.touches.length > 1 : !event.button)
       .on("zoom", (event) => {
@@ -143,7 +143,7 @@ class GraphView {
     this.hovered = node;
     for (const { canvas } of this.panels) canvas.title = node < 0 ? "" : this.data.ids[node];
     this.draw();
-    if (this.selected < 0) this.tell();
+    if (this.selected < 0) this.describe();
   }
 
   select(node, centre = false) {
@@ -154,7 +154,7 @@ class GraphView {
         this.moveTo(d3.zoomIdentity.translate(this.width / 2, this.height / 2).scale(this.view.k).translate(-this.px[node], -this.py[node]));
       }
     }
-    this.tell();
+    this.describe();
     this.draw();
   }
 
@@ -164,24 +164,24 @@ class GraphView {
       const lists = Array.from({ length: this.n }, () => []), { edges } = this.data.graphs[graph];
       for (let e = 0; e < edges.length; e += 2) {
         lists[edges[e]].push([edges[e + 1], e / 2]);
-        if (edges[e] !== edges[e + 1]) lists[edges[e + 1]].push([edges[e], e / 2]); // a copied row may have a loop
+        if (edges[e] !== edges[e + 1]) lists[edges[e + 1]].push([edges[e], e / 2]); // a copied row may contain a self-loop
       }
       this.incident[graph] = lists;
     }
     return this.incident[graph][node];
   }
 
-  // What a donor gives: its observed edges, of a directed graph those that leave it.
+  // The row that a donor gives: its observed edges; in a directed graph its out-edges.
   rowOf(node) {
     const { edges } = this.data.graphs[0];
     return this.edgesOf(0, node).filter(([, edge]) => !this.data.directed || edges[2 * edge] === node);
   }
 
-  // How a neighbour in a sample came to be one: copied from the donor, or because its own new row has the node.
+  // The origin of a neighbour in a sample: copied from the node's donor, or from the donor of the neighbour.
   origin(graph, node, edge) {
-    const { edges, marks } = this.data.graphs[graph], mark = +marks[edge];
+    const { edges, flags } = this.data.graphs[graph], flag = +flags[edge];
     const own = edges[2 * edge] === node ? FROM_SOURCE : FROM_TARGET;
-    return { copied: (mark & own) > 0, known: (mark & KNOWN) > 0 };
+    return { copied: (flag & own) > 0, observed: (flag & OBSERVED) > 0 };
   }
 
   draw(moving = false) {
@@ -215,8 +215,8 @@ class GraphView {
     pen.setTransform(dots, 0, 0, dots, 0, 0);
     pen.clearRect(0, 0, this.width, this.height);
     pen.setTransform(dots * view.k, 0, 0, dots * view.k, dots * view.x, dots * view.y);
-    const thin = 1 / view.k, { edges, marks } = graph, n = edges.length / 2;
-    const stride = this.moving ? Math.max(1, Math.ceil(n / MANY_EDGES)) : 1;
+    const thin = 1 / view.k, { edges, flags } = graph, n = edges.length / 2;
+    const stride = this.moving ? Math.max(1, Math.ceil(n / MAX_EDGES_IN_MOTION)) : 1;
     const fade = (0.07 + 0.68 * Math.min(1, 500 / Math.max(n, 1))) * (focus >= 0 ? 0.25 : 1);
     const lines = (wanted, stroke, width, alpha) => {
       pen.beginPath();
@@ -228,10 +228,10 @@ class GraphView {
       Object.assign(pen, { strokeStyle: stroke, lineWidth: width * thin, globalAlpha: alpha });
       pen.stroke();
     };
-    lines((e) => !marks || +marks[e] & KNOWN, colour("edge"), 1, fade);
-    if (marks) lines((e) => !(+marks[e] & KNOWN), colour("new"), 1, fade);
+    lines((e) => !flags || +flags[e] & OBSERVED, colour("edge"), 1, fade);
+    if (flags) lines((e) => !(+flags[e] & OBSERVED), colour("new"), 1, fade);
     const near = focus >= 0 ? this.paintFocus(pen, panel.graph, focus, thin) : null;
-    const size = Math.min(1, Math.max(0.35, 1 / Math.sqrt(view.k))); // nodes grow more slowly than the map
+    const size = Math.min(1, Math.max(0.35, 1 / Math.sqrt(view.k))); // nodes grow more slowly than distances
     const rim = this.n <= 600 ? colour("panel") : null;
     for (let i = 0; i < this.n; i++) {
       pen.globalAlpha = near && !near.has(i) ? 0.25 : 1;
@@ -245,7 +245,7 @@ class GraphView {
     if (near) this.names(pen, focus, near, size);
   }
 
-  // Lines of one node: in the observed graph its own, and its donor's, which the sample copies; in a sample, how each came.
+  // The edges of one node: in the observed graph its own and those of its donor; in a sample by their origin.
   paintFocus(pen, graph, node, thin) {
     const near = new Set([node]), { px, py } = this, donor = this.donorOf(node);
     const line = (from, to, stroke, dashed = false, width = 2) => {
@@ -313,33 +313,33 @@ class GraphView {
     return graph.donors ? graph.donors[node] : null;
   }
 
-  // Words for what is seen: the legend, and the node in focus.
-  tell() {
+  // Writes the legend, and the description of the node in focus.
+  describe() {
     this.legend.replaceChildren(...this.legendEntries());
     const node = this.selected >= 0 ? this.selected : this.hovered;
     if (node < 0) {
-      this.detail.replaceChildren(make("p", {}, "Point at a node to see who it is; choose it to see whose row it copied."),
-        make("p", { class: "quiet" }, "Drag to move. Buttons, two fingers, or the wheel once you have clicked on the graph, zoom. Keys: arrows, + − 0, N and P for nodes."));
+      this.detail.replaceChildren(make("p", {}, "Hover over a node to see its id. Select it to see its donor and its neighbours."),
+        make("p", { class: "quiet" }, "Drag to move. Zoom with the buttons, with two fingers, or with the wheel after a click on the graph. Keys: arrows move, + and − zoom, 0 shows the whole graph, N and P select nodes."));
       return;
     }
     const graph = this.data.graphs[this.sample], id = this.data.ids[node], own = this.edgesOf(0, node).map(([other]) => [other, ""]);
-    const facts = this.data.colours.map((one) => one.codes ? `${one.name} ${one.codes[node] < 0 ? "unknown" : one.classes[one.codes[node]]}` : `${one.name} ${shown(one.values[node])}`);
-    const lines = [make("p", {}, make("b", {}, id), facts.length ? ` · ${facts.join(" · ")}` : ""), this.chips(`${plural(own.length, "neighbour")} observed${this.n < this.data.n_nodes ? ", of those drawn" : ""}`, own)];
+    const facts = this.data.colours.map((one) => one.codes ? `${one.name}: ${one.codes[node] < 0 ? "none" : one.classes[one.codes[node]]}` : `${one.name}: ${formatValue(one.values[node])}`);
+    const lines = [make("p", {}, make("b", {}, id), facts.length ? ` · ${facts.join(" · ")}` : ""), this.chips(`${plural(own.length, "observed neighbour")}${this.n < this.data.n_nodes ? " among the drawn nodes" : ""}`, own)];
     if (graph.donors) {
       const donor = this.donorOf(node), name = typeof donor === "number" ? this.data.ids[donor] : donor;
-      const found = this.edgesOf(this.sample, node).map(([other, edge]) => [other, this.origin(this.sample, node, edge).copied ? "copied" : "new"]);
-      const said = donor === node ? "it keeps its own row" : `it takes the row of ${name}${typeof donor === "number" ? "" : " (not drawn)"}`;
-      const copied = found.filter(([, kind]) => kind === "copied").length;
-      lines.push(this.chips(`In ${graph.title} ${said}: ${plural(copied, "neighbour")} from that row` +
-        (found.length > copied ? `, ${found.length - copied} whose own new row has ${id}` : ""), found.sort((a, b) => d3.ascending(a[1], b[1]))));
+      const neighbours = this.edgesOf(this.sample, node).map(([other, edge]) => [other, this.origin(this.sample, node, edge).copied ? "copied" : "new"]);
+      const origin = donor === node ? "it keeps its own neighbours" : `its donor is ${name}${typeof donor === "number" ? "" : " (not drawn)"}`;
+      const copied = neighbours.filter(([, kind]) => kind === "copied").length;
+      lines.push(this.chips(`In ${graph.title}, ${origin}: ${plural(copied, "neighbour")} ${donor === node ? "kept" : "copied from the donor"}` +
+        (neighbours.length > copied ? `, ${neighbours.length - copied} from the donors of its neighbours` : ""), neighbours.sort((a, b) => d3.ascending(a[1], b[1]))));
     }
     this.detail.replaceChildren(...lines);
   }
 
   chips(text, nodes) {
-    const list = nodes.slice(0, MOST_CHIPS).map(([node, kind]) => make("li", {},
+    const list = nodes.slice(0, MAX_CHIPS).map(([node, kind]) => make("li", {},
       make("button", { type: "button", class: kind, onclick: () => this.select(node, true) }, this.data.ids[node])));
-    if (nodes.length > MOST_CHIPS) list.push(make("li", {}, `and ${nodes.length - MOST_CHIPS} more`));
+    if (nodes.length > MAX_CHIPS) list.push(make("li", {}, `and ${nodes.length - MAX_CHIPS} more`));
     return make("div", {}, make("span", { class: "quiet" }, text), make("ul", { class: "chips" }, ...list));
   }
 
@@ -350,16 +350,16 @@ class GraphView {
     if (one && one.codes) {
       one.classes.slice(0, 20).forEach((name, code) => entries.push(legendEntry(dot(classColour(code, one.classes.length)), name)));
       if (one.classes.length > 20) entries.push(legendEntry("", `and ${one.classes.length - 20} more`));
-      if (one.codes.includes(-1)) entries.push(legendEntry(dot(colour("edge")), "unknown"));
+      if (one.codes.includes(-1)) entries.push(legendEntry(dot(colour("edge")), "unlabelled"));
     } else if (one) {
       const steps = d3.range(0, 1.01, 0.25).map(d3.interpolateViridis).join(",");
-      entries.push(legendEntry(make("i", { class: "ramp", style: `background:linear-gradient(90deg,${steps})` }), `${one.name}, 0 to ${shown(d3.max(one.values))}`));
+      entries.push(legendEntry(make("i", { class: "ramp", style: `background:linear-gradient(90deg,${steps})` }), `${one.name}, 0 to ${formatValue(d3.max(one.values))}`));
     }
     if (this.selected >= 0 || this.hovered >= 0) {
-      entries.push(legendEntry(line("own"), "own"), legendEntry(line("copied"), "the donor's row"), legendEntry(line("new"), "through the other end's new row"), legendEntry(line("copied", "dashed"), "to the donor"));
+      entries.push(legendEntry(line("own"), "observed edge of the node"), legendEntry(line("copied"), "edge of the donor, copied in the sample"), legendEntry(line("new"), "edge copied from the donor of the other end"), legendEntry(line("copied", "dashed"), "from the node to its donor"));
     } else {
       entries.push(legendEntry(line("edge"), "observed edge"));
-      if (this.data.graphs.length > 1) entries.push(legendEntry(line("new"), "edge that was not observed"));
+      if (this.data.graphs.length > 1) entries.push(legendEntry(line("new"), "new edge"));
     }
     return entries;
   }

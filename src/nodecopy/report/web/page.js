@@ -1,5 +1,5 @@
 "use strict";
-// Puts the sections on the page, and keeps light and dark.
+// Adds the sections to the page and switches between the light and the dark theme.
 
 const BODIES = { statistics: statisticsBody, classification: classificationBody, attack: attackBody, recommendations: recommendationsBody, tables: tablesBody, graphs: (section) => new GraphView(section).element };
 
@@ -8,7 +8,7 @@ function setTheme(theme) {
   const button = document.getElementById("theme");
   button.textContent = theme === "dark" ? "☀" : "☾";
   button.setAttribute("aria-label", theme === "dark" ? "Switch to light" : "Switch to dark");
-  for (const view of graphViews.values()) { view.tell(); view.draw(); }
+  for (const view of graphViews.values()) { view.describe(); view.draw(); }
 }
 
 function start() {
@@ -17,7 +17,7 @@ function start() {
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   document.getElementById("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   document.getElementById("origin").textContent = data.origin;
-  document.getElementById("footer").textContent = `Written by nodecopy ${data.version}. Drawn with D3 ${d3.version}. This page loads nothing from elsewhere.`;
+  document.getElementById("footer").textContent = `Written by nodecopy ${data.version}. Drawn with D3 ${d3.version}. This page loads nothing from the network.`;
   const main = document.getElementById("main"), contents = document.getElementById("contents");
   data.sections.forEach((section, i) => {
     const id = `section-${i}`;

@@ -1,5 +1,5 @@
 "use strict";
-// Nodes by uncertainty, recommendations, and the reproduction tables.
+// The tables of predictions, of recommendations and of results.
 
 const ROWS_AT_ONCE = 12;
 
@@ -8,7 +8,7 @@ function meter(value) {
 }
 
 function classificationBody(section) {
-  const parts = section.judged.length ? [judgedCharts(section.judged), make("h3", {}, "Nodes, the most uncertain first")] : [];
+  const parts = section.evaluations.length ? [evaluationCharts(section.evaluations), make("h3", {}, "Predictions, the most uncertain first")] : [];
   return make("div", {}, ...parts, nodeTable(section));
 }
 
@@ -20,7 +20,7 @@ function nodeTable(section) {
     ...["probability", "total", "aleatoric", "epistemic"].map((head) => ({ head, value: (i) => section[head][i], number: true })),
   ];
   const state = { by: columns.findIndex((one) => one.head === "total"), descending: true, filter: "", n: ROWS_AT_ONCE };
-  const body = make("tbody"), more = make("button", { type: "button", onclick: () => { state.n += 50; fill(); } }), said = make("span", { class: "quiet", "aria-live": "polite" });
+  const body = make("tbody"), more = make("button", { type: "button", onclick: () => { state.n += 50; fill(); } }), status = make("span", { class: "quiet", "aria-live": "polite" });
   const heads = columns.map(({ head, number }, i) => make("th", { scope: "col", class: number ? "number" : null },
     make("button", { type: "button", onclick: () => { state.descending = state.by === i ? !state.descending : Boolean(number); state.by = i; fill(); } }, head)));
   const cell = (i, { head, value, number }) => {
@@ -30,28 +30,28 @@ function nodeTable(section) {
     return make("td", { class: number ? "number" : wrong ? "wrong" : null }, number ? d3.format(".3f")(value(i)) : value(i) + (wrong ? " ✗" : ""));
   };
   function fill() {
-    const { value, number } = columns[state.by], way = state.descending ? d3.descending : d3.ascending;
-    const compare = number ? (a, b) => way(value(a), value(b)) : (a, b) => (state.descending ? -1 : 1) * value(a).localeCompare(value(b), undefined, { numeric: true });
-    const wanted = d3.range(section.ids.length).filter((i) => !state.filter || section.ids[i].toLowerCase().includes(state.filter)).sort(compare);
+    const { value, number } = columns[state.by], order = state.descending ? d3.descending : d3.ascending;
+    const compare = number ? (a, b) => order(value(a), value(b)) : (a, b) => (state.descending ? -1 : 1) * value(a).localeCompare(value(b), undefined, { numeric: true });
+    const matches = d3.range(section.ids.length).filter((i) => !state.filter || section.ids[i].toLowerCase().includes(state.filter)).sort(compare);
     heads.forEach((head, i) => i === state.by ? head.setAttribute("aria-sort", state.descending ? "descending" : "ascending") : head.removeAttribute("aria-sort"));
-    body.replaceChildren(...wanted.slice(0, state.n).map((i) => make("tr", {}, ...columns.map((column) => cell(i, column)))));
-    more.hidden = wanted.length <= state.n;
-    more.textContent = `Show ${Math.min(50, wanted.length - state.n)} more`;
-    said.textContent = `${count(Math.min(state.n, wanted.length))} of ${plural(wanted.length, "node")}` +
-      (section.n_nodes > section.ids.length ? `; the table holds the ${count(section.ids.length)} most uncertain of ${count(section.n_nodes)}` : "");
+    body.replaceChildren(...matches.slice(0, state.n).map((i) => make("tr", {}, ...columns.map((column) => cell(i, column)))));
+    more.hidden = matches.length <= state.n;
+    more.textContent = `Show ${Math.min(50, matches.length - state.n)} more`;
+    status.textContent = `${count(Math.min(state.n, matches.length))} of ${plural(matches.length, "node")}` +
+      (section.n_nodes > section.ids.length ? `; the table holds the ${count(section.ids.length)} most uncertain of ${count(section.n_nodes)} nodes` : "");
   }
   const search = make("input", { type: "search", placeholder: "part of an id", oninput: (event) => { state.filter = event.target.value.toLowerCase(); state.n = ROWS_AT_ONCE; fill(); } });
   fill();
-  return make("div", {}, make("div", { class: "tools" }, make("label", {}, "find", search), said),
+  return make("div", {}, make("div", { class: "tools" }, make("label", {}, "find", search), status),
     make("div", { class: "scroll" }, make("table", { class: "nodes" }, make("thead", {}, make("tr", {}, ...heads)), body)), make("div", { class: "tools" }, more),
-    make("p", { class: "quiet" }, "Uncertainty in nats: total = aleatoric (each network is unsure) + epistemic (networks on different samples disagree)."));
+    make("p", { class: "quiet" }, "Uncertainty is measured in nats. Total uncertainty (predictive entropy) = aleatoric uncertainty (mean entropy of the networks) + epistemic uncertainty (disagreement of the networks)."));
 }
 
-// A node's id; where it is drawn, a button that shows it there.
+// Returns a node's id; where the node is drawn, a button that selects it in the graph.
 function locator(graph, id) {
   const view = graphViews.get(graph), node = view && view.number.get(id);
   if (node === undefined) return id;
-  return make("button", { type: "button", title: "show in the graph", onclick: () => {
+  return make("button", { type: "button", title: "select in the graph", onclick: () => {
     view.select(node, true);
     view.element.closest("section").scrollIntoView();
     view.panels[0].canvas.focus({ preventScroll: true });
@@ -62,9 +62,9 @@ function recommendationsBody(section) {
   const place = make("div", { "aria-live": "polite" });
   const show = (i) => place.replaceChildren(recommendationsOf(section.users[i]));
   const select = make("select", { onchange: (event) => show(+event.target.value) }, ...section.users.map((user, i) => make("option", { value: i }, user.id)));
-  const said = section.users.length < section.n_users ? `${count(section.users.length)} of ${plural(section.n_users, "user")} are here` : null;
+  const number = section.users.length < section.n_users ? `${count(section.users.length)} of ${plural(section.n_users, "user")}` : null;
   if (section.users.length) show(0);
-  return make("div", {}, make("div", { class: "tools" }, make("label", {}, "user", select), make("span", { class: "quiet" }, said ?? "")), place);
+  return make("div", {}, make("div", { class: "tools" }, make("label", {}, "user", select), make("span", { class: "quiet" }, number ?? "")), place);
 }
 
 function recommendationsOf(user) {
@@ -76,10 +76,10 @@ function recommendationsOf(user) {
     make("td", {}, `${donor.n_common} of ${plural(donor.n_items, "item")} in common`)));
   const table = (heads, rows) => make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
   return make("div", {},
-    make("h3", {}, `${user.id} has ${plural(user.n_items, "item")}`), make("ul", { class: "chips" }, ...user.history.map((item) => make("li", {}, item)), rest > 0 ? make("li", {}, `and ${count(rest)} more`) : null),
+    make("h3", {}, `History of ${user.id}: ${plural(user.n_items, "item")}`), make("ul", { class: "chips" }, ...user.history.map((item) => make("li", {}, item)), rest > 0 ? make("li", {}, `and ${count(rest)} more`) : null),
     make("div", { class: "columns" },
-      make("div", {}, make("h3", {}, "May like"), table(["", "item", "score", "donors who have it"], items)),
-      make("div", {}, make("h3", {}, "Whose rows may be copied"), table(["user", "probability", ""], donors))));
+      make("div", {}, make("h3", {}, "Recommended items"), table(["rank", "item", "score", "donors with this item"], items)),
+      make("div", {}, make("h3", {}, "Most probable donors"), table(["donor", "probability", "overlap"], donors))));
 }
 
 function tablesBody(section) {
@@ -94,7 +94,7 @@ function resultTable(group) {
     if (!one || (one.mean === null && one.published === null)) return make("td", {}, "–");
     const ours = one.mean === null ? "not run" : spread(one.mean, one.std);
     const verdict = one.verdict ? [" · ", make("span", { class: one.verdict }, `${one.verdict} ${d3.format("+.1f")(one.difference)}`)] : [];
-    return make("td", {}, one.best ? make("b", {}, ours) : ours, one.published === null ? null : make("small", {}, `paper ${spread(one.published, one.published_std)}`, ...verdict));
+    return make("td", {}, one.best ? make("b", {}, ours) : ours, one.published === null ? null : make("small", {}, `published ${spread(one.published, one.published_std)}`, ...verdict));
   };
   return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": group.dataset }, make("table", { class: "results" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "method"), ...group.columns.map((head) => make("th", { scope: "col" }, head)))),

@@ -1,4 +1,4 @@
-"""The reproduction tables, read back from the CSV files that ``nodecopy reproduce`` wrote."""
+"""The section of results tables, read from the CSV files that ``nodecopy reproduce`` wrote."""
 
 from __future__ import annotations
 
@@ -11,37 +11,39 @@ from nodecopy._core.formats import PathLike
 from nodecopy.errors import InputError
 
 NUMBERS = ("mean", "std", "published", "published_std", "difference")
-NEEDED = {"experiment", "dataset", "labels", "attack", "score", "method", "verdict", *NUMBERS}
+COLUMNS = {"experiment", "dataset", "labels", "attack", "score", "method", "verdict", *NUMBERS}
 
 
-def tables(
+def result_tables_section(
     folder: PathLike, *, titles: Mapping[str, Mapping[str, str]] | None = None, text: str = ""
 ) -> dict[str, Any]:
-    """A section with every table of a folder, ours beside the published numbers.
-
-    Other CSV files in the folder are left out.
+    """Return the section with every results table of a folder, our numbers above the published ones.
 
     Parameters
     ----------
     folder
-        Holds the CSV files.
+        The folder of the CSV files; files with other columns are skipped.
     titles
-        For each experiment, what to call it (key ``""``), its methods and its attacks; by default their
-        names.
+        For each experiment its title (key ``""``) and the titles of its methods and attacks. By default
+        their names.
     text
-        What to say of it.
+        The introduction of the section.
     """
-    read = [_rows(file) for file in sorted(Path(folder).glob("*.csv"))]
-    if not any(read):
-        raise InputError(f"results must be a folder with CSV files of nodecopy reproduce; {folder} has none.")
-    found = [_experiment(rows, (titles or {}).get(rows[0]["experiment"], {})) for rows in read if rows]
-    return {"kind": "tables", "title": "Reproduction", "text": text, "experiments": found}
+    tables = [_read_rows(file) for file in sorted(Path(folder).glob("*.csv"))]
+    if not any(tables):
+        raise InputError(
+            f"--results must be a folder with CSV files of nodecopy reproduce; {folder} has none. "
+            "Write some with nodecopy reproduce TABLE --out FOLDER."
+        )
+    titles = titles or {}
+    experiments = [_experiment(rows, titles.get(rows[0]["experiment"], {})) for rows in tables if rows]
+    return {"kind": "tables", "title": "Reproduction", "text": text, "experiments": experiments}
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def _read_rows(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as lines:
         reader = csv.DictReader(lines)
-        return list(reader) if set(reader.fieldnames or ()) >= NEEDED else []
+        return list(reader) if set(reader.fieldnames or ()) >= COLUMNS else []
 
 
 def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         own = [row for row in rows if row["dataset"] == dataset]
         columns = list(dict.fromkeys((row["labels"], row["attack"], row["score"]) for row in own))
-        # A column is called after what differs between columns.
+        # The heading of a column names what differs between columns.
         differs = [len({column[part] for column in columns}) > 1 for part in range(3)]
         cells = {(row["method"], (row["labels"], row["attack"], row["score"])): _cell(row) for row in own}
         methods = dict.fromkeys(row["method"] for row in own)
@@ -67,7 +69,7 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
                 ],
             }
         )
-    origin = {  # a cell's trials may come from several
+    origin = {  # the trials of a cell may have several origins
         key: sorted({part for row in rows for part in row.get(key, "").split("; ")} - {""})
         for key in ("commit", "machine", "date")
     }
@@ -77,7 +79,7 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
 def _heading(column: tuple[str, str, str], differs: Sequence[bool], titles: Mapping[str, str]) -> str:
     labels, attack, score = column
     parts = (f"{labels} labels", titles.get(attack, attack), score)
-    return ", ".join(part for part, wanted in zip(parts, differs, strict=True) if wanted) or score
+    return ", ".join(part for part, is_different in zip(parts, differs, strict=True) if is_different) or score
 
 
 def _cell(row: Mapping[str, str]) -> dict[str, Any]:

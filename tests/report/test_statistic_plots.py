@@ -3,16 +3,21 @@ from __future__ import annotations
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.report.samples import ONE, OTHER, Panel, spreads
+from nodecopy.report.statistic_plots import (
+    HIGHLIGHTED,
+    OTHER,
+    StatisticSamples,
+    draw_sample_statistics,
+)
 
 
 def test_a_panel_for_each_graph_and_statistic() -> None:
     pytest.importorskip("matplotlib")
     panels = {
-        "degree": Panel(2.0, {"one": [1.0, 3.0, 5.0], "other": [2.0]}),
-        "edges": Panel(20.0, {"other": [1.0, 40.0]}),
+        "degree": StatisticSamples(2.0, {"one": [1.0, 3.0, 5.0], "other": [2.0]}),
+        "edges": StatisticSamples(20.0, {"other": [1.0, 40.0]}),
     }
-    figure = spreads({"first": panels, "second": panels}, highlight=["one"])
+    figure = draw_sample_statistics({"first": panels, "second": panels}, highlight=["one"])
     assert [axes.get_title() for axes in figure.axes] == ["degree", "edges"] * 2
     degree, edges = figure.axes[:2]
     assert [text.get_text() for text in degree.get_yticklabels()] == ["one", "other"]
@@ -20,7 +25,7 @@ def test_a_panel_for_each_graph_and_statistic() -> None:
     assert set(observed.get_xdata()) == {2.0}
     assert list(span.get_xdata()) == [1, 5]
     assert (list(mean.get_xdata()), list(mean.get_ydata())) == ([3], [0])
-    assert [line.get_color() for line in degree.lines[1:]] == [ONE, ONE, OTHER, OTHER]
+    assert [line.get_color() for line in degree.lines[1:]] == [HIGHLIGHTED, HIGHLIGHTED, OTHER, OTHER]
     assert (degree.get_xscale(), edges.get_xscale()) == ("linear", "log")
 
 
@@ -29,7 +34,7 @@ def test_a_panel_for_each_graph_and_statistic() -> None:
 )
 def test_log_axes_have_few_plain_ticks(largest: float, ticks: list[float]) -> None:
     pytest.importorskip("matplotlib")
-    (axes,) = spreads({"one": {"edges": Panel(1.0, {"other": [largest]})}}).axes
+    (axes,) = draw_sample_statistics({"one": {"edges": StatisticSamples(1.0, {"other": [largest]})}}).axes
     low, high = axes.get_xlim()
     assert [tick for tick in axes.get_xticks() if low <= tick <= high] == pytest.approx(ticks)
     assert not len(axes.get_xticks(minor=True))
@@ -37,8 +42,8 @@ def test_log_axes_have_few_plain_ticks(largest: float, ticks: list[float]) -> No
 
 
 def test_graphs_must_have_the_same_statistics() -> None:
-    one, other = {"degree": Panel(1.0, {})}, {"edges": Panel(1.0, {})}
-    with pytest.raises(InputError, match="of all the same statistics"):
-        spreads({"first": one, "second": other})
+    one, other = {"degree": StatisticSamples(1.0, {})}, {"edges": StatisticSamples(1.0, {})}
+    with pytest.raises(InputError, match="the same statistics of every graph"):
+        draw_sample_statistics({"first": one, "second": other})
     with pytest.raises(InputError, match="at least one graph"):
-        spreads({})
+        draw_sample_statistics({})

@@ -9,18 +9,18 @@ from nodecopy.errors import InputError
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
-from nodecopy.report.repair import FEWEST_NEIGHBOURS, MOST_NEIGHBOURS, attacked_and_repaired
+from nodecopy.report.attacked_node import MAX_DEGREE, PREFERRED_DEGREE, attack_and_correct
 
 
-def test_a_digit_is_attacked_and_repaired() -> None:
+def test_a_digit_is_attack_and_correct() -> None:
     digits = datasets.load("digits")
     split = datasets.label_split(digits.labels, 5, validation=0, test=300, rng=0)
-    repair = attacked_and_repaired(digits, split.train, split.test, rng=0)
+    repair = attack_and_correct(digits, split.train, split.test, rng=0)
     before, attacked, repaired = repair.stages
     own = digits.adjacency[[repair.node]].indices.tolist()
     assert repair.node in split.test
     assert before.neighbours == [(node, "own") for node in own]
-    assert FEWEST_NEIGHBOURS <= len(own) == repair.n_flips <= MOST_NEIGHBOURS
+    assert PREFERRED_DEGREE <= len(own) == repair.n_flips <= MAX_DEGREE
     assert {node for node, kind in attacked.neighbours if kind == "added"}.isdisjoint(own)
     assert {kind for _, kind in repaired.neighbours} == {"copied"}
     truth = repair.codes[repair.node]
@@ -34,4 +34,4 @@ def test_somebody_must_be_fit_to_be_attacked() -> None:
     digits = datasets.load("digits")
     split = datasets.label_split(digits.labels, 5, validation=0, test=300, rng=0)
     with pytest.raises(InputError, match="candidates must hold a node with 1 to 8 neighbours"):
-        attacked_and_repaired(digits, split.train, [], rng=0)
+        attack_and_correct(digits, split.train, [], rng=0)

@@ -4,7 +4,7 @@ import pytest
 
 from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
-from nodecopy.report.pictures import KEPT, NEW, side_by_side
+from nodecopy.report.graph_plots import NEW_EDGE, OBSERVED_EDGE, draw_graphs
 
 pytest.importorskip("matplotlib")
 
@@ -12,20 +12,20 @@ pytest.importorskip("matplotlib")
 def test_each_graph_has_axes_with_its_edges() -> None:
     karate = datasets.load("karate")
     other = karate.with_rows(Graph.from_edges([1, 1], [2, 10], node_ids=karate.node_ids).rows)
-    first, second = side_by_side({"observed": karate, "other": other})
+    first, second = draw_graphs({"observed": karate, "other": other})
     known, new = first.collections[:2]
     assert (len(known.get_segments()), len(new.get_segments())) == (156, 0)
     known, new = second.collections[:2]  # 1-2 is an edge of the club, 1-10 is not
     assert (len(known.get_segments()), len(new.get_segments())) == (2, 2)
-    assert KEPT != NEW
+    assert OBSERVED_EDGE != NEW_EDGE
     assert second.get_title() == "other\n2 edges"
 
 
 def test_graphs_must_share_their_nodes() -> None:
     with pytest.raises(InputError, match="same nodes"):
-        side_by_side({"a": Graph([[0]]), "b": Graph([[0, 1], [1, 0]])})
+        draw_graphs({"a": Graph([[0]]), "b": Graph([[0, 1], [1, 0]])})
 
 
 def test_a_larger_graph_takes_the_cheaper_layout() -> None:
     ring = Graph.from_edges(range(301), [*range(1, 301), 0])
-    assert len(side_by_side({"ring": ring})) == 1
+    assert len(draw_graphs({"ring": ring})) == 1

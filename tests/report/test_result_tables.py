@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.report import reproduction
+from nodecopy.report.result_tables import result_tables_section
 from tests.report import examples
 
 
 def test_ours_beside_the_published(tmp_path: Path) -> None:
     titles = {"table9": {"": "A table", "gcn": "GCN"}}
-    found = reproduction.tables(examples.write_results(tmp_path / "results"), titles=titles)
+    found = result_tables_section(examples.write_results(tmp_path / "results"), titles=titles)
     (experiment,) = found["experiments"]
     assert experiment["title"] == "A table"
     (group,) = experiment["groups"]
@@ -32,20 +32,20 @@ def test_a_table_with_one_column_is_called_after_its_score(tmp_path: Path) -> No
     file = examples.write_results(tmp_path) / "table9.csv"
     head, first, *_ = file.read_text(encoding="utf-8").splitlines()
     file.write_text(f"{head}\n{first}\n", encoding="utf-8")
-    (experiment,) = reproduction.tables(tmp_path)["experiments"]
+    (experiment,) = result_tables_section(tmp_path)["experiments"]
     assert experiment["title"] == "table9"
     assert experiment["groups"][0]["columns"] == ["accuracy"]
 
 
 def test_other_files_are_left_out_and_alone_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has none"):
-        reproduction.tables(tmp_path)
+        result_tables_section(tmp_path)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(InputError, match="has none"):
-        reproduction.tables(tmp_path)
+        result_tables_section(tmp_path)
 
 
 def test_the_tables_of_this_repository_are_read() -> None:
     folder = Path(__file__).parents[2] / "results"
-    names = [one["name"] for one in reproduction.tables(folder)["experiments"]]
+    names = [one["name"] for one in result_tables_section(folder)["experiments"]]
     assert sorted(names) == sorted(path.stem for path in folder.glob("table*.csv"))
