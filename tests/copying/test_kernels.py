@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core import random
@@ -23,12 +22,12 @@ ALMOST_ONE = np.nextafter(1.0, 0.0)
 def test_threefry_gives_the_published_numbers() -> None:
     """Known answers of the Random123 distribution (kat_vectors, threefry2x32 with 20 rounds)."""
     ones = 2**32 - 1
-    known = {
+    answers = {
         ((0, 0), 0, 0): (0x6B200159, 0x99BA4EFE),
         ((ones, ones), ones, ones): (0x1CB996FC, 0xBB002BE7),
         ((0x13198A2E, 0x03707344), 0x243F6A88, 0x85A308D3): (0xC4923A9C, 0x483DF7A0),
     }
-    for (key, first, second), words in known.items():
+    for (key, first, second), words in answers.items():
         assert oracles.threefry(key, first, second) == words
         x, y = random.threefry(key, np.array([first]), np.array([second]))
         assert (int(x[0]), int(y[0])) == words
@@ -36,7 +35,7 @@ def test_threefry_gives_the_published_numbers() -> None:
 
 @settings(deadline=None)
 @given(KEYS, st.integers(0, 50))
-def test_uniforms_are_the_same_in_every_way(key: tuple[int, int], n: int) -> None:
+def test_uniforms_of_numpy_numba_and_python_are_equal(key: tuple[int, int], n: int) -> None:
     compiled = np.empty(n)
     kernels.node_uniforms(key, compiled)
     words = [oracles.threefry(key, i, i) for i in range(n)]
@@ -47,7 +46,7 @@ def test_uniforms_are_the_same_in_every_way(key: tuple[int, int], n: int) -> Non
 
 @settings(deadline=None)
 @given(KEYS, st.integers(0, 1000), st.integers(0, 1000))
-def test_coins_know_no_order(key: tuple[int, int], i: int, j: int) -> None:
+def test_coins_do_not_depend_on_the_order_of_a_pair(key: tuple[int, int], i: int, j: int) -> None:
     coins = random.pair_coins(key, np.array([i, j]), np.array([j, i]))
     assert coins.tolist() == [bool(oracles.threefry(key, min(i, j), max(i, j))[0] >> 31)] * 2
 
@@ -96,82 +95,64 @@ def test_gather_and_coins_against_python(weight: Any) -> None:
     kernels.gather(rows.indptr, rows.indices, rows.weights, donors, indptr, out, out_weights)
     assert np.array_equal(dense(Rows(indptr, out, out_weights, 30)), copied)
 
-    falls_to_larger = [
+    selects_larger = [
         [oracles.threefry(key, min(i, j), max(i, j))[0] >> 31 for j in range(30)] for i in range(30)
     ]
     above = np.arange(30)[:, None] > np.arange(30)
-    decides = (np.array(falls_to_larger) == above) & ~np.eye(30, dtype=bool)
+    decides = (np.array(selects_larger) == above) & ~np.eye(30, dtype=bool)
     out = np.empty(n_copied + 1, np.int32)
     out_weights = None if weight is None else np.empty(n_copied + 1, weight)
-    n = kernels.decided_by_row(key, rows.indptr, rows.indices, rows.weights, donors, indptr, out, out_weights)
+    n = kernels.select_by_coin(key, rows.indptr, rows.indices, rows.weights, donors, indptr, out, out_weights)
     result = Rows(indptr, out[:n], None if out_weights is None else out_weights[:n], 30)
     assert np.array_equal(dense(result), np.where(decides, copied, 0))
 
 
-def merge_inputs(rows: Rows, donors: NDArray[Any]) -> tuple[Any, Any, Any, int]:
-    """Ends of the transpose's rows, its columns, its weights, and room enough for the union."""
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("degree", [0, 1, 5, 20, 60])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("weight", [None, np.float64])
+def test_merging_gives_the_union_with_the_larger_weights(
+    degree: int, dtype: Any, weight: Any, compiled: bool
+) -> None:
+    """All rows in one bucket; the transpose of the copied rows comes from SciPy."""
+    n = 200
+    rows = random_rows(n, degree, degree, dtype, weights=weight)
+    donors = np.random.default_rng(1).integers(n, size=n).astype(dtype)
     copied = sparse.csr_array(dense(rows)[donors])
     transpose = copied.T.tocsr()
     transpose.sort_indices()
-    columns = transpose.indices.astype(rows.indices.dtype)
-    weights = None if rows.weights is None else transpose.data.astype(rows.weights.dtype)
-    return transpose.indptr[1:].astype(np.int64), columns, weights, 2 * copied.nnz
-
-
-@pytest.mark.parametrize("degree", [0, 1, 5, 20, 60])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_both_merges_give_the_union(degree: int, dtype: Any) -> None:
-    """One bucket, merged by vectors and one by one, whatever this processor would choose."""
-    n = 200
-    rows = random_rows(n, degree, degree, dtype)
-    donors = np.random.default_rng(1).integers(n, size=n).astype(dtype)
-    ends, columns, _, room = merge_inputs(rows, donors)
-    run = np.empty(kernels.LANES + 1, dtype)
-    wanted = sparse.csr_array(oracles.maximum(dense(rows), donors))
-    plain = (None, donors, ends, columns, None)
-    ways: list[tuple[Any, Any, Any]] = [
-        (kernels._merge_vectors, (donors, ends, columns, run), ()),
-        (kernels._merge_plainly, plain, (None,)),
-        (kernels._merge_plainly.py_func, plain, (None,)),
-    ]
-    for merge, before, after in ways:
-        indptr, out = np.empty(n + 1, dtype), np.full(room, -1, dtype)
-        indptr[n] = merge(0, n, rows.indptr, rows.indices, *before, indptr, out, *after, 0)
-        assert np.array_equal(indptr, wanted.indptr)
-        assert np.array_equal(out[: indptr[n]], wanted.indices)
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_plain_merge_takes_the_larger_weight(compiled: bool) -> None:
-    rows = random_rows(150, 12, 3, weights=np.float64)
-    donors = np.random.default_rng(4).integers(150, size=150).astype(np.int32)
-    ends, columns, weights, room = merge_inputs(rows, donors)
-    indptr, out, out_weights = np.empty(151, np.int32), np.empty(room, np.int32), np.empty(room)
-    merge = kernels._merge_plainly if compiled else kernels._merge_plainly.py_func
-    n = merge(
-        0, 150, rows.indptr, rows.indices, rows.weights, donors, ends, columns, weights,
-        indptr, out, out_weights, 0,
+    indptr, out = np.empty(n + 1, dtype), np.full(2 * copied.nnz, -1, dtype)
+    column_weights, out_weights = None, None
+    if rows.weights is not None:
+        column_weights, out_weights = transpose.data.astype(weight), np.empty(2 * copied.nnz, weight)
+    merge = kernels.merge_rows if compiled else kernels.merge_rows.py_func
+    indptr[n] = merge(
+        0, n, rows.indptr, rows.indices, rows.weights, donors, transpose.indptr[1:].astype(np.int64),
+        transpose.indices.astype(dtype), column_weights, indptr, out, out_weights, 0,
     )  # fmt: skip
-    indptr[150] = n
-    result = dense(Rows(indptr, out[:n], out_weights[:n], 150))
-    assert np.array_equal(result, oracles.maximum(dense(rows), donors))
+    size = indptr[n]
+    result = Rows(indptr, out[:size], None if out_weights is None else out_weights[:size], n)
+    expected = sparse.csr_array(oracles.maximum(dense(rows), donors))
+    assert np.array_equal(result.indptr, expected.indptr)
+    assert np.array_equal(result.indices, expected.indices)
+    assert np.array_equal(dense(result), expected.toarray())
 
 
 @pytest.mark.parametrize(("n", "degree", "shift"), [(40, 3, 3), (300, 30, 5), (1100, 8, 9)])
 @pytest.mark.parametrize("word", [np.uint32, np.uint64])
 def test_buckets_hold_every_entry_once_and_in_order(n: int, degree: int, shift: int, word: Any) -> None:
-    """Spread, walk the chains of chunks in Python, sort: the transpose of the copied rows."""
+    """Distribute, follow the chains of chunks in Python, sort: the transpose of the copied rows."""
     rows = random_rows(n, degree, 7, weights=np.float32)
     donors = np.random.default_rng(6).integers(n, size=n).astype(np.int32)
     copied = sparse.csr_array(dense(rows)[donors])
     n_buckets = (n >> shift) + 1
-    n_chunks = copied.nnz // kernels.CHUNK + 2 * n_buckets
+    n_chunks = copied.nnz // kernels.CHUNK_SIZE + 2 * n_buckets
     pool, pool_weights = (
-        np.zeros(n_chunks * kernels.CHUNK, word),
-        np.zeros(n_chunks * kernels.CHUNK, np.float32),
+        np.zeros(n_chunks * kernels.CHUNK_SIZE, word),
+        np.zeros(n_chunks * kernels.CHUNK_SIZE, np.float32),
     )
     cursors, next_chunk = np.empty(n_buckets, np.int64), np.zeros(n_chunks, np.int64)
-    kernels.spread(
+    kernels.distribute(
         rows.indptr, rows.indices, rows.weights, donors, shift, pool, pool_weights, cursors, next_chunk
     )
     first, second = copied.nonzero()
@@ -181,8 +162,8 @@ def test_buckets_hold_every_entry_once_and_in_order(n: int, degree: int, shift: 
         while chunks[-1] != last:
             assert len(chunks) < n_chunks
             chunks.append(int(next_chunk[chunks[-1]]))
-        starts = [chunk * kernels.CHUNK for chunk in chunks]
-        ends_at = [start + kernels.CHUNK for start in starts[:-1]] + [int(cursors[bucket])]
+        starts = [chunk * kernels.CHUNK_SIZE for chunk in chunks]
+        ends_at = [start + kernels.CHUNK_SIZE for start in starts[:-1]] + [int(cursors[bucket])]
         entries = [k for start, end in zip(starts, ends_at, strict=True) for k in pool[start:end].tolist()]
         mine = second >> shift == bucket
         low = second[mine] - (bucket << shift)
@@ -191,7 +172,7 @@ def test_buckets_hold_every_entry_once_and_in_order(n: int, degree: int, shift: 
         ends = np.zeros((1 << shift) + 1, np.int64)
         columns, weights = np.empty(len(entries), np.int32), np.empty(len(entries), np.float32)
         sort = (bucket, shift, pool, pool_weights, cursors[bucket], next_chunk, ends, columns, weights)
-        kernels._sort_bucket(*sort)
+        kernels.sort_bucket(*sort)
         order = np.argsort(low, kind="stable")
         assert np.array_equal(columns, first[mine][order])
         assert np.array_equal(weights, copied.toarray()[first[mine][order], second[mine][order]])

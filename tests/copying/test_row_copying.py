@@ -26,15 +26,16 @@ def some_donors(data: st.DataObject, n: int) -> Any:
 
 
 def compiled_and_plain(rows: Rows, donors: Any, seed: int = 3) -> list[tuple[Rows, Rows]]:
-    """Every operation by its compiled way and by its plain one."""
+    """Return the result of every operation by compiled kernels and by NumPy."""
     key = (seed, 2**32 - 1 - seed)
-    decided = row_copying._decided_by_row_compiled(rows, donors, key)
-    own = np.arange(rows.n_rows, dtype=rows.indices.dtype)
-    return [
-        (row_copying._copy_rows_compiled(rows, donors), copy_rows(rows, donors)),
-        (row_copying._symmetric_union_compiled(rows, donors), symmetric_union(rows, donors)),
-        (row_copying._symmetric_union_compiled(decided, own), one_endpoint(rows, donors, key)),
-    ]
+    results = []
+    for min_compiled_size in (0, 2**62):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(row_copying, "MIN_COMPILED_SIZE", min_compiled_size)
+            results.append(
+                (copy_rows(rows, donors), symmetric_union(rows, donors), one_endpoint(rows, donors, key))
+            )
+    return list(zip(*results, strict=True))
 
 
 @given(st.data(), graphs())
@@ -100,7 +101,10 @@ def test_compiled_code_gives_the_same_bits(data: st.DataObject, graph: Graph) ->
 @given(st.data(), interactions(max_size=12))
 def test_compiled_code_gives_the_same_bits_for_users(data: st.DataObject, log: Any) -> None:
     donors = some_donors(data, log.n_users)
-    assert_same_rows(row_copying._copy_rows_compiled(log.rows, donors), copy_rows(log.rows, donors))
+    expected = copy_rows(log.rows, donors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_copying, "MIN_COMPILED_SIZE", 0)
+        assert_same_rows(copy_rows(log.rows, donors), expected)
 
 
 @pytest.mark.parametrize(("index", "weight"), KINDS)
@@ -163,7 +167,7 @@ def test_two_million_nodes_need_wide_entries(monkeypatch: pytest.MonkeyPatch) ->
     cells = np.unique(draw.integers(n * n, size=100_000))
     rows = rows_of(sparse.csr_array((np.ones(len(cells)), (cells // n, cells % n)), shape=(n, n)))
     donors = draw.integers(n, size=n).astype(np.int32)
-    monkeypatch.setattr(row_copying, "COMPILED_FROM", 2**40)
+    monkeypatch.setattr(row_copying, "MIN_COMPILED_SIZE", 2**40)
     for compiled, plain in compiled_and_plain(rows, donors):
         assert_same_rows(compiled, plain)
 
@@ -191,9 +195,9 @@ def test_large_inputs_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     donors, key = np.random.default_rng(1).integers(50, size=50).astype(np.int32), (1, 2)
     plain = copy_rows(rows, donors), symmetric_union(rows, donors), one_endpoint(rows, donors, key)
     size = rows.n_entries + rows.n_rows
-    monkeypatch.setattr(row_copying, "COMPILED_FROM", size + 1)
+    monkeypatch.setattr(row_copying, "MIN_COMPILED_SIZE", size + 1)
     assert not row_copying.is_large(rows)
-    monkeypatch.setattr(row_copying, "COMPILED_FROM", size)
+    monkeypatch.setattr(row_copying, "MIN_COMPILED_SIZE", size)
     assert row_copying.is_large(rows)
     compiled = copy_rows(rows, donors), symmetric_union(rows, donors), one_endpoint(rows, donors, key)
     for first, second in zip(compiled, plain, strict=True):
@@ -201,13 +205,14 @@ def test_large_inputs_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pointers_widen_where_entries_exceed_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a limit of 100 instead of 2**31, pointers take the wide type and the answer stays."""
+    """With a limit of 100 instead of 2**31, row pointers have the wide type and the result is the same."""
     rows = random_rows(40, 4, 3)
     donors = np.zeros(40, np.int32)
     wanted = symmetric_union(rows, donors)
     with monkeypatch.context() as patch:
         for module in (row_copying, rows_module):
             patch.setattr(module, "index_dtype", lambda *sizes: np.int32 if max(sizes) < 100 else np.int64)
-        compiled = row_copying._symmetric_union_compiled(rows, donors)
+        patch.setattr(row_copying, "MIN_COMPILED_SIZE", 0)
+        compiled = symmetric_union(rows, donors)
     assert compiled.indptr.dtype == np.int64
     assert compiled == wanted

@@ -76,7 +76,7 @@ def test_compiled_pulls_are_the_plain_ones(
     pi, above = draw.dirichlet(np.ones(3), 40), np.array([0.4, 0.0, -0.02])
     ascent = _Ascent(graph, delta, 40, draw)
     plain = ascent._pulls(pi, above)
-    monkeypatch.setattr(mmsbm, "COMPILED_FROM", 0)
+    monkeypatch.setattr(mmsbm, "MIN_COMPILED_SIZE", 0)
     np.testing.assert_allclose(ascent._pulls(pi, above), plain, rtol=1e-10)
 
 

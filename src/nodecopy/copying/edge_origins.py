@@ -1,6 +1,6 @@
-"""Node copying that also tells which observed edge every sampled edge is a copy of.
+"""Samples of node copying together with the observed edge that each sampled edge is a copy of.
 
-Other libraries hang attributes on edges. A copied edge carries those of the edge it was copied from.
+Graphs of other libraries have edge attributes. A sampled edge has those of the edge it was copied from.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
 
-@dataclass(frozen=True, eq=False)
-class _Found(Configurable):
-    """A law whose distribution is known already."""
+@dataclass(eq=False)
+class _FittedLaw(Configurable):
+    """A law that returns a given distribution."""
 
     distribution: DonorDistribution
 
@@ -32,14 +32,15 @@ class _Found(Configurable):
 
 
 class EdgeTrackingSampler:
-    """Samples of a fitted model as edges: ends, and the number of the observed edge behind each.
+    """Sample the edges of a fitted model: their ends, and the observed edge behind each of them.
 
     Parameters
     ----------
     model
-        Fitted to the graph of the edges.
+        Node copying, fitted to the graph of the edges.
     first, second, weights
-        The edges as they were listed. Of two that become one the heavier is taken, of equals the later.
+        Ends (node positions) and weights of the edges in the order of the caller. Of parallel edges the
+        heaviest is kept; ties go to the last one.
 
     Examples
     --------
@@ -53,25 +54,27 @@ class EdgeTrackingSampler:
     def __init__(
         self, model: NodeCopying[Graph], first: IntArray, second: IntArray, weights: FloatArray
     ) -> None:
-        # Edge numbers, lightest first, take the place of weights: what survives says where it came from.
-        self.order = np.argsort(weights, kind="stable")
-        numbers = np.empty(len(weights))
-        numbers[self.order] = np.arange(1, len(weights) + 1)
-        numbered = Graph(
-            deduplicate(first, second, numbers, model.graph_.adjacency.shape),
-            directed=model.graph_.directed,
-        )
-        self.model = NodeCopying(_Found(model.distribution_), model.keep, model.symmetrise).fit(numbered)
+        # Ranks of the edges by weight replace their weights. Copying and the maximum then act on ranks as
+        # they act on weights, and the rank of a sampled edge identifies the observed one.
+        self.edge_of_rank = np.argsort(weights, kind="stable")
+        ranks = np.empty(len(weights))
+        ranks[self.edge_of_rank] = np.arange(1, len(weights) + 1)
+        matrix = deduplicate(first, second, ranks, model.graph_.adjacency.shape)
+        ranked = Graph(matrix, directed=model.graph_.directed)
+        self.model = NodeCopying(_FittedLaw(model.distribution_), model.keep, model.symmetrise).fit(ranked)
 
-    def sample(self, *, rng: Rng) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
-        """The first of :meth:`sample_many` with the same ``rng``."""
+    def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
+        """Return the first sample of :meth:`sample_many` with the same ``rng``."""
         return next(self.sample_many(1, rng=rng))
 
     def sample_many(
-        self, n: int, *, rng: Rng, workers: int = 1
+        self, n: int, *, rng: Rng = None, workers: int = 1
     ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.int64]]]:
-        """Ends and origins of the edges of ``n`` samples; undirected edges in both directions."""
+        """Yield sources, targets and numbers of the observed edges of ``n`` samples.
+
+        Undirected edges come in both directions.
+        """
         for sample in self.model.sample_many(n, rng=rng, workers=workers):
             rows = sample.rows
-            numbers = np.ones(rows.n_entries) if rows.weights is None else rows.weights
-            yield rows.row_numbers, rows.indices, self.order[numbers.astype(np.int64) - 1]
+            ranks = np.ones(rows.n_entries) if rows.weights is None else rows.weights
+            yield rows.row_numbers, rows.indices, self.edge_of_rank[ranks.astype(np.int64) - 1]

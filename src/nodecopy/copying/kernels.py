@@ -1,13 +1,13 @@
 """Compiled kernels of node copying: uniforms, draws, the gather of rows and its symmetric closure.
 
-Every kernel takes CSR arrays and writes into arrays made outside; none holds state. The plain twins
-in :mod:`.rowcopy` and :mod:`nodecopy._core.random` give the same bits and serve small graphs, so that those
-never wait for a compiler.
+Every kernel takes CSR arrays and writes into arrays that the caller allocates. The twins in
+:mod:`.row_copying`, :mod:`.distributions` and :mod:`nodecopy._core.random` give the same bits without a
+compiler and serve small graphs.
 
-The symmetric closure needs the transpose of the copied rows. A plain transposition jumps through
-memory for every entry. Here entries are first spread over *buckets* of neighbouring columns (each
-bucket a chain of small chunks that fill from front to back), then each bucket, small enough for the
-cache, is sorted by row, and its rows are merged at once with the donors' rows.
+The symmetric closure needs the transpose of the copied rows. A plain transposition accesses memory at random
+for every entry. Here entries are first distributed over *buckets* of neighbouring columns (each bucket is a
+chain of small chunks that are filled from front to back). Then each bucket, which fits into the cache, is
+sorted by row, and its rows are merged with the donors' rows.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import numpy as np
 from numba import njit, uint32
 
 from nodecopy._core.random import PARITY, ROTATIONS
-from nodecopy.copying.intrinsics import HAS_VECTOR_MERGE, LANES, finish_run, merge_run, prefetch, start_run
+from nodecopy.copying.intrinsics import prefetch
 
 CHUNK_BITS = 10
-CHUNK = 1 << CHUNK_BITS
+CHUNK_SIZE = 1 << CHUNK_BITS
 R0, R1, R2, R3, R4, R5, R6, R7 = ROTATIONS
-POINTERS_AHEAD, ROWS_AHEAD = 40, 12  # how far ahead of use donors' row pointers and rows are fetched
+POINTERS_AHEAD, ROWS_AHEAD = 40, 12
+"""How many rows before their use the row pointers and the entries of donors are prefetched."""
+ENTRIES_PER_PREFETCH = 16
 
 compiled = njit(cache=True, nogil=True)
 inlined = njit(cache=True, nogil=True, inline="always")
@@ -55,7 +57,7 @@ def _threefry(k0, k1, k2, first, second):
 
 @compiled
 def node_uniforms(key, out):
-    """The same numbers as :func:`nodecopy._core.random.node_uniforms`."""
+    """Write the numbers of :func:`nodecopy._core.random.node_uniforms`."""
     k0, k1 = uint32(key[0]), uint32(key[1])
     k2 = uint32(k0 ^ k1 ^ uint32(PARITY))
     for i in range(len(out)):
@@ -65,7 +67,7 @@ def node_uniforms(key, out):
 
 @compiled
 def draw_from_lists(uniforms, keep, list_of, offsets, members, donors):
-    """A donor for each node, uniformly from its list; itself with probability ``keep``."""
+    """Draw a donor for each node uniformly from its list; itself with probability ``keep``."""
     for i in range(len(uniforms)):
         u = uniforms[i]
         if u < keep:
@@ -78,7 +80,7 @@ def draw_from_lists(uniforms, keep, list_of, offsets, members, donors):
 
 @compiled
 def draw_from_rows(uniforms, keep, indptr, indices, cumulative, donors):
-    """A donor for each node from its row's cumulative probabilities, by binary search."""
+    """Draw a donor for each node by binary search in the cumulative probabilities of its row."""
     for i in range(len(uniforms)):
         u = uniforms[i]
         if u < keep:
@@ -97,7 +99,7 @@ def draw_from_rows(uniforms, keep, indptr, indices, cumulative, donors):
 
 @compiled
 def copied_indptr(indptr, donors, out):
-    """Row pointers of the copied rows; returns how many entries they have in all."""
+    """Write the row pointers of the copied rows and return the number of their entries."""
     total = 0
     for i in range(len(donors)):
         out[i] = total
@@ -107,20 +109,20 @@ def copied_indptr(indptr, donors, out):
 
 
 @compiled
-def _fetch_ahead(indptr, indices, donors, i):
-    """Bring the rows of later donors near. No branches: numba counts references across those."""
+def _prefetch_rows(indptr, indices, donors, i):
+    """Prefetch the rows of later donors, without branches, across which numba counts references."""
     last = len(donors) - 1
     prefetch(indptr, np.intp(donors[min(i + POINTERS_AHEAD, last)]))
     start = np.intp(indptr[donors[min(i + ROWS_AHEAD, last)]])
     prefetch(indices, start)
-    prefetch(indices, start + LANES)
+    prefetch(indices, start + ENTRIES_PER_PREFETCH)
 
 
 @compiled
 def gather(indptr, indices, weights, donors, out_indptr, out, out_weights):
-    """Row ``i`` of the output is row ``donors[i]`` of the input."""
+    """Copy row ``donors[i]`` of the input to row ``i`` of the output."""
     for i in range(len(donors)):
-        _fetch_ahead(indptr, indices, donors, i)
+        _prefetch_rows(indptr, indices, donors, i)
         source, target = indptr[donors[i]], out_indptr[i]
         length = out_indptr[i + 1] - target
         for k in range(length):
@@ -131,14 +133,14 @@ def gather(indptr, indices, weights, donors, out_indptr, out, out_weights):
 
 
 @compiled
-def decided_by_row(key, indptr, indices, weights, donors, out_indptr, out, out_weights):
-    """The copied entries (i, j) for which the coin of the pair {i, j} falls to i; loops are dropped."""
+def select_by_coin(key, indptr, indices, weights, donors, out_indptr, out, out_weights):
+    """Copy the entries (i, j) for which the coin of the pair {i, j} selects i; drop self-loops."""
     k0, k1 = uint32(key[0]), uint32(key[1])
     k2 = uint32(k0 ^ k1 ^ uint32(PARITY))
     words = np.empty(256, np.uint32)
     position = 0
     for i in range(len(donors)):
-        _fetch_ahead(indptr, indices, donors, i)
+        _prefetch_rows(indptr, indices, donors, i)
         out_indptr[i] = position
         start, length = indptr[donors[i]], indptr[donors[i] + 1] - indptr[donors[i]]
         if length > len(words):
@@ -151,26 +153,26 @@ def decided_by_row(key, indptr, indices, weights, donors, out_indptr, out, out_w
             out[position] = j
             if weights is not None:
                 out_weights[position] = weights[start + k]
-            falls_to_larger = words[k] >> uint32(31)
-            position += (j != i) & (falls_to_larger == (i > j))
+            selects_larger = words[k] >> uint32(31)
+            position += (j != i) & (selects_larger == (i > j))
     out_indptr[len(donors)] = position
     return position
 
 
 @compiled
-def spread(indptr, indices, weights, donors, shift, pool, pool_weights, cursors, next_chunk):
+def distribute(indptr, indices, weights, donors, shift, pool, pool_weights, cursors, next_chunk):
     """Write every copied entry (i, j) to the bucket of column j, in ascending order of i.
 
     Bucket ``b`` starts with chunk ``b``; ``cursors[b]`` is where its next entry goes. An entry packs i
     and the low bits of j into one integer.
     """
-    low_bits, one = np.uint64((1 << shift) - 1), np.uint64(1)
+    low_bits, unit = np.uint64((1 << shift) - 1), np.uint64(1)
     shift_, chunk_bits = np.uint64(shift), np.uint64(CHUNK_BITS)
     free = np.uint64(len(cursors))
     for bucket in range(len(cursors)):
         cursors[bucket] = bucket << CHUNK_BITS
     for i in range(len(donors)):
-        _fetch_ahead(indptr, indices, donors, i)
+        _prefetch_rows(indptr, indices, donors, i)
         row = np.uint64(i) << shift_
         for k in range(indptr[donors[i]], indptr[donors[i] + 1]):
             column = np.uint64(indices[k])
@@ -179,24 +181,24 @@ def spread(indptr, indices, weights, donors, shift, pool, pool_weights, cursors,
             pool[position] = row | (column & low_bits)
             if weights is not None:
                 pool_weights[position] = weights[k]
-            position += one
-            if position & np.uint64(CHUNK - 1) == np.uint64(0):
-                next_chunk[(position >> chunk_bits) - one] = free
+            position += unit
+            if position & np.uint64(CHUNK_SIZE - 1) == np.uint64(0):
+                next_chunk[(position >> chunk_bits) - unit] = free
                 position = free << chunk_bits
-                free += one
+                free += unit
             cursors[bucket] = position
 
 
 @compiled
 def _chunk_bounds(chunk, cursor):
-    """Where a chunk's entries begin and end, and whether it is its bucket's last."""
+    """Return the bounds of the entries of a chunk, and whether it is the last one of its bucket."""
     start, is_last = chunk << CHUNK_BITS, chunk == cursor >> CHUNK_BITS
-    return start, cursor if is_last else start + CHUNK, is_last
+    return start, cursor if is_last else start + CHUNK_SIZE, is_last
 
 
 @compiled
 def largest_bucket(cursors, next_chunk):
-    """Number of entries in the fullest bucket."""
+    """Return the number of entries in the largest bucket."""
     largest = 0
     for bucket in range(len(cursors)):
         size, chunk, is_last = 0, bucket, False
@@ -209,15 +211,15 @@ def largest_bucket(cursors, next_chunk):
 
 
 @compiled
-def _sort_bucket(bucket, shift, pool, pool_weights, cursor, next_chunk, ends, columns, column_weights):
-    """Counting sort of one bucket; afterwards row r of the transpose ends at ``ends[r]``."""
-    low_bits, one, shift_ = np.uint64((1 << shift) - 1), np.uint64(1), np.uint64(shift)
+def sort_bucket(bucket, shift, pool, pool_weights, cursor, next_chunk, ends, columns, column_weights):
+    """Sort one bucket by counting; afterwards row r of the transpose ends at ``ends[r]``."""
+    low_bits, unit, shift_ = np.uint64((1 << shift) - 1), np.uint64(1), np.uint64(shift)
     ends[:] = 0
     chunk, is_last = bucket, False
     while not is_last:
         start, end, is_last = _chunk_bounds(chunk, cursor)
         for k in range(start, end):
-            ends[(np.uint64(pool[k]) & low_bits) + one] += 1
+            ends[(np.uint64(pool[k]) & low_bits) + unit] += 1
         chunk = next_chunk[chunk]
     for r in range(len(ends) - 1):
         ends[r + 1] += ends[r]
@@ -236,33 +238,7 @@ def _sort_bucket(bucket, shift, pool, pool_weights, cursor, next_chunk, ends, co
 
 
 @compiled
-def _merge_vectors(first, last, indptr, indices, donors, ends, columns, run, out_indptr, out, position):
-    """Append, for each row of a bucket, the union of its two sorted halves, 16 numbers at a time."""
-    y = 0
-    for row in range(first, last):
-        _fetch_ahead(indptr, indices, donors, row)
-        out_indptr[row] = position
-        x, x_end = np.intp(indptr[donors[row]]), np.intp(indptr[donors[row] + 1])
-        y_end = np.intp(ends[row - first])
-        skip = indices.dtype.type(row)
-        run[LANES] = -1
-        start_run(run, indices, x, x_end - x)
-        position = merge_run(run, columns, y, y_end - y, out, position, skip)
-        x, y = x + LANES, y + LANES
-        while x < x_end or y < y_end:
-            if y >= y_end or (x < x_end and indices[np.uintp(x)] <= columns[np.uintp(y)]):
-                position = merge_run(run, indices, x, x_end - x, out, position, skip)
-                x += LANES
-            else:
-                position = merge_run(run, columns, y, y_end - y, out, position, skip)
-                y += LANES
-        position = finish_run(run, out, position, skip)
-        y = y_end
-    return position
-
-
-@compiled
-def _merge_plainly(
+def merge_rows(
     first,
     last,
     indptr,
@@ -277,10 +253,10 @@ def _merge_plainly(
     out_weights,
     position,
 ):
-    """The same one by one, with the larger weight where both halves have a column."""
+    """Append, for each row of a bucket, the union of its two sorted halves, with the larger weights."""
     y = 0
     for row in range(first, last):
-        _fetch_ahead(indptr, indices, donors, row)
+        _prefetch_rows(indptr, indices, donors, row)
         out_indptr[row] = position
         x, x_end, y_end = indptr[donors[row]], indptr[donors[row] + 1], ends[row - first]
         while x < x_end or y < y_end:
@@ -299,7 +275,7 @@ def _merge_plainly(
 
 
 @compiled
-def assemble(
+def merge_buckets(
     indptr,
     indices,
     weights,
@@ -315,38 +291,32 @@ def assemble(
     out,
     out_weights,
 ):
-    """Union of the copied rows with their transpose, loops dropped; returns the number of entries.
+    """Write the union of the copied rows and their transpose without self-loops; return its size.
 
-    ``columns`` and ``column_weights`` are scratch for the fullest bucket.
+    ``columns`` and ``column_weights`` are scratch memory for the largest bucket.
     """
     ends = np.zeros((1 << shift) + 1, np.int64)
-    run = np.empty(LANES + 1, indices.dtype)
     position = 0
     for bucket in range(len(cursors)):
-        _sort_bucket(
+        sort_bucket(
             bucket, shift, pool, pool_weights, cursors[bucket], next_chunk, ends, columns, column_weights
         )
         first = bucket << shift
         last = min(first + (1 << shift), len(donors))
-        if HAS_VECTOR_MERGE and weights is None:
-            position = _merge_vectors(
-                first, last, indptr, indices, donors, ends, columns, run, out_indptr, out, position
-            )
-        else:
-            position = _merge_plainly(
-                first,
-                last,
-                indptr,
-                indices,
-                weights,
-                donors,
-                ends,
-                columns,
-                column_weights,
-                out_indptr,
-                out,
-                out_weights,
-                position,
-            )
+        position = merge_rows(
+            first,
+            last,
+            indptr,
+            indices,
+            weights,
+            donors,
+            ends,
+            columns,
+            column_weights,
+            out_indptr,
+            out,
+            out_weights,
+            position,
+        )
     out_indptr[len(donors)] = position
     return position

@@ -27,7 +27,7 @@ CERTAIN = 1 - 2.0**-40
 """The largest probability of an edge."""
 LEAST = 1e-12
 """The least, so that what is observed is possible."""
-COMPILED_FROM = 2**14
+MIN_COMPILED_SIZE = 2**14
 """So many links are worth waiting for a compiler."""
 
 
@@ -260,7 +260,7 @@ class _Ascent:
     def _pulls(self, pi: Floats, above: Floats) -> Floats:
         """For each node the sum of its neighbours' memberships, each over the chance of the edge."""
         links = self.links
-        if links.nnz < COMPILED_FROM:
+        if links.nnz < MIN_COMPILED_SIZE:
             nodes = np.repeat(np.arange(self.n_nodes), np.diff(links.indptr))
             shares = links.data / _linked(pi[nodes], pi[links.indices], above, self.delta)
             return np.asarray(sparse.csr_array((shares, links.indices, links.indptr), links.shape) @ pi)

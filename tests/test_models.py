@@ -1,0 +1,160 @@
+"""Streams of samples, seeds and errors of :class:`nodecopy.GraphModel`, with a model of the user."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import weakref
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import SeedSequence
+
+import nodecopy
+from nodecopy import Graph, GraphModel, NodeCopying, SameLabel
+from nodecopy._core.random import Rng
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.models import check_graph_model, sample_stream
+
+
+class RandomPairs(GraphModel[Graph]):
+    """Each pair is an edge with a probability, whatever the observed graph."""
+
+    def __init__(self, probability: float = 0.5) -> None:
+        self.probability = probability
+
+    def fit(self, graph: Graph, *, rng: Rng = None) -> RandomPairs:
+        self.graph_ = graph
+        return self
+
+    def draw(self, seed: SeedSequence) -> Graph:
+        n = self.graph_.n_nodes
+        is_edge = np.random.default_rng(seed).random((n, n)) < self.probability
+        return self.graph_.replace(adjacency=np.triu(is_edge, 1))
+
+
+class Item(set[int]):
+    """A set that can be referenced weakly."""
+
+
+@pytest.fixture
+def model() -> RandomPairs:
+    return RandomPairs().fit(Graph(np.eye(12, k=1), node_ids=[f"n{number}" for number in range(12)]))
+
+
+def test_a_model_of_the_user_is_a_graph_model(model: RandomPairs) -> None:
+    assert check_graph_model(model, "model") is model
+    assert model.get_params() == {"probability": 0.5}
+    assert model.set_params(probability=0.0) is model
+    assert model.sample(rng=0).n_edges == 0
+
+
+@pytest.mark.parametrize("wrong", [RandomPairs, SameLabel(), None, "sbm"], ids=repr)
+def test_other_objects_are_no_graph_models(wrong: Any) -> None:
+    with pytest.raises(InputError, match=r"graph_model must be a graph model such as .*; got"):
+        check_graph_model(wrong, "graph_model")
+
+
+def test_a_sample_depends_on_seed_and_number_alone(model: RandomPairs) -> None:
+    samples = list(model.sample_many(10, rng=4))
+    for n, workers in [(10, 2), (10, 3), (3, 1), (3, 2), (1, 3)]:
+        assert list(model.sample_many(n, rng=4, workers=workers)) == samples[:n]
+    assert model.sample(rng=4) == samples[0]
+    assert all(first != second for first, second in pairwise(samples))
+    assert model.sample(rng=5) != samples[0]
+
+
+def test_a_seed_sequence_is_not_advanced(model: RandomPairs) -> None:
+    seed = SeedSequence(7)
+    first, second = model.sample(rng=seed), model.sample(rng=seed)
+    assert first == second == model.sample(rng=7)
+    assert seed.n_children_spawned == 0
+    seed.spawn(3)
+    assert model.sample(rng=seed) == first
+    assert model.sample(rng=seed.spawn(1)[0]) != first
+
+
+def test_a_generator_is_advanced(model: RandomPairs) -> None:
+    generator = np.random.default_rng(7)
+    first, second = model.sample(rng=generator), model.sample(rng=generator)
+    assert first != second
+    assert model.sample(rng=np.random.default_rng(7)) == first
+
+
+def test_samples_without_a_seed_differ_and_leave_the_global_generator_alone(model: RandomPairs) -> None:
+    before = pickle.dumps(np.random.get_state())  # noqa: NPY002
+    assert model.sample() != model.sample(rng=None)
+    assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": -1}, "n of sample_many must be an integer of at least 0; got -1."),
+        ({"n": 1.5}, "n of sample_many must be an integer of at least 0; got 1.5."),
+        ({"n": 1, "workers": 0}, "workers of sample_many must be an integer of at least 1; got 0."),
+        ({"n": 1, "rng": "x"}, "rng must be a non-negative integer, .*; got 'x'."),
+        ({"n": 1, "rng": -3}, "rng must be a non-negative integer, .*; got -3."),
+        ({"n": 1, "rng": True}, "rng must be a non-negative integer, .*; got True."),
+    ],
+)
+def test_sample_many_raises_before_the_first_sample(
+    model: RandomPairs, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        model.sample_many(**arguments)
+
+
+def test_models_that_are_not_fitted_raise() -> None:
+    for call in (lambda: RandomPairs().sample(rng=0), lambda: RandomPairs().sample_many(1, rng=0)):
+        with pytest.raises(NotFittedError, match=r"this RandomPairs is not fitted yet: call fit\(graph\)"):
+            call()
+
+
+def test_graph_model_is_exported_and_abstract() -> None:
+    assert nodecopy.GraphModel is GraphModel
+    assert isinstance(NodeCopying(SameLabel()), GraphModel)
+    with pytest.raises(TypeError, match="abstract"):
+        GraphModel()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_few_items_of_a_stream_are_alive_at_once(workers: int) -> None:
+    references: list[weakref.ref[Item]] = []
+
+    def make(number: int) -> Item:
+        item = Item([number])
+        references.append(weakref.ref(item))
+        return item
+
+    stream = sample_stream(make, 10**12, workers)
+    assert references == []  # nothing is made before the first item is asked for
+    for number, item in enumerate(islice(stream, 30)):
+        assert item == {number}
+        assert sum(reference() is not None for reference in list(references)) <= workers + 1
+    assert len(references) <= 30 + workers
+
+
+def test_closing_a_stream_stops_its_threads() -> None:
+    before = threading.active_count()
+    stream: Any = sample_stream(str, 10**12, 3)
+    assert next(stream) == "0"
+    assert threading.active_count() > before
+    stream.close()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_a_stream_has_n_items_in_order(workers: int) -> None:
+    for n in (0, 1, 5):
+        assert list(sample_stream(str, n, workers)) == [str(number) for number in range(n)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_a_thread_reaches_the_caller_in_its_place(workers: int) -> None:
+    stream = sample_stream(lambda number: 1 / (2 - number), 4, workers)
+    assert [next(stream), next(stream)] == [0.5, 1.0]
+    with pytest.raises(ZeroDivisionError):
+        next(stream)
