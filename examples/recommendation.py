@@ -53,7 +53,7 @@ for recommender in (Popularity(), EASE(regularisation=150.0), CopyEASE()):
     found = []
     for seed in range(10):
         split = datasets.interaction_split(library, (0.7, 0.0, 0.3), rng=seed)
-        found.append(recommender.fit(split.train).evaluate(split.test, k=[10]))
+        found.append(recommender.fit(split.train).evaluate(split.test, metrics=["recall@10", "coverage@10"]))
     name = type(recommender).__name__
     recalls[name] = [one["recall@10"] for one in found]
     coverage = np.mean([one["coverage@10"] for one in found])

@@ -43,8 +43,8 @@ MADE: list[Configurable] = [
     Popularity(),
     ItemKNN(),
     CopyEASE(user_law=Jaccard(max_donors=3), item_share=0.1),
-    LightGCN(layers=1),
-    EnsembleBPR(LightGCN(size=4), n_graphs=2),
+    LightGCN(n_layers=1),
+    EnsembleBPR(LightGCN(n_factors=4), n_graphs=2),
     Fusion(Popularity(), CopyEASE(), weight=0.25),
 ]
 

@@ -80,7 +80,7 @@ def write_cost(name: str, train: Interactions, ease: Measured, ours: Measured) -
 def beside_pyg(name: str) -> None:
     """The same epochs of LightGCN: same sizes, batches and negatives."""
     train = datasets.interaction_split(datasets.load(name), rng=0).train.binary()  # type: ignore[arg-type]
-    model = LightGCN(SIZE, batch_size=BATCH, epochs=EPOCHS, layers=LAYERS)
+    model = LightGCN(SIZE, batch_size=BATCH, n_epochs=EPOCHS, n_layers=LAYERS)
     tasks: dict[str, Callable[[], object]] = {
         "nodecopy": lambda: model.fit(train, rng=0),
         "PyG": lambda: _pyg(train),
@@ -134,7 +134,7 @@ def _donors(log: Interactions) -> dict[str, Callable[[], object]]:
 
 def _lists(log: Interactions) -> dict[str, Callable[[], object]]:
     """Lists of ten items."""
-    knn, bpr = ItemKNN(50).fit(log), BPRMF(epochs=1, batch_size=2**16).fit(log, rng=0)
+    knn, bpr = ItemKNN(50).fit(log), BPRMF(n_epochs=1, batch_size=2**16).fit(log, rng=0)
     return {
         "ItemKNN, 10 items for all users": lambda: knn.recommend(k=10),
         "BPRMF, 10 items for all users": lambda: bpr.recommend(k=10),

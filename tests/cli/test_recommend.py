@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nodecopy
 from nodecopy import datasets
 from nodecopy.cli import recommend as command
 from nodecopy.errors import MissingExtraError
-from nodecopy.recommend import EASE, CopyEASE, load
+from nodecopy.recommend import EASE, CopyEASE
 from tests.cli.conftest import Run
 
 # Dora rates all she meets low; Emil's only rating is zero.
@@ -151,7 +152,7 @@ def test_one_user_or_one_item(run: Run, model: str, rows: str) -> None:
 
 def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     first = found(run, "library", "--user", "reader 001", "--save", "model.npz")
-    assert isinstance(load("model.npz"), CopyEASE)
+    assert isinstance(nodecopy.load("model.npz"), CopyEASE)
     monkeypatch.setattr(CopyEASE, "fit", None)
     second = found(run, "--model-file", "model.npz", "--user", "reader 001")
     assert second.pop("source") == "model.npz"
@@ -168,7 +169,7 @@ def test_a_kept_recommender_knows_what_was_rated_low(run: Run, log: str) -> None
     assert set(lists["dora"]) == {"ham", "jam"}  # she met tea and pie, and liked neither
     assert "pie" not in lists["cleo"]
     assert "pie" in lists["ben"]  # nobody likes it, yet it is an item
-    assert load("model.npz").recommend(["dora"], 2)[0].tolist() == [lists["dora"]]
+    assert nodecopy.load("model.npz").recommend(["dora"], 2)[0].tolist() == [lists["dora"]]
 
 
 def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
@@ -210,14 +211,14 @@ def test_ids_keep_leading_zeros_quotes_and_line_ends(run: Run) -> None:
 
 def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
-    networks = pytest.importorskip("nodecopy.recommend.networks")
+    networks = pytest.importorskip("nodecopy.recommend.bprmf")
     monkeypatch.setattr(networks.BPRMF, "__init__", _short(networks.BPRMF.__init__))
     fits = []
     fit = bpr.BPRRecommender.fit
 
     def told(self: Any, interactions: Any, **options: Any) -> Any:
         fit(self, interactions, **options)
-        fits.append((interactions.n_interactions, self.epochs, self.n_epochs_))
+        fits.append((interactions.n_interactions, self.n_epochs, self.n_epochs_))
         return self
 
     monkeypatch.setattr(bpr.BPRRecommender, "fit", told)
@@ -230,7 +231,7 @@ def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: py
 
 def _short(make: Any) -> Any:
     def short(self: Any, **settings: Any) -> None:
-        make(self, **({"epochs": 6, "check_every": 2, "size": 4} | settings))
+        make(self, **({"n_epochs": 6, "evaluate_every": 2, "n_factors": 4} | settings))
 
     return short
 

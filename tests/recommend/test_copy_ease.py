@@ -11,58 +11,59 @@ from scipy import sparse
 
 from nodecopy import Interactions, Jaccard, copying
 from nodecopy._core import csr
+from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, CopyEASE, copy_ease
-from nodecopy.recommend.copy_ease import donor_matrix, moments
+from nodecopy.recommend.copy_ease import copied_moments, default_donor_law, donor_matrix
 from tests.contracts.recommenders import tastes
 
 SHARES = [(0.3, 0.5), (0.4, 0.4), (0.0, 0.6), (0.7, 0.0), (0.5, 0.5), (0.0, 0.0)]
 
 
-def laws(n_users: int, n_items: int, seed: int) -> tuple[Any, Any]:
-    """Two random laws with some zeros."""
+def random_laws(n_users: int, n_items: int, seed: int) -> tuple[Any, Any]:
+    """Return two random donor laws with some zeros."""
     draws = np.random.default_rng(seed)
-    found = []
+    laws = []
     for size in (n_users, n_items):
         law = draws.random((size, size)) * (draws.random((size, size)) < 0.7) + np.eye(size) * 0.1
-        found.append(law / law.sum(axis=1, keepdims=True))
-    return found[0], found[1]
+        laws.append(law / law.sum(axis=1, keepdims=True))
+    return laws[0], laws[1]
 
 
-def copied(A: Any, users: Any, items: Any, source: Any) -> Any:
-    """X: by entry the own value (0), the donor user's (1) or that at the donor item (2)."""
+def copy_entries(A: Any, users: Any, items: Any, source: Any) -> Any:
+    """Return X, whose entries are the user's own (0), the donor user's (1) or those at the donor item (2)."""
     return np.where(source == 0, A, np.where(source == 1, A[users], A[:, items]))
 
 
 @pytest.mark.parametrize(("q1", "q2"), SHARES)
-def test_against_every_outcome(q1: float, q2: float) -> None:
+def test_moments_against_all_outcomes(q1: float, q2: float) -> None:
     """Two users, three items: 4 donor users x 27 donor items x 729 sources, each with its probability."""
     A = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
-    P, Q = laws(2, 3, seed=1)
+    P, Q = random_laws(2, 3, seed=1)
     M, C = np.zeros((3, 3)), np.zeros((3, 3))
     sources = np.array(list(product(range(3), repeat=6))).reshape(-1, 2, 3)
-    chance_of = np.array([1 - q1 - q2, q1, q2])[sources].prod(axis=(1, 2))
+    probability_of = np.array([1 - q1 - q2, q1, q2])[sources].prod(axis=(1, 2))
     for users in product(range(2), repeat=2):
         for items in product(range(3), repeat=3):
-            chance = P[[0, 1], users].prod() * Q[[0, 1, 2], items].prod() * chance_of
-            X = copied(A, list(users), list(items), sources)
-            M += np.einsum("s,sui,suj->ij", chance, X, X)
-            C += np.einsum("s,sui,uj->ij", chance, X, A)
-    found = moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2)
+            probability = P[[0, 1], users].prod() * Q[[0, 1, 2], items].prod() * probability_of
+            X = copy_entries(A, list(users), list(items), sources)
+            M += np.einsum("s,sui,suj->ij", probability, X, X)
+            C += np.einsum("s,sui,uj->ij", probability, X, A)
+    found = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2)
     np.testing.assert_allclose(found[0], M, atol=1e-12)
     np.testing.assert_allclose(found[1], C, atol=1e-12)
 
 
 @pytest.mark.parametrize("is_sparse", [True, False])
 @pytest.mark.parametrize("dense_from", [-1.0, np.inf])
-def test_against_samples(is_sparse: bool, dense_from: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moments_against_samples(is_sparse: bool, dense_from: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """4,000 samples of 60 x 24; z-scores of 576 entries: their mean square is 1, the largest below 5.
 
-    Fixed seed; for another one the largest exceeds 5 with probability about 0.0003 a matrix. Small blocks
-    and both forms of laws and of interactions give the same.
+    The seed is fixed; with another one the largest exceeds 5 with probability about 0.0003 per matrix. Small
+    blocks, and dense and sparse laws and interactions, give the same moments.
     """
     monkeypatch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
-    monkeypatch.setattr(copy_ease, "SPARSE_BELOW", 1.1 if is_sparse else 0.0)
-    monkeypatch.setattr(copy_ease, "ENTRIES_AT_ONCE", 500)
+    monkeypatch.setattr(copy_ease, "MIN_DENSE_SHARE", 1.1 if is_sparse else 0.0)
+    monkeypatch.setattr(copy_ease, "MAX_BLOCK_ENTRIES", 500)
     log, q1, q2, n = tastes(), 0.4, 0.35, 4000
     law = Jaccard(include_self=False, exponent=2.0)
     P, Q = donor_matrix(law, log), donor_matrix(law, Interactions(log.matrix.T))
@@ -76,10 +77,10 @@ def test_against_samples(is_sparse: bool, dense_from: float, monkeypatch: pytest
             (law.cumsum(axis=1) < draws.random((len(law), 1))).sum(axis=1).clip(max=len(law) - 1)
             for law in (P.toarray(), Q.toarray())
         )
-        X = copied(A, users, items, draws.choice(3, size=A.shape, p=[1 - q1 - q2, q1, q2]))
-        for name, one in (("M", X.T @ X), ("C", X.T @ A)):
-            totals[name] += one, one**2
-    for name, exact in zip("MC", moments(log.matrix, P, Q, q1, q2), strict=True):
+        X = copy_entries(A, users, items, draws.choice(3, size=A.shape, p=[1 - q1 - q2, q1, q2]))
+        for name, product_ in (("M", X.T @ X), ("C", X.T @ A)):
+            totals[name] += product_, product_**2
+    for name, exact in zip("MC", copied_moments(log.matrix, P, Q, q1, q2), strict=True):
         mean, square = totals[name] / n
         error = np.sqrt(np.maximum(square - mean**2, 0) / n)
         certain = error == 0
@@ -89,26 +90,26 @@ def test_against_samples(is_sparse: bool, dense_from: float, monkeypatch: pytest
         assert 0.8 < (z**2).mean() < 1.2
 
 
-def test_uniform_laws_are_the_laws_of_everybody_else() -> None:
+def test_uniform_laws_equal_explicit_ones() -> None:
     log = tastes()
     P, Q = ((np.ones((n, n)) - np.eye(n)) / (n - 1) for n in (log.n_users, log.n_items))
-    written = moments(log.matrix, sparse.csr_array(P), sparse.csr_array(Q), 0.3, 0.4)
-    for short, long in zip(moments(log.matrix, None, None, 0.3, 0.4), written, strict=True):
-        np.testing.assert_allclose(short, long, atol=1e-9)
+    explicit = copied_moments(log.matrix, sparse.csr_array(P), sparse.csr_array(Q), 0.3, 0.4)
+    for implicit, given in zip(copied_moments(log.matrix, None, None, 0.3, 0.4), explicit, strict=True):
+        np.testing.assert_allclose(implicit, given, atol=1e-9)
 
 
-def test_nothing_copied_is_ease() -> None:
+def test_without_copying_it_is_ease() -> None:
     log = tastes()
     plain = EASE(regularisation=7.0).fit(log).weights_
-    found = CopyEASE(0.0, 0.0, regularisation=7.0, item_bonus=0.0).fit(log).weights_
-    np.testing.assert_allclose(found, plain, atol=1e-5)
+    weights = CopyEASE(0.0, 0.0, regularisation=7.0, item_bonus=0.0).fit(log).weights_
+    np.testing.assert_allclose(weights, plain, atol=1e-5)
 
 
 def test_the_bonus_is_the_expected_copy_of_items() -> None:
-    """Scores grow by bonus times A Q', which the copying model of the transpose expects."""
+    """The bonus adds bonus times A Q', the expected sample of node copying on the transpose."""
     log = tastes()
     with_bonus, without = (CopyEASE(item_bonus=bonus).fit(log) for bonus in (0.5, 0.0))
-    items = copying.NodeCopying(copy_ease.default_donor_law()).fit(Interactions(log.matrix.T))
+    items = copying.NodeCopying(default_donor_law()).fit(Interactions(log.matrix.T))
     expected = items.expected_adjacency().toarray().T
     users = np.flatnonzero(log.rows.degrees)
     difference = (with_bonus.score() - without.score())[users]
@@ -122,8 +123,31 @@ def test_the_diagonal_is_empty_and_single_precision_is_near() -> None:
     np.testing.assert_allclose(single.weights_, double.weights_, atol=1e-4)
 
 
-def test_another_law() -> None:
+def test_weighted_law() -> None:
+    """Equal weights for all others are the uniform law."""
     log = tastes()
-    everybody = copying.Weighted(np.ones((log.n_users, log.n_users)))
-    fitted = CopyEASE(user_law=everybody, item_share=0.0, regularisation=5.0).fit(log)
-    assert np.isfinite(fitted.weights_).all()
+    law = copying.Weighted(np.ones((log.n_users, log.n_users)) - np.eye(log.n_users))
+    options: dict[str, Any] = {"item_share": 0.0, "item_bonus": 0.0, "regularisation": 5.0}
+    weighted, uniform = (CopyEASE(user_law=user_law, **options).fit(log) for user_law in (law, "uniform"))
+    np.testing.assert_allclose(weighted.weights_, uniform.weights_, atol=1e-5)
+
+
+def test_default_donor_laws_are_not_shared() -> None:
+    first, second = CopyEASE(), CopyEASE()
+    first.set_params(user_law__exponent=1.0)
+    assert (first.user_law.exponent, first.item_law.exponent) == (1.0, 4.0)
+    assert second.user_law.exponent == default_donor_law().exponent == 4.0
+
+
+@pytest.mark.parametrize(
+    ("recommender", "message"),
+    [
+        (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1; got 1.1"),
+        (CopyEASE(user_law="same"), "user_law of CopyEASE must be a donor law such as .* got 'same'"),
+        (CopyEASE(item_law=Jaccard), "item_law of CopyEASE must be a donor law"),
+        (CopyEASE(item_bonus=-0.1), "item_bonus of CopyEASE must be a number of at least 0"),
+    ],
+)
+def test_wrong_parameters(recommender: CopyEASE, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        recommender.fit(tastes())

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy.recommend.negatives import NegativeSampler, with_pools
+from nodecopy.recommend.negatives import NegativeSampler, forbid_likely_pairs
 from tests.strategies import matrices
 
 
 class Ranks:
-    """In place of a generator: given ranks."""
+    """A generator that returns given ranks."""
 
     def __init__(self, ranks: list[int]) -> None:
         self.ranks = ranks
@@ -27,15 +27,15 @@ def test_every_rank_is_the_next_allowed_item(forbidden: sparse.csr_array) -> Non
         allowed = np.flatnonzero(row == 0)
         assert sampler.pool_sizes[user] == len(allowed)
         users = np.full(len(allowed), user)
-        found = sampler.draw(users, Ranks(list(range(len(allowed)))))  # type: ignore[arg-type]
-        assert found.tolist() == allowed.tolist()
+        items = sampler.draw(users, Ranks(list(range(len(allowed)))))  # type: ignore[arg-type]
+        assert items.tolist() == allowed.tolist()
 
 
 def test_uniform_over_the_pool() -> None:
     """20,000 draws from 3 items: each count is within 5 standard deviations (67) of a third."""
     forbidden = sparse.csr_array(np.array([[1, 0, 1, 0, 0], [0, 0, 0, 0, 0]]))
-    found = NegativeSampler(forbidden).draw(np.zeros(20_000, int), np.random.default_rng(0))
-    counts = np.bincount(found, minlength=5)
+    items = NegativeSampler(forbidden).draw(np.zeros(20_000, int), np.random.default_rng(0))
+    counts = np.bincount(items, minlength=5)
     assert counts[[0, 2]].tolist() == [0, 0]
     assert abs(counts[[1, 3, 4]] - 20_000 / 3).max() < 5 * 67
 
@@ -49,10 +49,10 @@ def test_unsorted_and_repeated_entries() -> None:
 
 
 @given(st.integers(0, 2**32))
-def test_nobody_loses_the_whole_pool(seed: int) -> None:
+def test_every_user_keeps_some_negatives(seed: int) -> None:
     draws = np.random.default_rng(seed)
     observed, likely = draws.random((5, 3)) < 0.3, draws.random((5, 3)) < 0.8
-    found = with_pools(sparse.csr_array(observed), sparse.csr_array(likely)).toarray()
+    forbidden = forbid_likely_pairs(sparse.csr_array(observed), sparse.csr_array(likely)).toarray()
     for user in range(5):
         both = observed[user] | likely[user]
-        assert np.array_equal(found[user], observed[user] if both.all() else both)
+        assert np.array_equal(forbidden[user], observed[user] if both.all() else both)

@@ -124,12 +124,12 @@ def _recommendation(seed: int) -> Section:
         which = f"{len(common)} of {library.rows.degrees[donor]} books are the same"
         console.print(f"donor {library.user_ids[donor]}   with probability {lent[donor]:.2f}: {which}")
     console.print()
+    keys = ("recall@10", "ndcg@10", "coverage@10")
     found: dict[str, list[dict[str, float]]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
     for number in range(N_DEALS):
         split = datasets.interaction_split(library, (0.7, 0.0, 0.3), rng=seed + number)
         for model in (Popularity(), EASE(regularisation=150.0), CopyEASE()):
-            found[type(model).__name__].append(model.fit(split.train).evaluate(split.test, k=[10]))
-    keys = ("recall@10", "ndcg@10", "coverage@10")
+            found[type(model).__name__].append(model.fit(split.train).evaluate(split.test, metrics=keys))
     rows = [[name, *(_mean([one[key] for one in each]) for key in keys)] for name, each in found.items()]
     print_table([f"3 of 10 books hidden, {N_DEALS} times", "recall@10", "NDCG@10", "books ever shown"], rows)
     return report.of_interactions(library, fitted, donors, seed=seed, first=reader)

@@ -153,7 +153,7 @@ def _learnt(
     if model_file is not None:
         if source is not None or model is not None or min_rating is not None:
             raise InputError("--model-file goes without a source, --model and --min-rating: it has learnt.")
-        return nodecopy.recommend.load(model_file, device=device)
+        return nodecopy.recommend.Recommender.load(model_file, device=device)
     if source is None:
         raise InputError("give a file of interactions, the name of a dataset, or --model-file.")
     chosen = model or Model.COPY_EASE
@@ -186,11 +186,11 @@ def _liked(met: Interactions, min_rating: float) -> Interactions:
 def _fitted(recommender: Any, liked: Interactions, met: Interactions | None, seed: int) -> Recommender:
     """Closed forms are fitted at once; networks learn from nine tenths when to stop, then from all."""
     root = seed_sequence(seed)
-    if hasattr(recommender, "epochs"):
+    if hasattr(recommender, "n_epochs"):
         split = datasets.interaction_split(liked, (1 - HELD_OUT, HELD_OUT, 0.0), rng=child(root, 0))
         if split.train.n_interactions and split.validation.n_interactions:
             trial = replace(recommender).fit(split.train, validation=split.validation, rng=child(root, 1))
-            recommender = replace(recommender, epochs=max(1, trial.n_epochs_))
+            recommender = replace(recommender, n_epochs=max(1, trial.n_epochs_))
     fitted: Recommender = recommender.fit(liked, seen=met, rng=child(root, 1))
     return fitted
 

@@ -1,9 +1,10 @@
-"""Recommendation (the paper's section 7): what a user may like, from who took what.
+"""Recommendation (the paper's section 7): items for users, from a table of their interactions.
 
-Read :mod:`.base` first, the contract of all recommenders. Closed forms: :mod:`.simple`, :mod:`.linear`
-and, with node copying inside, :mod:`.copy_ease`. Trained by pairs: :mod:`.bpr` and the networks on it;
-:mod:`.copied_graphs` puts node copying on top of them (Algorithms 3 and 4). Names are imported when they
-are used, so that nothing but the trained ones needs torch.
+Read :mod:`.base` first, the contract of all recommenders. Models with a closed form are :mod:`.popularity`,
+:mod:`.item_knn`, :mod:`.ease` and, with node copying, :mod:`.copy_ease`; :mod:`.ials` alternates least
+squares. Networks trained by pairs build on :mod:`.bpr`; :mod:`.ensemble_bpr` and :mod:`.sampled_graph_bpr`
+add node copying to them (Algorithms 3 and 4). Names are imported on first use, so that only networks need
+torch.
 """
 
 from __future__ import annotations
@@ -14,33 +15,33 @@ from nodecopy._core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from nodecopy.recommend.base import Recommender as Recommender
-    from nodecopy.recommend.copied_graphs import EnsembleBPR as EnsembleBPR
-    from nodecopy.recommend.copied_graphs import SampledGraphBPR as SampledGraphBPR
+    from nodecopy.recommend.bprmf import BPRMF as BPRMF
     from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
     from nodecopy.recommend.ease import EASE as EASE
+    from nodecopy.recommend.embeddings import EmbeddingRecommender as EmbeddingRecommender
+    from nodecopy.recommend.ensemble_bpr import EnsembleBPR as EnsembleBPR
     from nodecopy.recommend.fusion import Fusion as Fusion
     from nodecopy.recommend.ials import IALS as IALS
-    from nodecopy.recommend.networks import BPRMF as BPRMF
-    from nodecopy.recommend.networks import MGCCF as MGCCF
-    from nodecopy.recommend.networks import LightGCN as LightGCN
-    from nodecopy.recommend.saving import load as load
-    from nodecopy.recommend.simple import ItemKNN as ItemKNN
-    from nodecopy.recommend.simple import Popularity as Popularity
+    from nodecopy.recommend.item_knn import ItemKNN as ItemKNN
+    from nodecopy.recommend.lightgcn import LightGCN as LightGCN
+    from nodecopy.recommend.mgccf import MGCCF as MGCCF
+    from nodecopy.recommend.popularity import Popularity as Popularity
+    from nodecopy.recommend.sampled_graph_bpr import SampledGraphBPR as SampledGraphBPR
 
 _MODULES = {
-    "BPRMF": "networks",
+    "BPRMF": "bprmf",
     "CopyEASE": "copy_ease",
     "EASE": "ease",
-    "EnsembleBPR": "copied_graphs",
+    "EmbeddingRecommender": "embeddings",
+    "EnsembleBPR": "ensemble_bpr",
     "Fusion": "fusion",
     "IALS": "ials",
-    "ItemKNN": "simple",
-    "LightGCN": "networks",
-    "MGCCF": "networks",
-    "Popularity": "simple",
+    "ItemKNN": "item_knn",
+    "LightGCN": "lightgcn",
+    "MGCCF": "mgccf",
+    "Popularity": "popularity",
     "Recommender": "base",
-    "SampledGraphBPR": "copied_graphs",
-    "load": "saving",
+    "SampledGraphBPR": "sampled_graph_bpr",
 }
 
 __all__ = list(_MODULES)

@@ -1,10 +1,10 @@
-"""The contract of recommenders: fit on interactions, then score and recommend by the ids of their owner."""
+"""The contract of recommenders: fitted to interactions, they score and recommend items by external ids."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -13,50 +13,99 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.formats import PathLike
-from nodecopy._core.ids import check_ids, find_positions
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.params import Configurable
 from nodecopy._core.random import Rng, seed_sequence
+from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
-from nodecopy.recommend import saving
+from nodecopy.recommend.best_items import Scores, find_candidates, select_best
+from nodecopy.recommend.training_ids import (
+    check_nonempty,
+    check_same_ids,
+    find_ids,
+    history_rows,
+    one_hot,
+    union,
+)
 
-Scores = NDArray[np.float32]
 
-SCORES_AT_ONCE = 2**25
-"""Scores held at once in recommendations: 128 MiB, and as much again while the best are found."""
+class Recommender(Saveable, ABC):
+    """A model that recommends items to users.
 
-
-class Recommender(Configurable, ABC):
-    """Learns from who took what; every recommender is a dataclass of its settings.
-
-    Only the fact of an interaction counts, not its weight: choose the ratings that mean liking with
-    :meth:`.Interactions.at_least` first. A user without history is scored by popularity, the number of
+    Only the presence of an interaction counts, not its weight: select the ratings that express a preference
+    with :meth:`.Interactions.at_least` first. A user without history is scored by popularity, the number of
     users who have each item, whatever the model.
+
+    A subclass writes :meth:`fit_interactions`, which ends by setting attributes whose names end in an
+    underscore, and :meth:`score_rows`; a model of user and item embeddings inherits
+    :class:`EmbeddingRecommender` instead. Its constructor stores its arguments and nothing else. Parameters,
+    ids, recommendations, evaluation, ``save`` and ``load`` follow.
 
     Attributes
     ----------
     interactions_
-        What the recommender was fitted to, without weights; columns of scores stand in the order of its
-        ``item_ids``.
+        The interactions that the recommender was fitted to, without weights. Columns of scores are in the
+        order of its ``item_ids``.
+    seen_
+        All interactions that are not recommended again: ``interactions_`` and those given to ``fit`` as
+        ``seen``.
 
     Examples
     --------
     >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import CopyEASE
+    >>> from nodecopy.recommend import CopyEASE, Recommender
     >>> library = datasets.load("library")
-    >>> model = CopyEASE().fit(library)
-    >>> model.score(["reader 001", "reader 002"]).shape
-    (2, 72)
-    >>> model.recommend_new([["Dracula", "Carmilla"]], 1)[0].shape
-    (1, 1)
+    >>> CopyEASE().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
+    [['The Turn of the Screw']]
+
+    A recommender that scores an item by the users who share an item with the history:
+
+    >>> class CoOccurrence(Recommender):
+    ...     def fit_interactions(self, interactions, validation, seed):
+    ...         self.counts_ = (interactions.matrix.T @ interactions.matrix).tocsr()
+    ...     def score_rows(self, rows):
+    ...         return (rows @ self.counts_).toarray()
+    >>> CoOccurrence().fit(library).recommend_new([["Dracula", "Carmilla"]], k=1)[0].tolist()
+    [['Frankenstein']]
     """
 
     interactions_: Interactions
-    _seen: Interactions | None = None
-    """More than the interactions, where ``fit`` was told of more."""
+    seen_: Interactions
+
+    is_linear: ClassVar[bool] = False
+    """Whether the score of a history is the sum of the scores of its items, each taken alone."""
+
+    @abstractmethod
+    def fit_interactions(
+        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+    ) -> None:
+        """Learn from binary interactions; both tables have been checked and have the same users and items."""
+
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return the scores of all items for each row of a binary users x items matrix.
+
+        Rows need not belong to users of training. Models that score only those do not write this method.
+        """
+        raise InputError(
+            f"score_new needs a model that scores any list of items; {type(self).__name__} scores only the "
+            f"users that it was fitted to."
+        )
+
+    def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return the similarity of all items to the one item in each row of a binary matrix.
+
+        The default is the cosine of the items' users in the interactions.
+        """
+        matrix = self.interactions_.matrix
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        norms = np.sqrt(np.outer(counts[rows.indices], counts))
+        shared = ((rows @ matrix.T) @ matrix).toarray()
+        return np.asarray(np.divide(shared, norms, out=np.zeros_like(norms), where=norms > 0))
+
+    def check_params(self) -> None:
+        """Raise :class:`~nodecopy.errors.InputError` for a parameter that is wrong whatever the data."""
 
     def fit(
         self,
@@ -73,223 +122,273 @@ class Recommender(Configurable, ABC):
         interactions
             What to learn from; at least one interaction.
         validation
-            Other interactions of the same users and items. Models that are trained step by step stop by
-            them; closed forms do not look at them.
+            Other interactions of the same users and items, by which models that are trained by epochs stop
+            early. Models with a closed form do not use them.
         seen
-            All that the same users have met, liked or not: nobody gets that recommended again, though
-            nothing is learnt from it. What is learnt from is seen in any case.
+            Everything that the same users have met, whether they liked it or not. It is not recommended
+            again, though nothing is learnt from it. The training interactions are seen in any case.
         rng
             Seed or generator; models that draw nothing ignore it.
         """
-        known = nonempty(interactions, "interactions").binary()
+        train = check_nonempty(interactions, "interactions").binary()
         if validation is not None:
-            _alike(nonempty(validation, "validation"), known, "validation")
+            check_same_ids(check_nonempty(validation, "validation"), train, "validation")
             validation = validation.binary()
         if seen is not None:
-            _alike(seen, known, "seen")
-        self._check()
-        self._fit(known, validation, seed_sequence(rng))
-        self.interactions_ = known
-        self._seen = None if seen is None else _both(known, seen)
+            check_same_ids(seen, train, "seen")
+        self.check_params()
+        self.fit_interactions(train, validation, seed_sequence(rng))
+        self.interactions_ = train
+        self.seen_ = train if seen is None else union(train, seen)
         return self
 
-    @property
-    def seen_(self) -> Interactions:
-        """What users have met, liked or not."""
-        known = self._fitted()
-        return known if self._seen is None else self._seen
-
     def score(self, users: ArrayLike | None = None) -> Scores:
-        """Scores ``[len(users), n_items]`` of all items for some user ids, all users by default.
+        """Return the scores of all items for some users, ``[len(users), n_items]``.
 
-        The larger, the better for that user; scores of two users or two models do not compare.
+        A larger score is better for that user; scores of two users or of two models cannot be compared.
+
+        Parameters
+        ----------
+        users
+            User ids; all users by default.
         """
-        return self._score_numbers(self._numbers(users))
+        return self._score_known(self._user_positions(users))
 
     def score_new(self, histories: Sequence[ArrayLike]) -> Scores:
-        """Scores for users who were not there in training, from the ids of the items each of them has.
+        """Return the scores of all items for users outside training, ``[len(histories), n_items]``.
 
-        Items that were not there in training are an error, as are models that cannot do this.
+        Parameters
+        ----------
+        histories
+            For each user the ids of the items that the user has. Items that were not in training are an
+            error, and so are models that score only the users they were fitted to.
         """
-        return self._score_new_rows(self._histories(histories))
+        return self._score_histories(history_rows(histories, self.check_fitted().item_ids))
 
     def recommend(
-        self, users: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True
+        self,
+        users: ArrayLike | None = None,
+        k: int = 10,
+        *,
+        items: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        exclude_seen: bool = True,
     ) -> tuple[NDArray[Any], Scores]:
-        """The ``k`` best items for some user ids (all users by default), best first, and their scores.
+        """Return the ids of the ``k`` best items for some users, best first, and their scores.
 
-        Both have shape ``[len(users), k]``; of equal scores the item that comes first in ``item_ids``
-        comes first. Items the user has met are left out unless ``exclude_seen`` is false; where fewer than
-        ``k`` others remain, the places left over hold items the user has met, with score minus infinity.
+        Both arrays have shape ``[len(users), k]``. Ties go to the item that comes first in ``item_ids``.
+        Where a user has fewer than ``k`` candidates that are not seen, seen ones with a score of minus
+        infinity fill the row.
+
+        Parameters
+        ----------
+        users
+            User ids; all users by default.
+        k
+            Number of items for each user, at most the number of candidates.
+        items
+            Ids of the candidates, such as the items in stock; all items by default.
+        exclude
+            Ids of items that are not candidates.
+        exclude_seen
+            Whether to leave out the items that a user has met (default).
         """
-        numbers = self._numbers(users)
-        seen = self.seen_.matrix
-        return self._best(
-            len(numbers),
-            lambda part: (self._score_numbers(numbers[part]), seen[numbers[part]]),
+        positions, seen = self._user_positions(users), self.seen_.matrix
+        candidates = find_candidates(items, exclude, self.interactions_.item_ids)
+        return select_best(
+            lambda block: (self._score_known(positions[block]), seen[positions[block]]),
+            len(positions),
             k,
+            self.interactions_.item_ids,
+            candidates,
             exclude_seen,
         )
 
-    def to_pandas(self, users: ArrayLike | None = None, k: int = 10, *, exclude_seen: bool = True) -> Any:
-        """The same as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``."""
-        items, scores = self.recommend(users, k, exclude_seen=exclude_seen)
-        asked = self._fitted().user_ids[self._numbers(users)]
+    def recommend_new(
+        self,
+        histories: Sequence[ArrayLike],
+        k: int = 10,
+        *,
+        items: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        exclude_seen: bool = True,
+    ) -> tuple[NDArray[Any], Scores]:
+        """Return the same as :meth:`recommend` for users outside training, given by their histories.
+
+        ``histories`` holds the item ids of each user as in :meth:`score_new`; they count as seen.
+        """
+        item_ids = self.check_fitted().item_ids
+        rows = history_rows(histories, item_ids)
+        return select_best(
+            lambda block: (self._score_histories(rows[block]), rows[block]),
+            rows.shape[0],
+            k,
+            item_ids,
+            find_candidates(items, exclude, item_ids),
+            exclude_seen,
+        )
+
+    def to_pandas(
+        self,
+        users: ArrayLike | None = None,
+        k: int = 10,
+        *,
+        items: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        exclude_seen: bool = True,
+    ) -> Any:
+        """Return the recommendations as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``."""
+        best, scores = self.recommend(users, k, items=items, exclude=exclude, exclude_seen=exclude_seen)
+        user_ids = self.check_fitted().user_ids[self._user_positions(users)]
         columns = {
-            "user": np.repeat(asked, k),
-            "rank": np.tile(np.arange(1, k + 1), len(asked)),
-            "item": items.ravel(),
+            "user": np.repeat(user_ids, k),
+            "rank": np.tile(np.arange(1, k + 1), len(user_ids)),
+            "item": best.ravel(),
             "score": scores.ravel(),
         }
         frame = import_optional("pandas", "to_pandas").DataFrame(columns)
         return frame[np.isfinite(columns["score"])].reset_index(drop=True)
 
-    def recommend_new(
-        self, histories: Sequence[ArrayLike], k: int = 10, *, exclude_seen: bool = True
-    ) -> tuple[NDArray[Any], Scores]:
-        """The same for users who were not there in training, from the ids of the items they have."""
-        rows = self._histories(histories)
-        return self._best(
-            rows.shape[0], lambda part: (self._score_new_rows(rows[part]), rows[part]), k, exclude_seen
-        )
+    def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
+        """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.
+
+        EASE and CopyEASE use their weights from the item to the others, ItemKNN its cosines, models with
+        embeddings the cosine of the item embeddings, and all others the cosine of the items' users.
+
+        Parameters
+        ----------
+        items
+            Item ids.
+        k
+            Number of similar items, below the number of items.
+        """
+        item_ids = self.check_fitted().item_ids
+        positions = find_ids(items, item_ids, "items")
+        check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
+        similarity = np.array(self.similarity_rows(one_hot(positions, len(item_ids))), np.float32)
+        similarity[np.arange(len(positions)), positions] = -np.inf
+        best = ranking.top_items(similarity, k)
+        return item_ids[best], np.take_along_axis(similarity, best, axis=1)
+
+    def explain(self, user: Any, item: Any, k: int = 10) -> tuple[NDArray[Any], Scores]:
+        """Return the items of a user's history that contribute most to the score of an item, and how much.
+
+        Contributions are exact: those of the whole history add up to the score. Only linear models, EASE,
+        CopyEASE and ItemKNN, can be explained.
+
+        Parameters
+        ----------
+        user, item
+            Ids of a user with a history and of an item.
+        k
+            Largest number of items to return.
+        """
+        train = self.check_fitted()
+        if not self.is_linear:
+            raise InputError(
+                f"explain needs a linear model (EASE, CopyEASE or ItemKNN); got {type(self).__name__}."
+            )
+        check_integer(k, "k", low=1)
+        (row,), (column,) = find_ids([user], train.user_ids, "user"), find_ids([item], train.item_ids, "item")
+        history = train.rows.indices[train.rows.indptr[row] : train.rows.indptr[row + 1]]
+        if not len(history):
+            raise InputError(
+                f"user must have a history; {train.user_ids[row].item()!r} has none and is scored "
+                f"by popularity."
+            )
+        contributions = np.asarray(self.score_rows(one_hot(history, train.n_items)), np.float32)[:, column]
+        order = np.argsort(-contributions, kind="stable")[:k]
+        return train.item_ids[history[order]], contributions[order]
 
     def evaluate(
         self,
         test: Interactions,
         *,
         validation: Interactions | None = None,
-        k: Sequence[int] = (10, 20),
+        metrics: Sequence[str] = ranking.DEFAULT_METRICS,
         convention: str = "formula",
     ) -> dict[str, float]:
-        """Recall, NDCG, coverage and novelty on test interactions; see :func:`.ranking.evaluate`.
+        """Return metrics of the recommendations on test interactions.
 
-        Lists leave out what was learnt from and the validation part, not all of ``seen_``: what users met and
-        did not like may be among the test interactions.
+        Training and validation interactions are not candidates. Other interactions in ``seen_`` are: what
+        users met and did not like may be among the test interactions.
+
+        Parameters
+        ----------
+        test
+            Interactions of the users and items of training.
+        validation
+            The validation interactions, if there are some.
+        metrics
+            Names such as ``"recall@10"``; recall, NDCG, coverage and novelty at 10 and 20 by default. See
+            :func:`nodecopy.metrics.ranking.evaluate` for their definitions.
+        convention
+            ``"formula"`` (default), or ``"printed"`` to compare with the paper's printed numbers.
         """
-        known = self._fitted()
+        train = self.check_fitted()
         for name, other in (("test", test), ("validation", validation)):
             if other is not None:
-                _alike(other, known, name)
+                check_same_ids(other, train, name)
         return ranking.evaluate(
-            self._score_numbers, known, test, validation=validation, k=k, convention=convention
+            self._score_known, train, test, validation=validation, metrics=metrics, convention=convention
         )
 
     def save(self, path: PathLike) -> None:
-        """Write the fitted recommender to a ``.npz`` file, whole or not at all; :func:`.load` reads it."""
-        saving.save(path, self, self._fitted(), self._seen, self._state())
+        """Write the fitted recommender to an ``.npz`` file, which :func:`nodecopy.load` reads.
 
-    def _check(self) -> None:
-        """Check the settings that need no data."""
+        The file is written as a whole or not at all. It does not hold the device.
+        """
+        self.check_fitted()
+        super().save(path)
 
-    @abstractmethod
-    def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
-        """Learn from interactions without weights."""
+    def get_state(self) -> dict[str, Any]:
+        """Return what was fitted; ``seen_`` only if it holds more than the training interactions."""
+        state = super().get_state()
+        if state.get("seen_") is state.get("interactions_"):
+            state.pop("seen_", None)
+        return state
 
-    def _score(self, users: IntArray) -> NDArray[Any]:
-        """Scores of user numbers."""
-        return self._score_rows(sparse.csr_array(self.interactions_.matrix[users]))
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned, and check that it fits the users and items."""
+        if not state:  # an unfitted part of another recommender
+            return
+        super().set_state({"seen_": state["interactions_"]} | state)
+        train = self.interactions_
+        last = np.flatnonzero(train.rows.degrees)[-1:]
+        shape = self._score_known(last).shape
+        if shape != (len(last), train.n_items):
+            raise InputError(f"scores must be {train.n_items}, one per item; got an array of shape {shape}.")
 
-    def _score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Scores of any rows of interactions, by models that need no more than those."""
-        raise InputError(
-            f"score_new needs a model that scores any list of items; {type(self).__name__} knows only the "
-            f"users it was fitted to."
-        )
-
-    @abstractmethod
-    def _state(self) -> dict[str, Any]:
-        """All that was learnt: arrays and SciPy CSR matrices by name."""
-
-    @abstractmethod
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Take what :meth:`_state` gave."""
-
-    def _fitted(self) -> Interactions:
+    def check_fitted(self) -> Interactions:
+        """Return the training interactions, or raise :class:`~nodecopy.errors.NotFittedError`."""
         if not hasattr(self, "interactions_"):
             raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet: call fit(interactions) first."
             )
         return self.interactions_
 
-    def _numbers(self, users: ArrayLike | None) -> IntArray:
-        """Where some user ids stand."""
-        known = self._fitted().user_ids
-        return np.arange(len(known)) if users is None else _places(users, known, "users")
+    def _score_positions(self, positions: IntArray) -> NDArray[Any]:
+        """Return the scores of users of training, all of whom have a history."""
+        return self.score_rows(sparse.csr_array(self.interactions_.matrix[positions]))
 
-    def _histories(self, histories: Sequence[ArrayLike]) -> sparse.csr_array:
-        """Rows of ones, from lists of item ids; an item named twice counts once."""
-        known = self._fitted().item_ids
-        if isinstance(histories, str) or any(isinstance(one, str) or np.ndim(one) != 1 for one in histories):
-            raise InputError("histories must hold one list of item ids per user; got something else.")
-        columns = [np.unique(_places(one, known, "histories")) for one in histories]
-        indptr = np.append(0, np.cumsum([len(one) for one in columns])).astype(np.int64)
-        indices = np.concatenate([np.zeros(0, np.int64), *columns])
-        shape = (len(columns), len(known))
-        return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), shape=shape)
+    def _score_known(self, positions: IntArray) -> Scores:
+        has_history = self.interactions_.rows.degrees[positions] > 0
+        return self._with_popularity(self._score_positions, positions, has_history)
 
-    def _score_numbers(self, users: IntArray) -> Scores:
-        return self._or_popularity(self._score, users, self.interactions_.rows.degrees[users] > 0)
+    def _score_histories(self, rows: sparse.csr_array) -> Scores:
+        return self._with_popularity(self.score_rows, rows, np.diff(rows.indptr) > 0)
 
-    def _score_new_rows(self, rows: sparse.csr_array) -> Scores:
-        return self._or_popularity(self._score_rows, rows, np.diff(rows.indptr) > 0)
-
-    def _or_popularity(self, score: Callable[[Any], NDArray[Any]], who: Any, has_history: Any) -> Scores:
-        """What the model says of those with a history, and popularity for the others."""
+    def _with_popularity(self, score: Callable[[Any], NDArray[Any]], users: Any, has_history: Any) -> Scores:
+        """Return the model's scores of users with a history, and popularity for the others."""
         if has_history.all():
-            return np.asarray(score(who), dtype=np.float32)
-        known = self.interactions_
-        popularity = np.bincount(known.rows.indices, minlength=known.n_items)
+            return np.asarray(score(users), dtype=np.float32)
+        train = self.interactions_
+        popularity = np.bincount(train.rows.indices, minlength=train.n_items)
         scores = np.tile(popularity.astype(np.float32), (len(has_history), 1))
         if has_history.any():
-            scores[has_history] = score(who[np.flatnonzero(has_history)])
+            scores[has_history] = score(users[np.flatnonzero(has_history)])
         return scores
 
-    def _best(
-        self, n_users: int, scores_and_seen: Callable[[slice], tuple[Scores, Any]], k: int, exclude_seen: bool
-    ) -> tuple[NDArray[Any], Scores]:
-        known = self.interactions_
-        check_integer(k, "k", low=1, high=known.n_items, high_name="n_items")
-        items, best = np.empty((n_users, k), np.int64), np.empty((n_users, k), np.float32)
-        for part in _parts(n_users, max(1, SCORES_AT_ONCE // known.n_items)):
-            scores, seen = scores_and_seen(part)
-            if exclude_seen:
-                scores[np.repeat(np.arange(seen.shape[0]), np.diff(seen.indptr)), seen.indices] = -np.inf
-            items[part] = ranking.top_items(scores, k)
-            best[part] = np.take_along_axis(scores, items[part], axis=1)
-        return known.item_ids[items], best
-
-
-def _parts(size: int, step: int) -> Iterator[slice]:
-    return (slice(start, min(start + step, size)) for start in range(0, size, step))
-
-
-def nonempty(interactions: Any, name: str) -> Interactions:
-    """Interactions that hold at least one, or an error that names them."""
-    if not isinstance(interactions, Interactions):
-        raise InputError(f"{name} must be Interactions; got {type(interactions).__name__}.")
-    if not interactions.n_interactions:
-        raise InputError(f"{name} must hold at least one interaction; got {interactions!r}.")
-    return interactions
-
-
-def _both(first: Interactions, second: Interactions) -> Interactions:
-    """Whatever stands in one or the other, without weights."""
-    return Interactions(first.matrix + second.matrix, first.user_ids, first.item_ids).binary()
-
-
-def _alike(other: Any, known: Interactions, name: str) -> None:
-    if not isinstance(other, Interactions):
-        raise InputError(f"{name} must be Interactions; got {type(other).__name__}.")
-    same = np.array_equal(other.user_ids, known.user_ids) and np.array_equal(other.item_ids, known.item_ids)
-    if not same:
-        raise InputError(
-            f"{name} must be of the users and items of training, {known!r}, in the same order; got {other!r}."
-        )
-
-
-def _places(values: ArrayLike, known: NDArray[Any], name: str) -> IntArray:
-    ids = check_ids(values, name)
-    if ids.size and (ids.dtype.kind == "U") != (known.dtype.kind == "U"):
-        kind = "strings" if known.dtype.kind == "U" else "integers"
-        raise InputError(f"{name} must hold {kind}, as in training; got {ids.tolist()[0]!r}.")
-    return find_positions(ids, known, name)
+    def _user_positions(self, users: ArrayLike | None) -> IntArray:
+        user_ids = self.check_fitted().user_ids
+        return np.arange(len(user_ids)) if users is None else find_ids(users, user_ids, "users")

@@ -1,9 +1,10 @@
-"""Two recommenders in one: a weighted sum of their scores."""
+"""Late fusion of two recommenders: a weighted sum of their standardised scores."""
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -19,17 +20,29 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
 
 
+class FusionSeeds(IntEnum):
+    """Children of the seed of :class:`Fusion`."""
+
+    FIRST = 0
+    SECOND = 1
+
+
 @dataclass(eq=False)
 class Fusion(Recommender):
-    """The scores of two recommenders added up, each user's first brought to mean 0 and deviation 1.
+    """Add up the scores of two recommenders, each user's scores standardised to mean 0 and deviation 1.
 
     Parameters
     ----------
     first, second
-        Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`. One that is fitted to the same
-        interactions already is used as it is; either way they stay unchanged.
+        Two recommenders, such as :class:`.CopyEASE` and :class:`.IALS`. One that is already fitted to the
+        same interactions is not fitted again. Neither is changed.
     weight
-        Share of the first, from 0 to 1.
+        Weight of the first, from 0 to 1; the second has the rest. The default is 0.5.
+
+    Attributes
+    ----------
+    first_, second_
+        The fitted recommenders.
 
     Examples
     --------
@@ -45,46 +58,41 @@ class Fusion(Recommender):
     second: Recommender
     weight: float = 0.5
 
-    def _check(self) -> None:
+    def check_params(self) -> None:
+        """Check the weight, and the parameters of both recommenders."""
         check_real(self.weight, "weight of Fusion", low=0.0, high=1.0)
         for name in ("first", "second"):
             model = getattr(self, name)
             if not isinstance(model, Recommender):
                 raise InputError(f"{name} of Fusion must be a recommender; got {model!r}.")
-            model._check()
+            model.check_params()
 
-    def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
-        self._models = []
-        for number, model in enumerate((self.first, self.second)):
-            if getattr(model, "interactions_", None) != interactions:
-                model = copy.copy(model).fit(interactions, validation=validation, rng=child(seed, number))
-            self._models.append(model)
+    def fit_interactions(
+        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+    ) -> None:
+        """Fit copies of the recommenders that are not fitted to the interactions yet."""
 
-    def _score(self, users: IntArray) -> NDArray[Any]:
-        return self._sum(*(model._score(users) for model in self._models))
+        def fitted(model: Recommender, number: FusionSeeds) -> Recommender:
+            if getattr(model, "interactions_", None) == interactions:
+                return model
+            return copy.copy(model).fit(interactions, validation=validation, rng=child(seed, number))
 
-    def _score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        return self._sum(*(model._score_rows(rows) for model in self._models))
+        self.first_ = fitted(self.first, FusionSeeds.FIRST)
+        self.second_ = fitted(self.second, FusionSeeds.SECOND)
+
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return the weighted sum of both models' standardised scores."""
+        return self._sum(self.first_.score_rows(rows), self.second_.score_rows(rows))
+
+    def _score_positions(self, positions: IntArray) -> NDArray[Any]:
+        return self._sum(self.first_._score_positions(positions), self.second_._score_positions(positions))
 
     def _sum(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self.weight * _standardised(first) + (1 - self.weight) * _standardised(second))
-
-    def _state(self) -> dict[str, Any]:
-        parts = zip(("first", "second"), self._models, strict=True)
-        return {f"{part} {name}": value for part, model in parts for name, value in model._state().items()}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._models = []
-        for part, unfitted in (("first", self.first), ("second", self.second)):
-            model = copy.copy(unfitted)
-            model.interactions_ = self.interactions_
-            own = [name for name in state if name.startswith(f"{part} ")]
-            model._restore({name.removeprefix(f"{part} "): state[name] for name in own})
-            self._models.append(model)
+        return np.asarray(self.weight * _standardise(first) + (1 - self.weight) * _standardise(second))
 
 
-def _standardised(scores: NDArray[Any]) -> NDArray[Any]:
-    """Each row with mean 0 and standard deviation 1; a row of equal scores becomes zeros."""
+def _standardise(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return each row with mean 0 and standard deviation 1; a row of equal scores becomes zeros."""
     centred = scores - scores.mean(axis=1, keepdims=True, dtype=np.float64)
     deviation = np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
     return np.asarray(np.divide(centred, deviation, out=np.zeros_like(centred), where=deviation > 0))

@@ -10,29 +10,33 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender
+from nodecopy.recommend.embeddings import EmbeddingRecommender
 
 
 @dataclass(eq=False)
-class IALS(Recommender):
-    """Factors of users and items such that their products are near one where there is an interaction.
+class IALS(EmbeddingRecommender):
+    """Factorise the interactions: inner products are near 1 where there is an interaction, near 0 elsewhere.
 
-    Fitted by the package ``implicit``, which the extra of that name brings.
+    The factors are fitted by the package ``implicit``, which the extra of that name installs.
 
     Parameters
     ----------
-    factors
-        Length of the factors.
+    n_factors
+        Length of the embeddings, 32 by default.
     regularisation
-        Penalty on their squares.
+        Weight of the squared embeddings in the loss, 10 by default.
     confidence
-        How much an interaction counts against the 1 of a pair without one.
-    iterations
-        Rounds over users and items.
+        Weight of an interaction in the loss, where a pair without an interaction has weight 1; 10 by default.
+    n_iterations
+        Number of alternations between users and items, 15 by default.
+
+    Attributes
+    ----------
+    user_embeddings_, item_embeddings_
+        Factors of users and items.
 
     Examples
     --------
@@ -44,50 +48,45 @@ class IALS(Recommender):
     (1, 3)
     """
 
-    factors: int = 32
+    n_factors: int = 32
     regularisation: float = 10.0
     confidence: float = 10.0
-    iterations: int = 15
+    n_iterations: int = 15
 
-    def _check(self) -> None:
-        check_integer(self.factors, "factors of IALS", low=1)
-        check_integer(self.iterations, "iterations of IALS", low=1)
+    def check_params(self) -> None:
+        """Check the ranges of the parameters."""
+        check_integer(self.n_factors, "n_factors of IALS", low=1)
+        check_integer(self.n_iterations, "n_iterations of IALS", low=1)
         check_real(self.regularisation, "regularisation of IALS", low=0.0)
         check_real(self.confidence, "confidence of IALS", low=1.0)
 
-    def _fit(self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence) -> None:
+    def fit_interactions(
+        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+    ) -> None:
+        """Factorise the interactions with ``implicit``, on one thread, so that a seed gives one result."""
         als = import_optional("implicit.cpu.als", "IALS")
         one_thread = import_optional("threadpoolctl", "IALS").threadpool_limits(1, "blas")
-        with one_thread:  # implicit warns of several, which slow it down
+        with one_thread:  # implicit warns of several threads in BLAS, which slow it down
             model = als.AlternatingLeastSquares(
-                factors=self.factors,
+                factors=self.n_factors,
                 regularization=self.regularisation,
                 alpha=self.confidence,
-                iterations=self.iterations,
+                iterations=self.n_iterations,
                 dtype=np.float64,
-                num_threads=1,  # so that a seed gives one result on every machine
+                num_threads=1,
                 random_state=int(seed.generate_state(1)[0]),
             )
             model.fit(sparse.csr_matrix(interactions.matrix, dtype=np.float64), show_progress=False)
-        self._users = np.asarray(model.user_factors, np.float32)
-        self._items = np.asarray(model.item_factors, np.float32)
+        self.user_embeddings_ = np.asarray(model.user_factors, np.float32)
+        self.item_embeddings_ = np.asarray(model.item_factors, np.float32)
 
-    def _score(self, users: IntArray) -> NDArray[Any]:
-        return np.asarray(self._users[users] @ self._items.T)
-
-    def _score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Each user's factors solve a ridge regression given those of the items."""
-        Y = self._items.astype(np.float64)
-        everything = Y.T @ Y + self.regularisation * np.eye(Y.shape[1])
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return the scores of new users, whose factors solve a ridge regression given those of the items."""
+        Y = self.item_embeddings_.astype(np.float64)
+        gram = Y.T @ Y + self.regularisation * np.eye(Y.shape[1])
         factors = np.zeros((rows.shape[0], Y.shape[1]))
         for number in range(rows.shape[0]):
             own = Y[rows.indices[rows.indptr[number] : rows.indptr[number + 1]]]
-            left = everything + (self.confidence - 1) * own.T @ own
+            left = gram + (self.confidence - 1) * own.T @ own
             factors[number] = np.linalg.solve(left, self.confidence * own.sum(axis=0))
         return np.asarray(factors @ Y.T)
-
-    def _state(self) -> dict[str, Any]:
-        return {"users": self._users, "items": self._items}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._users, self._items = state["users"], state["items"]

@@ -67,21 +67,21 @@ scores = ["ndcg@20", "printed recall@10"]
 [methods.bprmf]
 title = "BPR-MF"
 class = "nodecopy.recommend.BPRMF"
-settings = { epochs = 2, check_every = 1 }
-search = [{ size = 4 }, { size = 8 }]
+settings = { n_epochs = 2, evaluate_every = 1 }
+search = [{ n_factors = 4 }, { n_factors = 8 }]
 [methods.ebpr]
 title = "EBPR"
 class = "nodecopy.recommend.EnsembleBPR"
-settings = { n_graphs = 2, base = { fitted = "nodecopy.recommend.BPRMF", epochs = 2, check_every = 1 } }
-search = [{ base.size = 4 }, { base.size = 8 }]
+settings = { n_graphs = 2, base = { fitted = "nodecopy.recommend.BPRMF", n_epochs = 2, evaluate_every = 1 } }
+search = [{ base.n_factors = 4 }, { base.n_factors = 8 }]
 [methods.sgbpr]
 title = "SGBPR"
 class = "nodecopy.recommend.SampledGraphBPR"
-settings = { threshold = 0.5, base = { class = "nodecopy.recommend.LightGCN", epochs = 2, size = 4 } }
+settings = { threshold = 0.5, base = { class = "nodecopy.recommend.LightGCN", n_epochs = 2, n_factors = 4 } }
 [methods.sgbpr-observed]
 title = "SGBPR, observed"
 class = "nodecopy.recommend.SampledGraphBPR"
-settings.base = { class = "nodecopy.recommend.LightGCN", epochs = 2, size = 4 }
+settings.base = { class = "nodecopy.recommend.LightGCN", n_epochs = 2, n_factors = 4 }
 settings.threshold = 0.5
 settings.test_graph = "observed"
 """
@@ -129,7 +129,7 @@ def test_scores_are_those_of_a_recommender_fitted_by_hand(store: Store) -> None:
         law = Jaccard(include_self=False, exponent=2.0, max_donors=9)
         copied = CopyEASE(regularisation=80.0, user_law=law).fit(split.train)
         tried = found(table, store)["copy-ease"][trial].details["search"]
-        assert tried[0]["recall@20"] == copied.evaluate(split.validation, k=[20])["recall@20"]
+        assert tried[0]["recall@20"] == copied.evaluate(split.validation, metrics=["recall@20"])["recall@20"]
 
 
 def test_the_best_on_validation_is_chosen_and_the_search_kept(store: Store) -> None:
@@ -202,13 +202,13 @@ def test_networks_are_trained_once_for_the_methods_on_them(
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
     table = experiment(NETWORKS)
     trained = []
-    train = bpr.BPRRecommender._train
+    train = bpr.BPRRecommender.fit_interactions
 
     def counted(self: Any, *given: Any) -> None:
-        trained.append(self.size)
+        trained.append(self.n_factors)
         train(self, *given)
 
-    monkeypatch.setattr(bpr.BPRRecommender, "_train", counted)
+    monkeypatch.setattr(bpr.BPRRecommender, "fit_interactions", counted)
     run(table, store)
     assert trained == [4, 8, 4]  # the last one is SGBPR's own, whatever the graph at test
     records = found(table, store)
@@ -230,7 +230,7 @@ def test_a_graph_at_test_is_as_if_trained_with_it(store: Store) -> None:
     run(table, store)
     cell = cell_of("sgbpr-observed", NETWORKS)
     split = trial_interactions(cell, 0)
-    model = SampledGraphBPR(LightGCN(epochs=2, size=4), threshold=0.5, test_graph="observed")
+    model = SampledGraphBPR(LightGCN(n_epochs=2, n_factors=4), threshold=0.5, test_graph="observed")
     model.fit(split.train, validation=split.validation, rng=child(trial_seed(cell, 0), 1))
     judged = model.evaluate(split.test, validation=split.validation)
     assert judged["ndcg@20"] == found(table, store)["sgbpr-observed"][0].scores["ndcg@20"]
@@ -262,7 +262,7 @@ def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pyte
 
 def test_without_torch_networks_are_skipped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    for name in ("networks", "bpr"):
+    for name in ("bprmf", "bpr"):
         monkeypatch.delitem(sys.modules, f"nodecopy.recommend.{name}", raising=False)
     with pytest.raises(MissingExtraError, match=r"bprmf needs torch.*nodecopy\[torch\]"):
         next(recommended(cell_of("bprmf", NETWORKS), [0], store, "cpu"))
@@ -316,10 +316,10 @@ def test_the_fingerprint_follows_the_search() -> None:
 def test_settings_of_a_dataset_reach_what_is_below_others() -> None:
     text = NETWORKS.replace(
         "settings = { n_graphs = 2",
-        "on.library = { base = { epochs = 5 }, n_graphs = 3 }\nsettings = { n_graphs = 2",
+        "on.library = { base = { n_epochs = 5 }, n_graphs = 3 }\nsettings = { n_graphs = 2",
     )
     assert text != NETWORKS
-    base = {"fitted": "nodecopy.recommend.BPRMF", "epochs": 5, "check_every": 1}
+    base = {"fitted": "nodecopy.recommend.BPRMF", "n_epochs": 5, "evaluate_every": 1}
     assert cell_of("ebpr", text).settings == {"n_graphs": 3, "base": base}
     assert merged({"a": {"b": 1}, "c": {"d": 1}}, {"a": 2, "c": {"e": {}}}) == {
         "a": 2,
@@ -333,13 +333,13 @@ def test_every_setting_of_table_6_makes_a_recommender_that_can_run() -> None:
         for choice in cell.search or ({},):
             settings = merged(cell.settings, choice)
             unfitted = json.loads(json.dumps(settings).replace('"fitted"', '"class"'))
-            assembled(cell.method, cell.path, unfitted, "cpu")._check()
+            assembled(cell.method, cell.path, unfitted, "cpu").check_params()
 
 
 def test_every_method_of_table_6_runs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the library, with networks as they are initialised."""
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
-    monkeypatch.setattr(bpr._Training, "epoch", lambda self: None)
+    monkeypatch.setattr(bpr._Training, "run_epoch", lambda self: None)
     for cell in toml.load("table6").narrowed(datasets=["ml-100k"]).cells(0):
         try:
             (solved,) = recommended(

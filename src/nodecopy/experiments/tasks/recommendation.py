@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Fitted: TypeAlias = "tuple[Recommender, float]"
 """A recommender and the seconds it took to fit."""
-LENGTHS = (10, 20)
 CHOSEN_BY = "recall@20"
 LEARNT = ("n_epochs_", "threshold_")
 """What recommenders tell of themselves, where they have it."""
@@ -50,7 +49,7 @@ def recommended(cell: Cell, trials: list[int], store: Store, device: str) -> Ite
         best, details = task.chosen()
         judged: dict[str, float] = {}
         for convention, prefix in (("formula", ""), ("printed", "printed ")):
-            found = best.evaluate(split.test, validation=split.validation, k=LENGTHS, convention=convention)
+            found = best.evaluate(split.test, validation=split.validation, convention=convention)
             judged |= {prefix + name: value for name, value in found.items()}
         yield Solved(trial, judged, time.perf_counter() - start, details)
 
@@ -105,4 +104,4 @@ class _Task:
         return model, seconds
 
     def _recall(self, model: Recommender) -> float:
-        return model.evaluate(self.split.validation, k=[20])[CHOSEN_BY]
+        return model.evaluate(self.split.validation, metrics=[CHOSEN_BY])[CHOSEN_BY]

@@ -1,0 +1,121 @@
+"""Ridge regression of each item on the others, in closed form: the solver of EASE and CopyEASE.
+
+Both minimise E||A - X B||^2 + lambda ||B||^2 with diag(B) = 0, where A is the observed matrix and X the
+model's input. With M = E[X'X], C = E[X'A] and K = (M + lambda I)^-1 the solution is
+
+    B = K C - K diag(mu),   mu_i = (K C)_ii / K_ii.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from nodecopy._core.csr import is_dense_product_faster
+from nodecopy.errors import InputError
+
+Matrix = NDArray[np.floating[Any]]
+BLOCK_SIZE = 256
+
+
+def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] | None = None) -> Matrix:
+    """Return A'A, or A'WA with weights of users, as a dense array in C order."""
+    right = matrix.astype(dtype)
+    transpose = sparse.csr_array(matrix.T, dtype=dtype)  # SciPy would convert any other format in a product
+    if is_dense_product_faster(transpose):
+        dense = right.toarray()
+        if weights is not None:
+            dense *= np.sqrt(weights.astype(dtype))[:, None]
+        return np.asarray(
+            dense.T @ dense
+        )  # BLAS computes half of a product of an array with its own transpose
+    if weights is not None:
+        right = sparse.diags_array(weights.astype(dtype)) @ right
+    return np.asarray((transpose @ right).toarray())
+
+
+def invert_regularised(matrix: Matrix, regularisation: float) -> Matrix:
+    """Return (matrix + lambda I)^-1 of a symmetric positive semi-definite matrix."""
+    shifted = np.array(matrix, order="F")
+    shifted.flat[:: len(shifted) + 1] += regularisation
+    lapack: Any = linalg.get_lapack_funcs(("potrf", "potri"), (shifted,))
+    factorise, invert = lapack
+    # Both routines work in place on the upper triangle of a Fortran matrix.
+    factor, failed = factorise(shifted, lower=False, overwrite_a=True, clean=False)
+    if not failed:
+        inverse, failed = invert(factor, lower=False, overwrite_c=True)
+    _check_solved(failed, regularisation)
+    _mirror(inverse)
+    return np.asarray(inverse)
+
+
+def solve_constrained(M: Matrix, C: Matrix, regularisation: float) -> Matrix:
+    """Return B = K C - K diag(mu), whose diagonal is zero.
+
+    K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
+    B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
+    """
+    V = _inverse_factor(M, regularisation)
+    multiply = linalg.get_blas_funcs("trmm", (V,))
+    Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True)
+    mu = np.einsum("ik,ki->i", V, Y) / np.einsum("ik,ik->i", V, V)
+    for start in range(
+        0, len(V), BLOCK_SIZE
+    ):  # V' diag(mu) is lower triangular; its blocks fit into the cache
+        block = slice(start, start + BLOCK_SIZE)
+        Y[start:, block] -= (V[block, start:] * mu[block, None]).T
+    B = np.asarray(multiply(1.0, V, Y, overwrite_b=True))
+    np.fill_diagonal(B, 0.0)
+    return B
+
+
+def _inverse_factor(matrix: Matrix, regularisation: float) -> Matrix:
+    """Return the inverse V of the upper Cholesky factor of (matrix + lambda I), zero below the diagonal."""
+    shifted = np.array(matrix, order="F")
+    shifted.flat[:: len(shifted) + 1] += regularisation
+    lapack: Any = linalg.get_lapack_funcs(("potrf", "trtri"), (shifted,))
+    factorise, invert = lapack
+    factor, failed = factorise(shifted, overwrite_a=True, clean=True)
+    if not failed:
+        factor, failed = invert(factor, overwrite_c=True)
+    _check_solved(failed, regularisation)
+    return np.asarray(factor)
+
+
+def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> Iterator[Matrix]:
+    """Yield what :func:`solve_constrained` returns for each of many lambdas, from one eigendecomposition.
+
+    With M = V diag(w) V' the solution is B = V (w + lambda)^-1 (V'C - V' diag(mu)).
+    """
+    w, V = linalg.eigh(M, driver="evd")
+    w, V = np.maximum(w, 0.0), np.ascontiguousarray(V)
+    V_t = np.ascontiguousarray(V.T)
+    rotated = V_t @ C
+    squares, products = V * V, V * rotated.T
+    for regularisation in regularisations:
+        inverse = 1.0 / (w + regularisation)
+        inner = V_t * -(products @ inverse / (squares @ inverse))
+        inner += rotated
+        inner *= inverse[:, None]
+        B = V @ inner
+        np.fill_diagonal(B, 0.0)
+        yield B
+
+
+def _mirror(matrix: Matrix) -> None:
+    """Copy the upper triangle to the lower one, in place, block by block."""
+    for start in range(0, len(matrix), BLOCK_SIZE):
+        block = slice(start, start + BLOCK_SIZE)
+        matrix[block, block] = np.triu(matrix[block, block]) + np.triu(matrix[block, block], 1).T
+        matrix[start + BLOCK_SIZE :, block] = matrix[block, start + BLOCK_SIZE :].T
+
+
+def _check_solved(failed: int, regularisation: float) -> None:
+    if failed:
+        raise InputError(
+            f"regularisation must be larger: the matrix is singular to rounding; got {regularisation:g}."
+        )

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nodecopy.errors import InputError
+from nodecopy.recommend import best_items
+from nodecopy.recommend.best_items import find_candidates, select_best
+
+IDS = np.array(["a", "b", "c", "d"])
+SCORES = np.array([[1, 4, 3, 3], [5, 0, 5, 2], [0, 0, 0, 0]], np.float32)
+SEEN = sparse.csr_array(np.array([[0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0]]))
+
+
+@pytest.mark.parametrize("block", [1, 8, 100])
+@pytest.mark.parametrize(
+    ("k", "candidates", "exclude_seen", "expected"),
+    [
+        (2, None, True, ["cd", "ac", "da"]),
+        (2, None, False, ["bc", "ac", "ab"]),
+        (1, [1, 3], True, ["d", "d", "d"]),
+        (2, [0, 1], True, ["ab", "ab", "ab"]),
+    ],
+)
+def test_select_best(
+    k: int, candidates: Any, exclude_seen: bool, expected: Any, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ties go to the first item; seen items come last with minus infinity; blocks do not matter."""
+    monkeypatch.setattr(best_items, "MAX_BLOCK_SCORES", block)
+    columns = None if candidates is None else np.array(candidates)
+    items, scores = select_best(
+        lambda users: (SCORES[users].copy(), SEEN[users]), 3, k, IDS, columns, exclude_seen
+    )
+    assert ["".join(row) for row in items.tolist()] == expected
+    position = {item: number for number, item in enumerate(IDS.tolist())}
+    for user, row in enumerate(items.tolist()):
+        for item, score in zip(row, scores[user].tolist(), strict=True):
+            is_seen = exclude_seen and SEEN.toarray()[user, position[item]]
+            assert score == (-np.inf if is_seen else SCORES[user, position[item]])
+
+
+def test_find_candidates() -> None:
+    assert find_candidates(None, None, IDS) is None
+    assert find_candidates(["d", "a", "d"], None, IDS).tolist() == [0, 3]  # type: ignore[union-attr]
+    assert find_candidates(None, ["d", "a"], IDS).tolist() == [1, 2]  # type: ignore[union-attr]
+    assert find_candidates(["d", "a"], ["a", "b"], IDS).tolist() == [3]  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="items must hold a candidate"):
+        find_candidates([], None, IDS)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+
+from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.recommend import IALS, Recommender
+from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
+
+needs_implicit = pytest.mark.skipif(
+    not importlib.util.find_spec("implicit"), reason="implicit is not installed"
+)
+
+
+@needs_implicit
+class TestIALS(RecommenderContract):
+    draws = True
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def recommender(cls) -> Recommender:
+        return IALS(n_factors=4, regularisation=1.0, confidence=5.0)
+
+    def test_own_group_first(self, fitted: Recommender) -> None:
+        assert share_of_own_group(fitted) > 0.8
+
+
+@needs_implicit
+def test_factors_of_new_users_minimise_the_weighted_loss() -> None:
+    """A ridge regression with weight 5 on the user's items and 1 on all others, solved by lstsq."""
+    log = tastes()
+    fitted = IALS(n_factors=4, regularisation=2.0, confidence=5.0).fit(log, rng=0)
+    history = [1, 7, 12]
+    Y = fitted.item_embeddings_.astype(float)
+    target, weights = np.zeros(log.n_items), np.ones(log.n_items)
+    target[history], weights[history] = 1.0, 5.0
+    left = np.vstack([np.sqrt(weights)[:, None] * Y, np.sqrt(2.0) * np.eye(4)])
+    factors = np.linalg.lstsq(left, np.concatenate([np.sqrt(weights) * target, np.zeros(4)]), rcond=None)[0]
+    np.testing.assert_allclose(
+        fitted.score_new([log.item_ids[history]])[0], Y @ factors, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("implicit", "implicit.cpu.als"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"IALS needs implicit.*nodecopy\[implicit\]"):
+        IALS().fit(tastes(), rng=0)
+
+
+@pytest.mark.parametrize(
+    ("recommender", "message"),
+    [
+        (IALS(n_factors=0), "n_factors of IALS must be an integer of at least 1; got 0"),
+        (IALS(n_iterations=0), "n_iterations of IALS must be an integer of at least 1; got 0"),
+        (IALS(confidence=0.5), "confidence of IALS must be a number of at least 1"),
+        (IALS(regularisation=-1.0), "regularisation of IALS must be a number of at least 0"),
+    ],
+)
+def test_wrong_parameters(recommender: IALS, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        recommender.fit(tastes())
