@@ -84,9 +84,11 @@ def test_truncated_files_and_other_trees(tmp_path: Path) -> None:
     others: list[Any] = [
         tree | {"class": "nodecopy.recommend.Nothing"},
         tree | {"class": "os.system"},
-        tree | {"parts": {}},
-        {"class": "nodecopy.recommend.EASE", "parts": {"params": {"regularisation": 1}, "state": 3}},
-        {"csr": 1},
+        {name: part for name, part in tree.items() if name != "params"},
+        {name: part for name, part in tree.items() if name != "state"},
+        tree | {"params": {"nonsense": 1}},
+        tree | {"state": {"weights_": tree["state"]["weights_"]}},
+        tree | {"csr": 1},
     ]
     for other in others:
         np.savez(path, **arrays | {"tree": np.array(json.dumps(other))})
