@@ -1,4 +1,4 @@
-"""Randomness: published vectors, a plain-Python twin, and statistics with a stated error rate.
+"""Random numbers: published vectors, a twin in plain Python, and statistics with a stated error rate.
 
 Seeds are fixed, so the statistical tests either always pass or always fail. Each rejects a correct
 generator with probability ALPHA, so a change of seeds breaks one in ten thousand of them.
@@ -6,6 +6,7 @@ generator with probability ALPHA, so a change of seeds breaks one in ten thousan
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,10 @@ from scipy import stats
 
 from nodecopy._core import random
 from nodecopy.errors import InputError
+from tests.copying import oracles
 
 ALPHA = 1e-4
 WORD = st.integers(0, 2**32 - 1)
-
-
-def plain_threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
-    """Threefry-2x32-20 as in the paper of Salmon et al., with Python integers."""
-    keys = [key[0], key[1], 0x1BD11BDA ^ key[0] ^ key[1]]
-    x, y = (counter[0] + keys[0]) % 2**32, (counter[1] + keys[1]) % 2**32
-    for number in range(20):
-        x = (x + y) % 2**32
-        turn = [13, 15, 26, 6, 17, 29, 16, 24][number % 8]
-        y = ((y << turn) | (y >> (32 - turn))) % 2**32 ^ x
-        if number % 4 == 3:
-            step = number // 4 + 1
-            x = (x + keys[step % 3]) % 2**32
-            y = (y + keys[(step + 1) % 3] + step) % 2**32
-    return x, y
 
 
 def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
@@ -42,7 +29,6 @@ def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
     return int(first[0]), int(second[0])
 
 
-@pytest.mark.parametrize("cipher", [threefry, plain_threefry])
 @pytest.mark.parametrize(
     ("key", "counter", "answer"),
     [
@@ -51,21 +37,23 @@ def threefry(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]:
         ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
     ],
 )
-def test_published_vectors(cipher: Any, key: Any, counter: Any, answer: Any) -> None:
-    assert cipher(key, counter) == answer
+def test_published_vectors(key: Any, counter: Any, answer: Any) -> None:
+    """Known answers of the Random123 distribution (kat_vectors, threefry2x32 with 20 rounds)."""
+    assert threefry(key, counter) == answer
+    assert oracles.threefry(key, *counter) == answer
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(WORD, WORD), st.tuples(WORD, WORD))
 def test_against_the_twin(key: tuple[int, int], counter: tuple[int, int]) -> None:
-    assert threefry(key, counter) == plain_threefry(key, counter)
+    assert threefry(key, counter) == oracles.threefry(key, *counter)
 
 
-def test_node_uniforms_are_pure() -> None:
+def test_node_uniforms_depend_on_key_and_node_alone() -> None:
     key = random.sample_key(SeedSequence(3), 5)
     many = random.node_uniforms(key, 1000)
     np.testing.assert_array_equal(random.node_uniforms(key, 10), many[:10])
-    high, low = plain_threefry(key, (7, 7))
+    high, low = oracles.threefry(key, 7, 7)
     assert many[7] == ((high >> 5) * 2**26 + (low >> 6)) / 2**53
 
 
@@ -101,15 +89,33 @@ def test_coins_are_fair_symmetric_and_independent() -> None:
     assert stats.binomtest(int((coins == other).sum()), len(coins)).pvalue > ALPHA
 
 
-def test_children_are_pure() -> None:
+def test_children_do_not_depend_on_what_was_spawned_before() -> None:
     seed = SeedSequence(42, spawn_key=(7,))
     before = random.child(seed, 3).generate_state(4).tolist()
     seed.spawn(10)
     assert random.child(seed, 3).generate_state(4).tolist() == before
     assert SeedSequence(42, spawn_key=(7,)).spawn(4)[3].generate_state(4).tolist() == before
     assert random.child(seed, 4).generate_state(4).tolist() != before
+    assert random.child(seed, 3, 1).spawn_key == (7, 3, 1)
+    assert random.child(random.child(seed, 3), 1).spawn_key == (7, 3, 1)
+    assert random.child(seed).spawn_key == (7,)
     keys = {random.sample_key(SeedSequence(s), n) for s in range(30) for n in range(30)}
     assert len(keys) == 900
+
+
+class PartSeeds(IntEnum):
+    """Children of a seed in this test."""
+
+    GRAPHS = 2
+    NETWORKS = 8_000_000_000
+
+
+def test_members_of_an_enum_are_numbers_of_children() -> None:
+    seed = SeedSequence(5)
+    assert random.child(seed, PartSeeds.NETWORKS, 1).spawn_key == (8_000_000_000, 1)
+    assert type(random.child(seed, PartSeeds.GRAPHS).spawn_key[0]) is int
+    expected = SeedSequence(5, spawn_key=(2,)).generate_state(4).tolist()
+    assert random.child(seed, PartSeeds.GRAPHS).generate_state(4).tolist() == expected
 
 
 def test_every_kind_of_rng() -> None:

@@ -85,7 +85,7 @@ def test_bipartite(law: Any, keep: float) -> None:
 
 
 def test_products_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expectation, "BLOCK", 5)
+    monkeypatch.setattr(expectation, "MAX_BLOCK_ENTRIES", 5)
     check(NodeCopying(Weighted(SIMILARITY), 0.3).fit(Graph(HEAVY)))
 
 

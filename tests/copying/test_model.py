@@ -286,14 +286,18 @@ def test_a_failed_fit_leaves_nothing_fitted() -> None:
 )
 def test_log_probability_wants_the_same_kind(sample: Any) -> None:
     model = NodeCopying(Ring()).fit(ARROWS)
-    with pytest.raises(InputError, match=r"sample must be like the observed data, Graph\(4 nodes.*; got "):
+    with pytest.raises(
+        InputError,
+        match=r"sample must have the nodes and the type of the observed data, Graph\(4 nodes.*; got ",
+    ):
         model.log_probability(sample)
 
 
 def test_log_probability_wants_the_same_items() -> None:
     model = NodeCopying[Interactions](Jaccard()).fit(LOG)
     with pytest.raises(
-        InputError, match=r"sample must be like the observed data.*; got Interactions\(4 users, 5 items"
+        InputError,
+        match=r"sample must have the nodes and the type.*; got Interactions\(4 users, 5 items",
     ):
         model.log_probability(Interactions(np.zeros((4, 5))))
 

@@ -1,13 +1,24 @@
-"""Randomness: one ``rng`` keyword, one converter, and draws that are pure functions of a counter.
+"""Random numbers: the ``rng`` keyword, named child seeds, and draws that are pure functions of a counter.
 
-Every public function that draws takes ``rng``: an integer, a :class:`numpy.random.SeedSequence` or a
-:class:`numpy.random.Generator`. An integer or a seed sequence always gives the same result; a
-generator is advanced, so two calls with the same generator differ.
+Every public function that draws takes ``rng``: an integer, a :class:`numpy.random.SeedSequence`, a
+:class:`numpy.random.Generator` or ``None`` (fresh entropy). An integer or a seed sequence always gives the
+same result; a generator is advanced, so two calls with the same generator differ.
 
-Graph samples use Threefry-2x32-20 (Salmon et al., 2011), the counter-based generator known from JAX.
-It needs only 32-bit additions, rotations and exclusive ors, so the same draw can be made by NumPy, by
-compiled code and by a database. The key belongs to (seed, sample number); the counter is (i, i) for
-node i's own draw and (i, j), i < j, for the coin of a pair.
+A computation with several random parts gives each part a child of its seed by :func:`child`. The numbers of
+the children are the members of one ``IntEnum`` per family, named ``...Seeds``, such as::
+
+    class ClassifierSeeds(IntEnum):
+        GRAPHS = 0
+        NETWORKS = 1
+
+    child(seed, ClassifierSeeds.GRAPHS, round_number)
+
+The value of a member never changes, since every stored result depends on it; a new part takes a new number.
+
+Graph samples use Threefry-2x32-20 (Salmon et al., 2011), the counter-based generator known from JAX. It needs
+only 32-bit additions, rotations and exclusive ors, so NumPy, compiled code and a database make the same draw.
+The key belongs to (seed, sample number). The counter is (i, i) for the draw of node i and (i, j), i < j, for
+the coin of a pair.
 """
 
 from __future__ import annotations
@@ -29,7 +40,7 @@ N_ROUNDS = 20
 
 
 def seed_sequence(rng: Rng) -> SeedSequence:
-    """Turn any accepted ``rng`` into a seed sequence; ``None`` takes fresh entropy."""
+    """Return the seed sequence of any accepted ``rng``; ``None`` takes fresh entropy."""
     if rng is None:
         return SeedSequence()
     if isinstance(rng, SeedSequence):
@@ -43,13 +54,20 @@ def seed_sequence(rng: Rng) -> SeedSequence:
     )
 
 
-def child(seed: SeedSequence, number: int) -> SeedSequence:
-    """The ``number``-th child of ``seed``, whatever was spawned from it before."""
-    return SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number), pool_size=seed.pool_size)
+def child(seed: SeedSequence, *numbers: int) -> SeedSequence:
+    """Return a descendant of ``seed``: ``child(seed, a, b)`` is child b of child a.
+
+    Numbers may be members of an ``IntEnum``. The result does not depend on what was spawned before.
+
+    >>> child(SeedSequence(7), 3, 1).spawn_key
+    (3, 1)
+    """
+    key = (*seed.spawn_key, *(int(number) for number in numbers))
+    return SeedSequence(seed.entropy, spawn_key=key, pool_size=seed.pool_size)
 
 
 def generator(rng: Rng) -> Generator:
-    """A NumPy generator: the one given, or a new one from the seed."""
+    """Return a NumPy generator: the given one, or a new one from the seed."""
     return rng if isinstance(rng, Generator) else np.random.default_rng(seed_sequence(rng))
 
 
@@ -65,7 +83,7 @@ def sample_key(seed: SeedSequence, sample: int) -> Key:
 
 
 def threefry(key: Key, first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Threefry-2x32-20 of the counters (first, second): two words of 32 random bits for each."""
+    """Return two arrays of 32 random bits for the counters (first, second), by Threefry-2x32-20."""
     schedule = (*key, key[0] ^ key[1] ^ PARITY)
     x = first.astype(np.uint32) + np.uint32(schedule[0])
     y = second.astype(np.uint32) + np.uint32(schedule[1])
@@ -82,18 +100,18 @@ def threefry(key: Key, first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArr
 
 
 def unit_interval(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.float64]:
-    """Doubles in [0, 1) from the 53 leading bits of two 32-bit words."""
+    """Return doubles in [0, 1) from the 53 leading bits of two 32-bit words."""
     bits = (high >> np.uint32(5)).astype(np.float64) * 2.0**26 + (low >> np.uint32(6)).astype(np.float64)
     return bits * 2.0**-53
 
 
 def node_uniforms(key: Key, n_nodes: int) -> NDArray[np.float64]:
-    """One uniform number for each node: a pure function of the key and the node's number."""
+    """Return one uniform number for each node, a pure function of the key and the node's number."""
     nodes = np.arange(n_nodes)
     return unit_interval(*threefry(key, nodes, nodes))
 
 
 def pair_coins(key: Key, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
-    """A fair coin for each unordered pair: a pure function of the key and the two node numbers."""
+    """Return a fair coin for each unordered pair, a pure function of the key and the two node numbers."""
     word, _ = threefry(key, np.minimum(first, second), np.maximum(first, second))
     return (word >> np.uint32(31)).astype(np.bool_)

@@ -1,7 +1,7 @@
-"""The node copying model (the paper's section 3): a sample is a gather of rows.
+"""Node copying (the paper's section 3): a sample is a gather of rows.
 
-Read :mod:`.model` first, then :mod:`.laws` (who may be whose donor), :mod:`.distributions` (drawing
-donors) and :mod:`.rowcopy` (giving rows); :mod:`.kernels` does the same fast.
+Read :mod:`.model` first, then :mod:`.laws` (which nodes may be whose donors), :mod:`.distributions` (drawing
+donors) and :mod:`.row_copying` (copying rows); :mod:`.kernels` computes the same for large graphs.
 """
 
 from nodecopy.copying.distributions import DonorDistribution as DonorDistribution

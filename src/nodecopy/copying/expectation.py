@@ -1,4 +1,4 @@
-"""The exact expectation of a sampled adjacency, without an N x N matrix."""
+"""The exact expectation of a sampled adjacency, without a dense N x N matrix."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.validation import check_indices, check_vector
 from nodecopy.copying.distributions import DonorDistribution
 
-BLOCK = 2**22
-"""About how many entries of the expectation are held at once while it is multiplied."""
+MAX_BLOCK_ENTRIES = 2**22
+"""Entries of the expectation that a product holds in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class CopiedRows:
-    """p = keep A + (1 - keep) P A, the expectation of the copied rows, kept as class means."""
+    """The expectation of the copied rows, p = keep A + (1 - keep) P A, stored as means of donor rows."""
 
     means: sparse.csr_array
     row_of: IntArray
@@ -27,18 +27,18 @@ class CopiedRows:
     observed: sparse.csr_array
 
     @classmethod
-    def of(cls, distribution: DonorDistribution, rows: Rows, keep: float) -> CopiedRows:
+    def from_distribution(cls, distribution: DonorDistribution, rows: Rows, keep: float) -> CopiedRows:
         means, row_of = distribution.mean_rows(rows.csr.astype(np.float64))
         return cls(means, row_of, keep, rows.csr.astype(np.float64))
 
     def rows(self, nodes: IntArray) -> sparse.csr_array:
-        """p[nodes]."""
+        """Return p[nodes]."""
         return sparse.csr_array(
             (1 - self.keep) * self.means[self.row_of[nodes]] + self.keep * self.observed[nodes]
         )
 
     def columns(self, nodes: IntArray) -> sparse.csr_array:
-        """The transpose of p[:, nodes]."""
+        """Return the transpose of p[:, nodes]."""
         n = len(self.row_of)
         ones = np.ones(n)
         member = sparse.csr_array((ones, (self.row_of, np.arange(n))), shape=(self.means.shape[0], n))
@@ -46,25 +46,27 @@ class CopiedRows:
         return sparse.csr_array((1 - self.keep) * copied + self.keep * self.observed[:, nodes].T)
 
     def entries(self, first: IntArray, second: IntArray) -> NDArray[np.float64]:
+        """Return p[first, second]."""
         copied = np.asarray(self.means[self.row_of[first], second])
         return (1 - self.keep) * copied + self.keep * np.asarray(self.observed[first, second])
 
     def matmul(self, other: Any) -> Any:
+        """Return p @ other."""
         return (1 - self.keep) * (self.means @ other)[self.row_of] + self.keep * (self.observed @ other)
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedAdjacency:
-    """E[A_G], asked for by rows, by entries, by products or whole.
+    """The expectation E[A_G], available by rows, by entries, by products or as a whole.
 
     Parameters
     ----------
     layers
-        Pairs of a height and the expectation of copied rows. One layer is enough where the expectation
-        is linear in A or A is binary. For a weighted maximum there is a layer per distinct weight:
-        a weight is the sum of the steps it stands above, and each step is a binary graph.
+        Pairs of a height and the expectation of copied rows. There is one layer if the expectation is linear
+        in A or A is binary. For a weighted maximum there is a layer per distinct weight: the weights are
+        sums of the heights of binary graphs, one per distinct weight.
     rule
-        ``None`` (directed and bipartite), ``"maximum"`` or ``"one-endpoint"``.
+        How rows are made symmetric: ``"maximum"``, ``"one-endpoint"`` or ``None`` (directed, interactions).
 
     Examples
     --------
@@ -80,7 +82,7 @@ class ExpectedAdjacency:
     shape: tuple[int, int]
 
     def rows(self, nodes: ArrayLike) -> sparse.csr_array:
-        """Some rows, as a sparse matrix."""
+        """Return some rows as a sparse matrix."""
         chosen = check_indices(nodes, "nodes", size=self.shape[0])
         total = sparse.csr_array((len(chosen), self.shape[1]))
         for height, layer in self.layers:
@@ -95,7 +97,7 @@ class ExpectedAdjacency:
         return total
 
     def entries(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-        """The expectations of some entries."""
+        """Return the expectations of some entries."""
         i = check_indices(first, "first", size=self.shape[0])
         j = check_indices(second, "second", size=self.shape[1])
         check_vector(j, "second", length=len(i), per="entry")
@@ -106,18 +108,19 @@ class ExpectedAdjacency:
         return total if self.rule is None else np.where(i == j, 0.0, total)
 
     def tocsr(self) -> sparse.csr_array:
-        """The whole matrix; it can be far denser than the graph."""
+        """Return the whole matrix, which can be much denser than the graph."""
         return self.rows(np.arange(self.shape[0]))
 
     def toarray(self) -> NDArray[np.float64]:
+        """Return the whole matrix as a dense array."""
         return np.asarray(self.tocsr().toarray())
 
     def __matmul__(self, other: Any) -> Any:
-        """Product with a matrix or vector, without building the expectation."""
+        """Return the product with a matrix or vector without storing the expectation."""
         if self.rule is None:
             ((_, layer),) = self.layers
             return layer.matmul(other)
-        step = max(1, BLOCK // max(1, self.shape[1]))
+        step = max(1, MAX_BLOCK_ENTRIES // max(1, self.shape[1]))
         blocks = [
             self.rows(np.arange(start, min(start + step, self.shape[0]))) @ other
             for start in range(0, self.shape[0], step)
@@ -127,7 +130,7 @@ class ExpectedAdjacency:
         return np.concatenate(blocks) if blocks else np.zeros((0, *np.shape(other)[1:]))
 
     def _symmetric(self, p: Any, q: Any) -> Any:
-        """Combine p_ij and q_ij = p_ji, which belong to independent donors."""
+        """Combine p_ij and q_ij = p_ji, the expectations for two independent donors."""
         if self.rule == "one-endpoint":
             return (p + q) / 2
         return p + q - p * q  # elementwise: these are sparse arrays, not matrices

@@ -1,4 +1,4 @@
-"""The node copying model: each node takes the neighbourhood of a similar node."""
+"""Node copying: every node takes the neighbourhood of a similar node, its donor."""
 
 from __future__ import annotations
 
@@ -24,33 +24,34 @@ from nodecopy.models import Data, GraphModel
 
 Fitted = TypeVar("Fitted", Graph, Interactions)
 
-MOST_LAYERS = 64
-"""Distinct weights up to which the expectation of a weighted maximum is computed exactly."""
+MAX_DISTINCT_WEIGHTS = 64
+"""Distinct weights up to which the expectation under ``"maximum"`` is computed exactly."""
 
 
 class NodeCopying(GraphModel[Data]):
-    """Sample graphs like the observed one by giving each node the neighbours of its donor.
+    """Sample graphs in which every node has the neighbours of its donor in the observed graph.
 
     Parameters
     ----------
     law
-        Who may be whose donor: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`,
-        :class:`Weighted`, :class:`Balanced`, or any object with their ``fit``.
+        Donor law: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
+        :class:`Balanced`, or any object with their ``fit``.
     keep
-        Probability that a node keeps its own neighbours.
+        Probability that a node keeps its own neighbours, 0 by default. Larger values give samples closer
+        to the observed graph.
     symmetrise
-        How an undirected sample comes from the copied rows. ``"maximum"``, the paper's: an edge is
-        there if either row has it, with the larger weight; this adds edges, up to twice as many.
-        ``"one-endpoint"``: for each pair a fair coin picks the endpoint whose row decides, which keeps
-        the density of the copied rows. ``"none"``: the copied rows are a directed graph, as in the paper's
-        Table 1. Directed graphs and interactions are not symmetrised.
+        How the copied rows of an undirected graph become a symmetric adjacency. ``"maximum"`` (default, as
+        in the paper): an edge exists if either row has it, with the larger weight; samples have up to twice
+        as many edges. ``"one-endpoint"``: a fair coin per pair chooses the endpoint whose row decides,
+        which keeps the density of the copied rows. ``"none"``: samples are directed graphs, as in the
+        paper's Table 1. Directed graphs and interactions are not symmetrised.
 
     Attributes
     ----------
     graph_
-        What the model was fitted to.
+        The graph or interactions that the model was fitted to.
     distribution_
-        The fitted donor law.
+        The fitted donor distribution.
 
     Examples
     --------
@@ -70,7 +71,7 @@ class NodeCopying(GraphModel[Data]):
         self.symmetrise = symmetrise
 
     def fit(self: NodeCopying[Any], graph: Fitted, *, rng: Rng = None) -> NodeCopying[Fitted]:
-        """Fit the donor law. ``rng`` is part of every graph model's contract; this one draws nothing."""
+        """Fit the donor law to a graph or to interactions; ``rng`` is not used."""
         if not isinstance(graph, (Graph, Interactions)):
             raise InputError(
                 f"graph of NodeCopying must be a Graph or Interactions; got {type(graph).__name__}."
@@ -89,14 +90,17 @@ class NodeCopying(GraphModel[Data]):
         key = threefry_key(seed)
         return self.graph_.with_rows(self._sampled_rows(self._donors(key), key))
 
-    def draw_donors(self, *, rng: Rng, sample: int = 0) -> IntArray:
-        """The donors of sample number ``sample`` of :meth:`sample_many` with the same ``rng``."""
+    def draw_donors(self, *, rng: Rng = None, sample: int = 0) -> IntArray:
+        """Return the donors of sample number ``sample`` of :meth:`sample_many` with the same ``rng``."""
         self.check_fitted()
         check_integer(sample, "sample of draw_donors", low=0)
         return self._donors(sample_key(seed_sequence(rng), sample))
 
     def copy(self, donors: ArrayLike, *, rng: Rng = None, sample: int = 0) -> Data:
-        """The sample for given donors; ``rng`` and ``sample`` matter only where coins decide."""
+        """Return the sample for given donors.
+
+        ``rng`` and ``sample`` choose the coins of ``symmetrise="one-endpoint"`` and are not used otherwise.
+        """
         data = self.check_fitted()
         n_rows = data.rows.n_rows
         chosen = check_indices(check_vector(donors, "donors", length=n_rows), "donors", size=n_rows)
@@ -105,28 +109,31 @@ class NodeCopying(GraphModel[Data]):
         return data.with_rows(self._sampled_rows(chosen.astype(data.rows.indices.dtype), key))
 
     def expected_adjacency(self) -> ExpectedAdjacency:
-        """The exact expectation of a sample's adjacency (users x items matrix of interactions).
+        """Return the exact expectation of the adjacency of a sample (of the users x items matrix).
 
-        With p = P A: p itself for directed graphs and interactions, (p_ij + p_ji) / 2 under
-        ``"one-endpoint"``, 1 - (1 - p_ij)(1 - p_ji) for binary graphs under ``"maximum"``; weighted ones
-        add this up over their distinct weights, at most 64 of them.
+        With p = P A it is p for directed graphs and interactions, (p_ij + p_ji) / 2 under
+        ``"one-endpoint"``, and 1 - (1 - p_ij)(1 - p_ji) for binary graphs under ``"maximum"``. For weighted
+        graphs under ``"maximum"`` it is a sum of such terms over the distinct weights, at most 64.
         """
         rows, rule = self.check_fitted().rows, self._rule()
         steps: list[tuple[float, Rows]] = [(1.0, rows)]
         if rule == "maximum" and rows.weights is not None:
             levels = np.unique(rows.weights)
-            if len(levels) > MOST_LAYERS:
+            if len(levels) > MAX_DISTINCT_WEIGHTS:
                 raise InputError(
-                    f"expected_adjacency of a weighted graph under 'maximum' needs at most {MOST_LAYERS} "
-                    f"distinct weights; got {len(levels)}. Use monte_carlo_adjacency(n, rng=...) instead."
+                    "expected_adjacency of a weighted graph under 'maximum' needs at most "
+                    f"{MAX_DISTINCT_WEIGHTS} distinct weights; got {len(levels)}. Use "
+                    "monte_carlo_adjacency(n, rng=...) instead."
                 )
             heights = np.diff(levels, prepend=0.0)
-            steps = [(float(h), _at_least(rows, level)) for h, level in zip(heights, levels, strict=True)]
-        layers = tuple((h, CopiedRows.of(self.distribution_, layer, self.keep)) for h, layer in steps)
+            steps = [(float(h), _threshold(rows, level)) for h, level in zip(heights, levels, strict=True)]
+        layers = tuple(
+            (h, CopiedRows.from_distribution(self.distribution_, layer, self.keep)) for h, layer in steps
+        )
         return ExpectedAdjacency(layers, rule, (rows.n_rows, rows.n_columns))
 
-    def monte_carlo_adjacency(self, n: int, *, rng: Rng, workers: int = 1) -> sparse.csr_array:
-        """The mean adjacency of ``n`` samples; for a closed form see :meth:`expected_adjacency`."""
+    def monte_carlo_adjacency(self, n: int, *, rng: Rng = None, workers: int = 1) -> sparse.csr_array:
+        """Return the mean adjacency of ``n`` samples; see :meth:`expected_adjacency` for the exact one."""
         check_integer(n, "n of monte_carlo_adjacency", low=1)
         rows = self.check_fitted().rows
         total = sparse.csr_array((rows.n_rows, rows.n_columns))
@@ -135,25 +142,28 @@ class NodeCopying(GraphModel[Data]):
         return sparse.csr_array(total / n)
 
     def log_probability(self, sample: Data) -> float:
-        """The log of p(G | G_obs, D) of a directed graph or of interactions; minus infinity where impossible.
+        """Return log p(G | G_obs, D) of a directed graph or of interactions.
 
-        Donors are independent, so the probability is a product over nodes: for each, the total
-        probability of the donors whose observed row equals the node's row in ``sample``.
+        Donors are independent, so the probability is a product over nodes: the factor of a node is the
+        total probability of the donors whose observed row equals the row of the node in ``sample``. The
+        result is minus infinity if ``sample`` cannot occur.
         """
         data = self.check_fitted()
         if self._rule() is not None:
             raise InputError(
-                "log_probability needs a directed graph or interactions: an undirected sample mixes the "
-                "rows of both endpoints, and no closed form is known."
+                "log_probability needs a directed graph or interactions: an undirected sample depends on the "
+                "rows of both endpoints, and no closed form is known. Use symmetrise='none' instead."
             )
-        if type(sample) is not type(data) or _kind(sample) != _kind(data):
-            raise InputError(f"sample must be like the observed data, {data!r}; got {sample!r}.")
+        if type(sample) is not type(data) or _size_and_direction(sample) != _size_and_direction(data):
+            raise InputError(
+                f"sample must have the nodes and the type of the observed data, {data!r}; got {sample!r}."
+            )
         number_of: dict[bytes, int] = {}
         group_of = np.array([number_of.setdefault(row, len(number_of)) for row in _row_bytes(data.rows)], int)
         wanted = np.array([number_of.get(row, -1) for row in _row_bytes(sample.rows)], int)
-        matched = (1 - self.keep) * self.distribution_.match_probabilities(group_of, wanted)
+        from_donors = (1 - self.keep) * self.distribution_.match_probabilities(group_of, wanted)
         with np.errstate(divide="ignore"):
-            return float(np.log(matched + self.keep * (group_of == wanted)).sum())
+            return float(np.log(from_donors + self.keep * (group_of == wanted)).sum())
 
     def _rule(self) -> str | None:
         return None if getattr(self.graph_, "directed", True) else self.symmetrise
@@ -178,19 +188,19 @@ class NodeCopying(GraphModel[Data]):
         return row_copying.copy_rows(rows, donors)
 
 
-def _kind(data: Graph | Interactions) -> tuple[int, int, bool]:
-    """What a sample shares with the observed data: its size, and whether it is directed."""
+def _size_and_direction(data: Graph | Interactions) -> tuple[int, int, bool]:
+    """Return the numbers of rows and columns, and whether the data are directed."""
     return data.rows.n_rows, data.rows.n_columns, getattr(data, "directed", True)
 
 
-def _at_least(rows: Rows, level: float) -> Rows:
-    """The binary graph of the entries whose weight reaches ``level``."""
+def _threshold(rows: Rows, level: float) -> Rows:
+    """Return the binary rows of the entries whose weight is at least ``level``."""
     pattern = keep_entries(rows.csr, rows.csr.data >= level)
     return Rows.canonical(pattern.indptr, pattern.indices, None, rows.n_columns)
 
 
 def _row_bytes(rows: Rows) -> Iterator[bytes]:
-    """Each row as bytes: equal rows, equal bytes."""
+    """Yield each row as bytes, which are equal for equal rows."""
     weights = np.ones(rows.n_entries) if rows.weights is None else rows.weights.astype(np.float64)
     indices = rows.indices.astype(np.int64)
     for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,12 @@ get_worker_info = torch.utils.data.get_worker_info
 Data: Any = import_optional("torch_geometric.data", "NodeCopy").Data
 Transform: Any = import_optional("torch_geometric.transforms", "NodeCopy").BaseTransform
 
-HERE, IN_WORKERS = range(2)
-"""What the children of the seed are for."""
+
+class TransformSeeds(IntEnum):
+    """Children of the seed of :class:`NodeCopy`."""
+
+    MAIN_PROCESS = 0
+    WORKERS = 1
 
 
 class NodeCopy(Transform):  # type: ignore[misc]
@@ -97,9 +102,9 @@ class NodeCopy(Transform):  # type: ignore[misc]
     def _next_seed(self) -> Any:
         """Another seed for each call, in each worker of each epoch."""
         worker = get_worker_info()
-        source = child(self.seed, HERE)
+        source = child(self.seed, TransformSeeds.MAIN_PROCESS)
         if worker is not None:
-            source = child(child(self.seed, IN_WORKERS), worker.seed)
+            source = child(self.seed, TransformSeeds.WORKERS, worker.seed)
         self.n_calls += 1
         return child(source, self.n_calls - 1)
 
