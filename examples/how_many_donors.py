@@ -17,12 +17,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nodecopy import NearestNeighbours, NodeCopying, compare, datasets
-from nodecopy.generators import GAE, link_split
+from nodecopy.generators import GAE, split_edges
 
 NAME = "digits"  # or "cora", once its files are there: nodecopy datasets fetch cora
 CHOICES = [2, 5, 10, 20, 50]
 
-split = link_split(datasets.load(NAME), validation=0.0, test=0.1, rng=0)
+split = split_edges(datasets.load(NAME), validation=0.0, test=0.1, rng=0)
 graph = split.train
 embeddings = GAE().fit(graph, rng=0).embeddings()
 anywhere = graph.n_edges / (graph.n_nodes * (graph.n_nodes - 1) / 2)

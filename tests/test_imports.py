@@ -39,8 +39,8 @@ from nodecopy.features import neighbours
 from nodecopy._core import random
 graph = datasets.load("karate")
 print(compare(graph, NodeCopying(SameLabel()).fit(graph).sample_many(2, rng=0)))
-from nodecopy.generators import MMSBM, SBM, ConfigurationModel, link_split
-link_split(graph, rng=0)
+from nodecopy.generators import MMSBM, SBM, ConfigurationModel, split_edges
+split_edges(graph, rng=0)
 for generator in (SBM(), MMSBM(), ConfigurationModel()):
     print(generator.fit(graph, rng=0).sample(rng=0))
 from nodecopy.recommend import EASE, CopyEASE, ItemKNN, Popularity

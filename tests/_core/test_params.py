@@ -37,7 +37,7 @@ MADE: list[Configurable] = [
     DICE(delete="any"),
     FGA(flips_per_step=2, together=False),
     AdaptiveCopyingAttack("features", n_donors=3, at_target=True),
-    VGAE(latent=3),
+    VGAE(n_latent=3),
     CELL(overlap=0.25),
     NetGAN(walk_length=4),
     Popularity(),

@@ -23,7 +23,7 @@ from nodecopy.generators import (
     DegreeCorrectedSBM,
     ErdosRenyi,
 )
-from nodecopy.generators.base import PairModel, pairs_of
+from nodecopy.generators.base import EdgeListModel, list_edges
 from tests.benchmarks.bench_sampling import _igraph_sbm
 from tests.benchmarks.graphs import power_law_graph
 from tests.benchmarks.measuring import interleaved
@@ -39,14 +39,14 @@ def main(n_entries: int = 1_000_000) -> None:
         print(f"{name:<28}{one.ms:>9.0f} ms{one.mb:>8.0f} MB")
 
 
-def _sampler(model: PairModel, graph: Graph) -> Callable[[], Graph]:
+def _sampler(model: EdgeListModel, graph: Graph) -> Callable[[], Graph]:
     fitted = model.fit(graph, rng=0)
     return lambda: fitted.sample(rng=0)
 
 
 def _others(graph: Graph) -> dict[str, Callable[[], Any]]:
     n_nodes, degrees = graph.n_nodes, graph.degrees.tolist()
-    simple = igraph.Graph(n_nodes, np.stack(pairs_of(graph), axis=1).tolist())
+    simple = igraph.Graph(n_nodes, np.stack(list_edges(graph), axis=1).tolist())
     density = 2 * graph.n_edges / (n_nodes * (n_nodes - 1))
     return {
         "SBM, igraph": _igraph_sbm(graph),

@@ -17,11 +17,12 @@ from torch_geometric import nn as pyg
 
 from nodecopy import Graph, datasets, to_pyg
 from nodecopy.generators import DGLFRMB, GAE, VGAE, Graphite
+from nodecopy.generators.autoencoder import GraphAutoencoder
 from tests.benchmarks.measuring import interleaved
-from tests.generators.link_prediction import link_prediction
+from tests.generators.scoring import score_link_prediction
 
 EPOCHS, FEW_EPOCHS = 200, 3
-PUBLISHED: dict[type[GAE], tuple[float, float, int]] = {
+PUBLISHED: dict[type[GraphAutoencoder], tuple[float, float, int]] = {
     GAE: (91.0, 92.0, 8),
     VGAE: (91.4, 92.6, 8),
     Graphite: (91.5, 93.2, 8),
@@ -40,9 +41,9 @@ def beside_pyg() -> None:
     """The same epochs for everybody: 32 hidden units, 16 dimensions, Adam."""
     graph = datasets.load("cora")
     tasks: dict[str, Callable[[], object]] = {
-        "nodecopy, all pairs": lambda: VGAE(epochs=EPOCHS, sampler="raw").fit(graph, rng=0),
+        "nodecopy, all pairs": lambda: VGAE(n_epochs=EPOCHS, sampler="raw").fit(graph, rng=0),
         "PyG, all pairs": _pyg(graph, all_pairs=True),
-        "nodecopy, sampled pairs": lambda: VGAE(epochs=EPOCHS, pairs="sampled").fit(graph, rng=0),
+        "nodecopy, sampled pairs": lambda: VGAE(n_epochs=EPOCHS, pairs="sampled").fit(graph, rng=0),
         "PyG, sampled pairs": _pyg(graph, all_pairs=False),
     }
     found = interleaved(tasks, rounds=3)
@@ -55,7 +56,7 @@ def beside_pyg() -> None:
 
 def on_pubmed() -> None:
     graph = datasets.load("pubmed")
-    tasks = {"Pubmed": lambda: VGAE(epochs=FEW_EPOCHS).fit(graph, rng=0).sample(rng=0)}
+    tasks = {"Pubmed": lambda: VGAE(n_epochs=FEW_EPOCHS).fit(graph, rng=0).sample(rng=0)}
     (one,) = interleaved(tasks, rounds=1).values()
     print(
         f"\nVGAE on Pubmed, {FEW_EPOCHS} epochs, calibration and a sample: {one.mb:,.0f} MB above the graph"
@@ -68,7 +69,7 @@ def links_of_cora() -> None:
     print(f"\nLink prediction on Cora\n{'':<12}{heads}")
     for kind, (auc, precision, n_splits) in PUBLISHED.items():
         start = process_time()
-        found = link_prediction(partial(kind, sampler="raw"), cora, n_splits)
+        found = score_link_prediction(partial(kind, sampler="raw"), cora, n_splits)
         seconds = (process_time() - start) / n_splits
         numbers = f"{n_splits:>8}{found[0]:>8.1f}{found[1]:>8.1f}{auc:>10.1f}{precision:>6.1f}"
         print(f"{kind.__name__:<12}{numbers}{seconds:>14.1f}", flush=True)

@@ -35,7 +35,7 @@ def main() -> None:
     if given.model == "netgan":
         model: NetGAN | CELL = NetGAN(
             overlap=given.overlap,
-            max_iterations=given.iterations or 10**9,
+            n_steps=given.iterations or 10**9,
             evaluate_every=given.evaluate_every or 500,
             n_transitions=given.transitions,
             device=given.device,
@@ -43,7 +43,7 @@ def main() -> None:
     else:
         model = CELL(
             overlap=given.overlap,
-            steps=given.iterations or 200,
+            n_steps=given.iterations or 200,
             evaluate_every=given.evaluate_every or 10,
             device=given.device,
         )
@@ -63,7 +63,7 @@ def main() -> None:
             return bool(seconds > given.seconds)
 
         row(0, graph)
-        model.fit(graph, rng=given.seed, watch=row)
+        model.fit(graph, rng=given.seed, callback=row)
     draw(given.out)
 
 

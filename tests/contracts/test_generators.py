@@ -19,8 +19,8 @@ from tests.contracts.graph_models import GraphModelContract, community_graph
 MODELS: list[Any] = [
     SBM(),
     DegreeCorrectedSBM(),
-    MMSBM(steps=3),
-    MMSBM(steps=3, assignment="hard"),
+    MMSBM(n_steps=3),
+    MMSBM(n_steps=3, assignment="hard"),
     ErdosRenyi(),
     ChungLu(),
     ConfigurationModel(),

@@ -1,4 +1,4 @@
-"""CELL: blocks against the N x N formulas, the overlap criterion, and what a user may do wrong."""
+"""CELL: blocks against the N x N formulas, the overlap criterion, and errors about settings and graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from nodecopy import Graph, GraphModel, Interactions, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import CELL
-from nodecopy.generators.cell import TransitionLoss, stationary
+from nodecopy.generators.cell import TransitionLoss, stationary_distribution
 from nodecopy.metrics import edge_overlap, statistics
 from tests.contracts.graph_models import GraphModelContract, community_graph
 from tests.generators.test_pair_loss import random_adjacency
@@ -26,7 +26,7 @@ class TestContract(GraphModelContract):
     @pytest.fixture(scope="class")
     @classmethod
     def model(cls) -> GraphModel[Graph]:
-        return CELL(rank=3, steps=20, evaluate_every=5)
+        return CELL(rank=3, n_steps=20, evaluate_every=5)
 
     @pytest.fixture(scope="class", params=[False, True], ids=["binary", "weighted"])
     @classmethod
@@ -47,18 +47,18 @@ def factors(n_nodes: int = 23, rank: int = 4, spread: float = 1.0) -> tuple[Tens
 def test_value_and_gradient_are_the_dense_ones(logits_at_once: int | None, spread: float) -> None:
     adjacency = random_adjacency()
     loss = TransitionLoss(adjacency, CPU, logits_at_once)
-    drawn = factors(spread=spread)
-    down, up = (factor.double().requires_grad_() for factor in drawn)
+    start = factors(spread=spread)
+    down, up = (factor.double().requires_grad_() for factor in start)
     dense = -(torch.from_numpy(adjacency.toarray()) * (down @ up).log_softmax(dim=1)).sum() / adjacency.nnz
     (3 * dense).backward()  # type: ignore[no-untyped-call]
-    found = [factor.clone().requires_grad_() for factor in drawn]
-    value = loss(*found)
+    tensors = [factor.clone().requires_grad_() for factor in start]
+    value = loss(*tensors)
     (3 * value).backward()  # type: ignore[no-untyped-call]
     assert value.item() == pytest.approx(dense.item(), rel=1e-5)
-    for mine, expected in zip(found, (down, up), strict=True):
-        assert mine.grad is not None
+    for actual, expected in zip(tensors, (down, up), strict=True):
+        assert actual.grad is not None
         assert expected.grad is not None
-        torch.testing.assert_close(mine.grad.double(), expected.grad, rtol=1e-4, atol=1e-6 * spread)
+        torch.testing.assert_close(actual.grad.double(), expected.grad, rtol=1e-4, atol=1e-6 * spread)
 
 
 def test_stationary_distribution_is_the_eigenvector() -> None:
@@ -66,27 +66,27 @@ def test_stationary_distribution_is_the_eigenvector() -> None:
     P = (down @ up).double().softmax(dim=1).numpy()
     values, vectors = np.linalg.eig(P.T)
     leading = vectors[:, values.real.argmax()].real
-    pi, normalisers = stationary(down, up, torch.full((23,), 1 / 23))
+    pi, normalisers = stationary_distribution(down, up, torch.full((23,), 1 / 23))
     np.testing.assert_allclose(pi, leading / leading.sum(), atol=2e-6)
     np.testing.assert_allclose(normalisers, (down @ up).logsumexp(dim=1), rtol=1e-5)
 
 
 def test_scores_are_those_of_the_dense_formula() -> None:
-    model = CELL(rank=3, steps=15).fit(community_graph(), rng=0)
+    model = CELL(rank=3, n_steps=15).fit(community_graph(), rng=0)
     P = torch.from_numpy(model.down_ @ model.up_).double().softmax(dim=1).numpy()
     pi = np.linalg.matrix_power(P, 2000)[0]
     expected = pi[:, None] * P + (pi[:, None] * P).T
     np.testing.assert_allclose(np.concatenate(list(model._score_blocks())), expected, rtol=1e-3, atol=1e-8)
 
 
-def test_nothing_of_n_by_n_is_held() -> None:
+def test_no_n_by_n_matrix_is_held() -> None:
     n_nodes = 6_000
     ring = sparse.eye_array(n_nodes, k=1, format="csr", dtype=np.float32)
     loss = TransitionLoss(sparse.csr_array(ring + ring.T), CPU)
     down, up = torch.zeros(n_nodes, 1, requires_grad=True), torch.zeros(1, n_nodes, requires_grad=True)
     largest = 0
 
-    class Watch(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class RecordSizes(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
             nonlocal largest
             result = function(*args, **(kwargs or {}))
@@ -94,7 +94,7 @@ def test_nothing_of_n_by_n_is_held() -> None:
                 largest = max(largest, result.numel())
             return result
 
-    with Watch():  # type: ignore[no-untyped-call]
+    with RecordSizes():  # type: ignore[no-untyped-call]
         value = loss(down, up)
         value.backward()  # type: ignore[no-untyped-call]
     assert value.item() == pytest.approx(np.log(n_nodes), rel=1e-5)
@@ -102,24 +102,26 @@ def test_nothing_of_n_by_n_is_held() -> None:
 
 
 def test_training_stops_at_the_overlap() -> None:
-    karate, seen = datasets.load("karate"), []
+    karate, evaluations = datasets.load("karate"), []
     model = CELL(overlap=0.6, evaluate_every=2)
-    model.fit(karate, rng=0, watch=lambda step, sample: seen.append((step, edge_overlap(sample, karate))))
-    assert [step for step, _ in seen] == list(range(2, model.steps_ + 1, 2))
-    assert all(overlap < 0.6 for _, overlap in seen[:-1])
-    assert seen[-1] == (model.steps_, model.overlap_)
+    model.fit(
+        karate, rng=0, callback=lambda step, sample: evaluations.append((step, edge_overlap(sample, karate)))
+    )
+    assert [step for step, _ in evaluations] == list(range(2, model.n_steps_ + 1, 2))
+    assert all(overlap < 0.6 for _, overlap in evaluations[:-1])
+    assert evaluations[-1] == (model.n_steps_, model.overlap_)
     assert model.overlap_ >= 0.6
-    assert model.steps_ < 200
-    found = [edge_overlap(sample, karate) for sample in model.sample_many(20, rng=1)]
-    assert np.mean(found) == pytest.approx(0.6, abs=0.08)
+    assert model.n_steps_ < 200
+    overlaps = [edge_overlap(sample, karate) for sample in model.sample_many(20, rng=1)]
+    assert np.mean(overlaps) == pytest.approx(0.6, abs=0.08)
 
 
-def test_the_step_limit_and_the_watch_end_training() -> None:
+def test_the_step_limit_and_the_callback_end_training() -> None:
     karate = datasets.load("karate")
-    model = CELL(overlap=1.0, steps=7, evaluate_every=5).fit(karate, rng=0)
-    assert (model.steps_, model.overlap_ < 1) == (7, True)
+    model = CELL(overlap=1.0, n_steps=7, evaluate_every=5).fit(karate, rng=0)
+    assert (model.n_steps_, model.overlap_ < 1) == (7, True)
     assert model.sample(rng=0).n_edges == karate.n_edges
-    assert CELL(overlap=1.0).fit(karate, rng=0, watch=lambda step, _: step == 20).steps_ == 20
+    assert CELL(overlap=1.0).fit(karate, rng=0, callback=lambda step, _: step == 20).n_steps_ == 20
 
 
 @pytest.mark.parametrize(
@@ -129,10 +131,10 @@ def test_the_step_limit_and_the_watch_end_training() -> None:
         Graph.from_edges([0, 0, 0], [1, 2, 3]),
         Graph.from_edges([0, 1, 2, 4, 5], [1, 2, 0, 5, 6], node_ids=range(9)),
     ],
-    ids=["an edge", "a star", "components and isolated nodes"],
+    ids=["one edge", "a star", "components and isolated nodes"],
 )
-def test_odd_graphs(graph: Graph) -> None:
-    for sample in CELL(rank=2, steps=30).fit(graph, rng=0).sample_many(10, rng=0):
+def test_trees_components_and_isolated_nodes(graph: Graph) -> None:
+    for sample in CELL(rank=2, n_steps=30).fit(graph, rng=0).sample_many(10, rng=0):
         assert sample.n_edges == graph.n_edges
         assert not sample.degrees[graph.degrees == 0].any()
 
@@ -142,14 +144,14 @@ def test_odd_graphs(graph: Graph) -> None:
     [
         ({"rank": 0}, "rank of CELL .* got 0"),
         ({"overlap": 1.5}, r"overlap of CELL .* got 1\.5"),
-        ({"steps": 0}, "steps of CELL .* got 0"),
+        ({"n_steps": 0}, "n_steps of CELL .* got 0"),
         ({"evaluate_every": "often"}, "evaluate_every of CELL .* got 'often'"),
         ({"learning_rate": -1}, "learning_rate of CELL .* got -1"),
         ({"weight_decay": None}, "weight_decay of CELL .* got None"),
         ({"device": "abacus"}, "device .* got 'abacus'"),
     ],
 )
-def test_wrong_settings(options: dict[str, Any], message: str) -> None:
+def test_invalid_settings(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         CELL(**options).fit(community_graph())
 
@@ -173,16 +175,16 @@ def test_graphs_that_cannot_be_fitted(graph: Any, message: str) -> None:
 )
 @pytest.mark.slow
 def test_statistics_on_cora() -> None:
-    """Half of the edges and most of the structure: hubs, disassortativity, triangles by the hundred."""
+    """Half of the edges and most of the structure: hubs, negative assortativity, hundreds of triangles."""
     cora = datasets.load("cora").largest_component()
     model = CELL().fit(cora, rng=0)
-    found = statistics(model.sample(rng=1), observed=cora, path_length=False)
-    assert found["n_edges"] == cora.n_edges
-    assert 0.5 <= found["edge_overlap"] < 0.7
-    assert 90 < found["max_degree"] < 200
-    assert found["triangles"] > 400
-    assert found["assortativity"] < -0.03
-    assert found["power_law_exponent"] == pytest.approx(1.885, abs=0.05)
+    values = statistics(model.sample(rng=1), observed=cora, path_length=False)
+    assert values["n_edges"] == cora.n_edges
+    assert 0.5 <= values["edge_overlap"] < 0.7
+    assert 90 < values["max_degree"] < 200
+    assert values["triangles"] > 400
+    assert values["assortativity"] < -0.03
+    assert values["power_law_exponent"] == pytest.approx(1.885, abs=0.05)
 
 
 def test_training_that_overflows() -> None:
@@ -190,14 +192,14 @@ def test_training_that_overflows() -> None:
         CELL(learning_rate=1e30).fit(datasets.load("karate"), rng=0)
 
 
-def test_an_interrupted_fit_leaves_the_one_before() -> None:
-    model = CELL(steps=20).fit(datasets.load("karate"), rng=0)
+def test_an_interrupted_fit_keeps_the_previous_one() -> None:
+    model = CELL(n_steps=20).fit(datasets.load("karate"), rng=0)
     before, overlap = model.sample(rng=0), model.overlap_
 
     def stop(step: int, sample: Graph) -> bool:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        model.fit(datasets.load("digits").subgraph(np.arange(60)), rng=0, watch=stop)
+        model.fit(datasets.load("digits").subgraph(np.arange(60)), rng=0, callback=stop)
     assert model.sample(rng=0) == before
     assert model.overlap_ == overlap

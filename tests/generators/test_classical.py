@@ -1,4 +1,4 @@
-"""Classical models: the laws they promise."""
+"""Classical models: the distributions of their samples."""
 
 from __future__ import annotations
 
@@ -14,79 +14,78 @@ from scipy.stats import chisquare
 from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
 from nodecopy.generators import BarabasiAlbert, ChungLu, ConfigurationModel, ErdosRenyi
-from nodecopy.generators.base import PairModel
-from tests.generators.test_sbm import assert_close, frequencies
+from nodecopy.generators.base import EdgeListModel
+from tests.generators.frequencies import assert_frequencies, edge_frequencies
 from tests.strategies import graphs
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_erdos_renyi_links_all_pairs_alike(directed: bool) -> None:
+def test_erdos_renyi_has_one_probability_for_all_pairs(directed: bool) -> None:
     graph = Graph([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]], directed=directed)
     density = 3 / 12 if directed else 3 / 6
     off_diagonal = ~np.eye(4, dtype=bool)
-    found = frequencies(ErdosRenyi().fit(graph))
-    kept = off_diagonal if directed else np.triu(off_diagonal)
-    assert_close(found * kept, density * kept)
+    observed = edge_frequencies(ErdosRenyi().fit(graph))
+    selected = off_diagonal if directed else np.triu(off_diagonal)
+    assert_frequencies(observed * selected, density * selected)
 
 
-def test_chung_lu_links_pairs_by_the_product_of_their_degrees() -> None:
-    club = datasets.load("karate")
-    degrees = club.degrees.astype(float)
+def test_chung_lu_probabilities_are_products_of_degrees() -> None:
+    karate = datasets.load("karate")
+    degrees = karate.degrees.astype(float)
     expected = np.triu(np.minimum(np.outer(degrees, degrees) / degrees.sum(), 1), 1)
     assert (expected == 1).any()  # 16 x 17 is more than 156
-    assert_close(np.triu(frequencies(ChungLu().fit(club))), expected)
+    assert_frequencies(np.triu(edge_frequencies(ChungLu().fit(karate))), expected)
 
 
-def test_chung_lu_of_directed_graphs_keeps_both_degrees_apart() -> None:
+def test_chung_lu_uses_out_and_in_degrees_of_directed_graphs() -> None:
     graph = Graph(np.random.default_rng(0).random((12, 12)) < 0.3, directed=True)
     adjacency = graph.adjacency.toarray()
     np.fill_diagonal(adjacency, 0)
-    leaving, entering = adjacency.sum(axis=1), adjacency.sum(axis=0)
-    expected = np.minimum(np.outer(leaving, entering) / adjacency.sum(), 1)
+    out_degrees, in_degrees = adjacency.sum(axis=1), adjacency.sum(axis=0)
+    expected = np.minimum(np.outer(out_degrees, in_degrees) / adjacency.sum(), 1)
     np.fill_diagonal(expected, 0)
-    assert_close(frequencies(ChungLu().fit(graph)), expected)
+    assert_frequencies(edge_frequencies(ChungLu().fit(graph)), expected)
 
 
 @settings(max_examples=60, deadline=None)
 @given(graphs(max_nodes=12), st.integers(0, 3))
-def test_the_configuration_model_keeps_every_degree(graph: Graph, swaps: int) -> None:
-    for sample in ConfigurationModel(swaps).fit(graph).sample_many(2, rng=0):
-        pattern = sample.adjacency.toarray()
-        assert (pattern.sum(axis=1) == graph.degrees).all()
-        assert (pattern.sum(axis=0) == np.bincount(graph.rows.indices, minlength=graph.n_nodes)).all()
-        assert (pattern.diagonal() == (graph.adjacency.diagonal() > 0)).all()
+def test_the_configuration_model_keeps_every_degree(graph: Graph, n_swaps: int) -> None:
+    for sample in ConfigurationModel(n_swaps).fit(graph).sample_many(2, rng=0):
+        matrix = sample.adjacency.toarray()
+        assert (matrix.sum(axis=1) == graph.degrees).all()
+        assert (matrix.sum(axis=0) == np.bincount(graph.rows.indices, minlength=graph.n_nodes)).all()
+        assert (matrix.diagonal() == (graph.adjacency.diagonal() > 0)).all()
 
 
-def test_the_configuration_model_draws_all_graphs_alike() -> None:
+def test_the_configuration_model_is_uniform() -> None:
     """The graphs on six nodes with two neighbours each: 60 hexagons and 10 pairs of triangles."""
     hexagon = Graph.from_edges(range(6), [1, 2, 3, 4, 5, 0])
-    samples = ConfigurationModel(swaps=20).fit(hexagon).sample_many(2800, rng=0)
+    samples = ConfigurationModel(n_swaps=20).fit(hexagon).sample_many(2800, rng=0)
     counts = Counter(sample.rows.indices.tobytes() for sample in samples)
     assert len(counts) == 70
     assert chisquare(list(counts.values())).pvalue > 1e-4
 
 
-def test_directed_swaps_reach_all_graphs_alike() -> None:
-    """Out- and in-degrees one on four nodes, no loops: the nine permutations that move every node."""
+def test_the_directed_configuration_model_is_uniform() -> None:
+    """The graphs on four nodes with out- and in-degrees of one, without self-loops: nine derangements."""
     ring = Graph.from_edges(range(4), [1, 2, 3, 0], directed=True)
-    samples = ConfigurationModel(swaps=20).fit(ring).sample_many(900, rng=0)
+    samples = ConfigurationModel(n_swaps=20).fit(ring).sample_many(900, rng=0)
     counts = Counter(sample.rows.indices.tobytes() for sample in samples)
     assert len(counts) == 9
     assert chisquare(list(counts.values())).pvalue > 1e-4
 
 
-def test_long_chains_of_swaps_fill_no_table() -> None:
-    """More swaps than the table has places, with the same degrees in the end."""
+def test_more_swaps_than_slots_of_the_hash_table() -> None:
     graph = Graph(np.random.default_rng(0).random((60, 60)) < 0.1)
-    sample = ConfigurationModel(swaps=200).fit(graph).sample(rng=0)
+    sample = ConfigurationModel(n_swaps=200).fit(graph).sample(rng=0)
     assert (sample.degrees == graph.degrees).all()
     assert sample != graph
 
 
-def test_who_is_richer_gets_more() -> None:
-    """Of four nodes with one edge each on arrival, the law of the largest degree, by hand.
+def test_preferential_attachment_of_four_nodes() -> None:
+    """With one edge per arrival, the third node makes a path of three nodes.
 
-    The third node makes a path. The fourth takes its middle with probability 1/2, which makes a star.
+    The fourth attaches to the middle of it with probability 1/2, which makes a star.
     """
     tree = Graph.from_edges([0, 1, 2], [1, 2, 3])
     model = BarabasiAlbert().fit(tree)
@@ -103,28 +102,28 @@ def test_preferential_attachment_has_the_right_size_and_a_heavy_tail() -> None:
     assert min(sample.degrees.min() for sample in samples) >= 1
 
 
-def test_new_nodes_cite_old_ones() -> None:
-    """A directed sample has no cycles and, with ten edges per node, nearly as many out of each."""
+def test_directed_edges_lead_from_new_to_old_nodes() -> None:
+    """A directed sample has no cycles and about ten outgoing edges per node."""
     graph = Graph(np.random.default_rng(0).random((200, 200)) < 0.05, directed=True)
     sample = BarabasiAlbert().fit(graph).sample(rng=0)
-    left = sample.adjacency
-    while left.shape[0]:
-        last = np.flatnonzero(left.sum(axis=0) == 0)  # nobody cites them
+    remaining = sample.adjacency
+    while remaining.shape[0]:
+        last = np.flatnonzero(remaining.sum(axis=0) == 0)  # nodes without incoming edges
         assert len(last), "a cycle"
-        rest = np.setdiff1d(np.arange(left.shape[0]), last)
-        left = left[rest][:, rest]
+        rest = np.setdiff1d(np.arange(remaining.shape[0]), last)
+        remaining = remaining[rest][:, rest]
     assert np.median(sample.degrees) in (9, 10, 11)
 
 
 @settings(max_examples=100, deadline=None)
 @given(graphs(), st.sampled_from([ErdosRenyi(), ChungLu(), ConfigurationModel(), BarabasiAlbert()]))
-def test_any_graph_will_do(graph: Graph, model: PairModel) -> None:
+def test_samples_of_arbitrary_graphs_are_valid(graph: Graph, model: EdgeListModel) -> None:
     for sample in model.fit(graph, rng=0).sample_many(2, rng=0):
         assert sample.replace(adjacency=graph.adjacency) == graph
         assert Graph(sample.adjacency, directed=graph.directed).rows == sample.rows
 
 
-def test_complete_and_empty_graphs_stay_so() -> None:
+def test_complete_and_empty_graphs_are_reproduced() -> None:
     for directed, model in itertools.product([False, True], [ErdosRenyi(), ConfigurationModel()]):
         full = Graph(1 - np.eye(7), directed=directed)
         assert model.fit(full).sample(rng=0) == full
@@ -132,6 +131,6 @@ def test_complete_and_empty_graphs_stay_so() -> None:
         assert model.fit(empty).sample(rng=0) == empty
 
 
-def test_wrong_settings_are_named() -> None:
-    with pytest.raises(InputError, match=r"swaps of ConfigurationModel .* got -1"):
+def test_invalid_settings_are_named() -> None:
+    with pytest.raises(InputError, match=r"n_swaps of ConfigurationModel .* got -1"):
         ConfigurationModel(-1).fit(datasets.load("karate"))

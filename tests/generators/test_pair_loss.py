@@ -1,4 +1,4 @@
-"""The blocked loss against the N x N one, and the sampled loss against a loop."""
+"""The loss in blocks against the N x N formula, and the sampled loss against a loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def random_adjacency(n_nodes: int = 23) -> sparse.csr_array:
 
 
 def dense_loss(z: Tensor, adjacency: sparse.csr_array) -> Tensor:
-    """Kipf and Welling's code, line by line."""
+    """Compute the loss as Kipf and Welling's code does."""
     matrix = torch.from_numpy(adjacency.toarray()).to(z.dtype)
     n, ones = len(z), float(adjacency.sum())
     entropy = binary_cross_entropy_with_logits(
@@ -33,14 +33,14 @@ def dense_loss(z: Tensor, adjacency: sparse.csr_array) -> Tensor:
 @pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
 def test_value_and_gradient_are_the_dense_ones(logits_at_once: int | None, spread: float) -> None:
     adjacency = random_adjacency()
-    drawn = spread * torch.randn(23, 4, generator=torch.Generator().manual_seed(1))
-    expected = drawn.double().requires_grad_()
+    start = spread * torch.randn(23, 4, generator=torch.Generator().manual_seed(1))
+    expected = start.double().requires_grad_()
     dense = dense_loss(expected, adjacency)
     (3 * dense).backward()  # type: ignore[no-untyped-call]
     assert expected.grad is not None
     pairs = PairLoss(adjacency, CPU, logits_at_once)
     for with_value in (True, False):
-        z = drawn.clone().requires_grad_()
+        z = start.clone().requires_grad_()
         loss = pairs(z, with_value=with_value)
         (3 * loss).backward()  # type: ignore[no-untyped-call]
         assert z.grad is not None
@@ -55,7 +55,7 @@ def test_the_gradient_is_the_slope_of_the_value() -> None:
     assert torch.autograd.gradcheck(pairs, z.requires_grad_())
 
 
-def test_nothing_of_n_by_n_is_held() -> None:
+def test_no_n_by_n_matrix_is_held() -> None:
     """30,000 nodes would need 3.6 GB for one matrix of logits."""
     n_nodes = 30_000
     ring = sparse.eye_array(n_nodes, k=1, format="csr", dtype=np.float32)
@@ -63,7 +63,7 @@ def test_nothing_of_n_by_n_is_held() -> None:
     z = torch.zeros(n_nodes, 1, requires_grad=True)
     largest = 0
 
-    class Watch(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class RecordSizes(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
             nonlocal largest
             result = function(*args, **(kwargs or {}))
@@ -71,7 +71,7 @@ def test_nothing_of_n_by_n_is_held() -> None:
                 largest = max(largest, result.numel())
             return result
 
-    with Watch():  # type: ignore[no-untyped-call]
+    with RecordSizes():  # type: ignore[no-untyped-call]
         loss = pairs(z, with_value=False)
         loss.backward()  # type: ignore[no-untyped-call]
     assert 0 < largest <= max(pairs.logits_at_once, 3 * n_nodes)
@@ -82,33 +82,33 @@ def sampled(seed: int, adjacency: sparse.csr_array | None = None) -> SampledPair
     return SampledPairLoss(adjacency, CPU, np.random.default_rng(seed))
 
 
-def test_every_shuffle_pairs_every_node_once_and_is_undone() -> None:
+def test_permutations_and_their_inverses() -> None:
     adjacency = random_adjacency()
-    shuffled, back = sampled(0)._shuffled(CPU)
-    assert shuffled.numel() >= adjacency.nnz > shuffled.numel() - 23
-    for number, order in enumerate(shuffled):
+    permutations, inverses = sampled(0).draw_permutations()
+    assert permutations.numel() >= adjacency.nnz > permutations.numel() - 23
+    for number, order in enumerate(permutations):
         assert sorted(order.tolist()) == list(range(23))
-        assert torch.equal(order[back[number] - 23 * number], torch.arange(23))
-    assert not torch.equal(shuffled[0], shuffled[1])
+        assert torch.equal(order[inverses[number] - 23 * number], torch.arange(23))
+    assert not torch.equal(permutations[0], permutations[1])
 
 
 def test_the_sampled_loss_is_that_of_its_pairs() -> None:
-    """By a loop over edges and drawn pairs."""
+    """The reference is a loop over edges and sampled pairs."""
     adjacency = random_adjacency()
     z = torch.randn(23, 3, generator=torch.Generator().manual_seed(3), requires_grad=True)
     loss = sampled(1)(z)
-    shuffled, _ = sampled(1)._shuffled(CPU)
+    permutations, _ = sampled(1).draw_permutations()
     rows, columns = adjacency.nonzero()
     at_edges = [torch.log1p(torch.exp(-z[i] @ z[j])) for i, j in zip(rows, columns, strict=True)]
-    at_others = [torch.log1p(torch.exp(z[i] @ z[j])) for order in shuffled for i, j in enumerate(order)]
+    at_others = [torch.log1p(torch.exp(z[i] @ z[j])) for order in permutations for i, j in enumerate(order)]
     expected = torch.stack(at_edges).mean() + torch.stack(at_others).mean()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
-    found, wanted = (torch.autograd.grad(one, z)[0] for one in (sampled(1)(z, with_value=False), expected))
-    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+    losses = sampled(1)(z, with_value=False), expected
+    actual, reference = (torch.autograd.grad(value, z)[0] for value in losses)
+    torch.testing.assert_close(actual, reference, rtol=1e-4, atol=1e-6)
 
 
-def test_sampled_pairs_cost_edges() -> None:
-    """As many nodes as no N x N matrix could have."""
+def test_the_sampled_loss_of_a_graph_too_large_for_an_n_by_n_matrix() -> None:
     n_nodes = 200_000
     ring = sparse.eye_array(n_nodes, k=1, format="csr", dtype=np.float32)
     z = torch.zeros(n_nodes, 2, requires_grad=True)
@@ -116,17 +116,17 @@ def test_sampled_pairs_cost_edges() -> None:
     assert loss.item() == pytest.approx(2 * np.log(2), rel=1e-5)
 
 
-def test_pairs_are_drawn_anew_at_every_call() -> None:
+def test_pairs_are_drawn_again_in_every_call() -> None:
     pairs, z = sampled(0), torch.randn(23, 3, generator=torch.Generator().manual_seed(4))
     first, second = pairs(z).item(), pairs(z).item()
     assert first != second
     assert first == sampled(0)(z).item()
 
 
-def test_a_complete_graph_can_be_sampled_too() -> None:
-    """Its random pairs are edges and nodes with themselves; the gradient is finite."""
+def test_the_sampled_gradient_of_a_complete_graph() -> None:
+    """Random pairs are edges or self-pairs; with equal embeddings all logits are 2."""
     adjacency = sparse.csr_array(1 - np.eye(5, dtype=np.float32))
     z = torch.ones(5, 2, requires_grad=True)
-    (slope,) = torch.autograd.grad(sampled(0, adjacency)(z), z)
-    assert slope.isfinite().all()
-    assert slope.abs().max() > 0
+    (gradient,) = torch.autograd.grad(sampled(0, adjacency)(z), z)
+    expected = 2 / 5 * (torch.sigmoid(torch.tensor(2.0)) - torch.sigmoid(torch.tensor(-2.0)))
+    torch.testing.assert_close(gradient, expected.expand(5, 2))

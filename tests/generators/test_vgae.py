@@ -1,4 +1,4 @@
-"""Graph autoencoders: the training of Kipf and Welling's code, and what a user may do wrong."""
+"""Graph autoencoders: the training of Kipf and Welling's code, and errors about settings and graphs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from nodecopy import Graph, Interactions, NearestNeighbours, NodeCopying, datase
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE
+from nodecopy.generators.autoencoder import GraphAutoencoder
 from nodecopy.nn.stack import normalised
-from tests.generators.link_prediction import link_prediction
+from tests.generators.scoring import score_link_prediction
 from tests.generators.test_pair_loss import dense_loss, random_adjacency
 
 both = pytest.mark.parametrize("kind", [GAE, VGAE])
@@ -29,12 +30,12 @@ needs_data = pytest.mark.skipif(
 def two_blocks(**changes: Any) -> Graph:
     """Two blocks of 20 nodes, dense inside, sparse between."""
     block = np.arange(40) // 20
-    chance = np.where(block[:, None] == block, 0.5, 0.03)
-    return Graph(np.random.default_rng(3).random((40, 40)) < chance).replace(**changes)
+    probability = np.where(block[:, None] == block, 0.5, 0.03)
+    return Graph(np.random.default_rng(3).random((40, 40)) < probability).replace(**changes)
 
 
-def plain_means(graph: Graph, epochs: int, seed: int, heads: int) -> Any:
-    """The means of a dense model in double precision, N x N matrices and all."""
+def dense_means(graph: Graph, n_epochs: int, seed: int, heads: int) -> Any:
+    """Return the means of a dense model in double precision with N x N matrices."""
     weights = np.random.default_rng(child(seed_sequence(seed), 0))
     noise = np.random.default_rng(child(seed_sequence(seed), 1))
     X = torch.from_numpy(graph.features.toarray())  # type: ignore[union-attr]
@@ -46,7 +47,7 @@ def plain_means(graph: Graph, epochs: int, seed: int, heads: int) -> Any:
         for limit, shape in zip(limits, shapes, strict=True)
     )
     optimiser = torch.optim.Adam([W0, W1], lr=0.01)
-    for _ in range(epochs):
+    for _ in range(n_epochs):
         encoded = S @ torch.relu(S @ X @ W0) @ W1
         z, divergence = encoded, torch.zeros(())
         if heads == 2:
@@ -61,72 +62,74 @@ def plain_means(graph: Graph, epochs: int, seed: int, heads: int) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "heads"), [(GAE, 1), (VGAE, 2)])
-def test_training_is_that_of_the_dense_model(kind: type[GAE], heads: int) -> None:
+def test_training_is_that_of_the_dense_model(kind: type[GraphAutoencoder], heads: int) -> None:
     features = sparse.csr_array(np.random.default_rng(4).integers(0, 2, (23, 9)).astype(float))
     graph = Graph(random_adjacency(), features)
-    model = kind(hidden=6, latent=3, epochs=40).fit(graph, rng=5)
-    expected = plain_means(graph, 40, 5, heads)
+    model = kind(n_hidden=6, n_latent=3, n_epochs=40).fit(graph, rng=5)
+    expected = dense_means(graph, 40, 5, heads)
     assert np.abs(expected).max() > 0.3
     np.testing.assert_allclose(model.embeddings(), expected, atol=2e-4)
 
 
 @pytest.mark.parametrize("pairs", ["all", "sampled"])
 @both
-def test_blocks_are_found(kind: type[GAE], pairs: str) -> None:
-    """Pairs that were no edges: likelier within a block. Without features the nodes are their own."""
+def test_blocks_are_recovered(kind: type[GraphAutoencoder], pairs: str) -> None:
+    """Non-edges within a block are more likely than those between blocks, without features too."""
     graph = two_blocks()
-    model = kind(latent=4, sampler="raw", pairs=pairs).fit(graph, rng=0)
+    model = kind(n_latent=4, sampler="raw", pairs=pairs).fit(graph, rng=0)
     first, second = np.triu_indices(40, 1)
-    free = np.asarray(graph.adjacency[first, second]).ravel() == 0
-    chance = model.edge_probabilities(first[free], second[free])
-    within = first[free] // 20 == second[free] // 20
-    assert roc_auc_score(within, chance) > 0.85
-    assert ((chance >= 0) & (chance <= 1)).all()
-    logits = (model.embeddings() @ model.embeddings().T)[first[free], second[free]]
-    np.testing.assert_allclose(chance, 1 / (1 + np.exp(-logits)), atol=1e-6)
+    unlinked = np.asarray(graph.adjacency[first, second]).ravel() == 0
+    probability = model.edge_probabilities(first[unlinked], second[unlinked])
+    within = first[unlinked] // 20 == second[unlinked] // 20
+    assert roc_auc_score(within, probability) > 0.85
+    assert ((probability >= 0) & (probability <= 1)).all()
+    logits = (model.embeddings() @ model.embeddings().T)[first[unlinked], second[unlinked]]
+    np.testing.assert_allclose(probability, 1 / (1 + np.exp(-logits)), atol=1e-6)
 
 
 @both
-def test_same_seed_same_embeddings(kind: type[GAE]) -> None:
+def test_same_seed_same_embeddings(kind: type[GraphAutoencoder]) -> None:
     graph = two_blocks(features=np.random.default_rng(0).normal(size=(40, 5)))
     before = pickle.loads(pickle.dumps(graph))
-    model = kind(epochs=10).fit(graph, rng=1)
-    found = model.embeddings()
-    assert found.shape == (40, 16)
-    assert found.dtype == np.float32
-    assert not found.flags.writeable
-    assert np.array_equal(found, kind(epochs=10).fit(graph, rng=np.random.SeedSequence(1)).embeddings())
-    assert not np.array_equal(found, kind(epochs=10).fit(graph, rng=2).embeddings())
+    model = kind(n_epochs=10).fit(graph, rng=1)
+    embeddings = model.embeddings()
+    assert embeddings.shape == (40, 16)
+    assert embeddings.dtype == np.float32
+    assert not embeddings.flags.writeable
+    assert np.array_equal(
+        embeddings, kind(n_epochs=10).fit(graph, rng=np.random.SeedSequence(1)).embeddings()
+    )
+    assert not np.array_equal(embeddings, kind(n_epochs=10).fit(graph, rng=2).embeddings())
     assert graph == before
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.edge_probabilities([0], [1]), model.edge_probabilities([0], [1]))
 
 
-def test_no_global_generator_is_touched() -> None:
+def test_the_global_generator_of_torch_is_not_used() -> None:
     torch.manual_seed(0)
     before = torch.get_rng_state()
-    VGAE(epochs=2).fit(two_blocks(), rng=0)
+    VGAE(n_epochs=2).fit(two_blocks(), rng=0)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_identity_sparse_and_dense_features_are_alike() -> None:
+def test_missing_identity_sparse_and_dense_features_agree() -> None:
     graph = two_blocks()
     forms = [None, np.eye(40), sparse.eye_array(40, format="csr"), np.zeros((40, 0))]
-    found = [GAE(epochs=5).fit(graph.replace(features=form), rng=0).embeddings() for form in forms]
-    for other in found[1:]:
-        np.testing.assert_allclose(other, found[0], atol=1e-6)
+    embeddings = [GAE(n_epochs=5).fit(graph.replace(features=form), rng=0).embeddings() for form in forms]
+    for other in embeddings[1:]:
+        np.testing.assert_allclose(other, embeddings[0], atol=1e-6)
 
 
 def test_weights_and_directions_are_not_used() -> None:
     graph = two_blocks()
     upper = sparse.triu(graph.adjacency) * 7.0
-    found = VGAE(epochs=5).fit(graph, rng=0).embeddings()
+    expected = VGAE(n_epochs=5).fit(graph, rng=0).embeddings()
     for other in (Graph(upper), Graph(upper, directed=True)):
-        assert np.array_equal(VGAE(epochs=5).fit(other, rng=0).embeddings(), found)
+        assert np.array_equal(VGAE(n_epochs=5).fit(other, rng=0).embeddings(), expected)
 
 
 @both
-def test_before_fit(kind: type[GAE]) -> None:
+def test_before_fit(kind: type[GraphAutoencoder]) -> None:
     with pytest.raises(NotFittedError, match=f"{kind.__name__} is not fitted yet"):
         kind().embeddings()
     with pytest.raises(NotFittedError, match="fit"):
@@ -136,21 +139,21 @@ def test_before_fit(kind: type[GAE]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hidden": 0}, "hidden of VGAE .* got 0"),
-        ({"latent": 1.5}, r"latent of VGAE .* got 1\.5"),
-        ({"epochs": 0}, "epochs of VGAE .* got 0"),
-        ({"epochs": "many"}, "epochs of VGAE .* got 'many'"),
+        ({"n_hidden": 0}, "n_hidden of VGAE .* got 0"),
+        ({"n_latent": 1.5}, r"n_latent of VGAE .* got 1\.5"),
+        ({"n_epochs": 0}, "n_epochs of VGAE .* got 0"),
+        ({"n_epochs": "many"}, "n_epochs of VGAE .* got 'many'"),
         ({"learning_rate": -1}, "learning_rate of VGAE .* got -1"),
         (
-            {"sampler": "cooked"},
-            "sampler of VGAE must be one of 'raw', 'calibrated', 'corrected'; got 'cooked'",
+            {"sampler": "boiled"},
+            "sampler of VGAE must be one of 'raw', 'calibrated', 'corrected'; got 'boiled'",
         ),
         ({"pairs": "some"}, "pairs of VGAE must be one of 'all', 'sampled'; got 'some'"),
         ({"balanced": 1}, "balanced of VGAE must be True or False; got 1"),
         ({"device": "abacus"}, "device .* got 'abacus'"),
     ],
 )
-def test_wrong_settings(options: dict[str, Any], message: str) -> None:
+def test_invalid_settings(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         VGAE(**options).fit(two_blocks())
 
@@ -170,15 +173,15 @@ def test_graphs_that_cannot_be_fitted(graph: Any, message: str) -> None:
         GAE().fit(graph, rng=0)
 
 
-def test_wrong_pairs() -> None:
-    model = GAE(epochs=1).fit(two_blocks(), rng=0)
-    wrong: list[tuple[Any, Any, str]] = [
+def test_invalid_pairs() -> None:
+    model = GAE(n_epochs=1).fit(two_blocks(), rng=0)
+    invalid: list[tuple[Any, Any, str]] = [
         ([0, 40], [1, 2], "first must lie between 0 and 39; got 40"),
         ([0], [-1], "second must lie between 0 and 39; got -1"),
         ([0, 1], [1], "second must hold one entry per pair, 2 in all; got 1"),
         ([0.5], [1], "first must hold integers"),
     ]
-    for first, second, message in wrong:
+    for first, second, message in invalid:
         with pytest.raises(InputError, match=message):
             model.edge_probabilities(first, second)
     assert model.edge_probabilities([], []).shape == (0,)
@@ -187,17 +190,17 @@ def test_wrong_pairs() -> None:
 @needs_data
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "published"), [(GAE, (91.0, 92.0)), (VGAE, (91.4, 92.6))])
-def test_link_prediction_on_cora(kind: type[GAE], published: tuple[float, float]) -> None:
+def test_link_prediction_on_cora(kind: type[GraphAutoencoder], published: tuple[float, float]) -> None:
     """Six splits, since from split to split the figures have a deviation of 1.5."""
-    found = link_prediction(lambda: kind(sampler="raw"), datasets.load("cora"), n_splits=6)
-    assert found == pytest.approx(published, abs=1.0)
+    scores = score_link_prediction(lambda: kind(sampler="raw"), datasets.load("cora"), n_splits=6)
+    assert scores == pytest.approx(published, abs=1.0)
 
 
 @needs_data
 @pytest.mark.slow
 def test_node_copying_by_embeddings_on_cora() -> None:
     cora = datasets.load("cora")
-    embeddings = GAE(epochs=50).fit(cora, rng=0).embeddings()
+    embeddings = GAE(n_epochs=50).fit(cora, rng=0).embeddings()
     model = NodeCopying(NearestNeighbours(5, embeddings=embeddings)).fit(cora)
     donors = model.draw_donors(rng=1)
     assert cora.labels is not None

@@ -1,13 +1,18 @@
-"""Graph models and embeddings to compare node copying with.
+"""Graph models to compare node copying with, and splits of a graph for link prediction.
 
-They answer like node copying does. Read :mod:`.base` first, the contract; then one file a model:
-:mod:`.classical` (compiled: :mod:`.swaps`), :mod:`.sbm` (drawn by :mod:`.block_pairs`) and :mod:`.mmsbm`
-(compiled: :mod:`.pulls`); the autoencoders :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm`, whose losses
-are in :mod:`.pairs`, over all pairs of nodes, and :mod:`.presence`, and whose samplers are in
-:mod:`.edge_model`, made to fit by :mod:`.calibration`; :mod:`.cell` and :mod:`.netgan` (with :mod:`.walks`),
-which learn walks and are assembled by :mod:`.assembling`. :mod:`.links` tells how well edges are predicted
-that a model has not seen.
-Names are imported when they are used, so that nothing but the trained ones needs torch.
+All of them are graph models (:class:`nodecopy.GraphModel`):
+
+- :mod:`.classical` (swaps compiled in :mod:`.swap_kernels`), :mod:`.sbm` and :mod:`.mmsbm` (compiled in
+  :mod:`.mmsbm_kernels`) estimate their parameters without training; :mod:`.base` has their common base class
+  and :mod:`.block_pairs` samples edges between blocks;
+- :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm` are autoencoders. :mod:`.autoencoder` trains them with the
+  losses of :mod:`.pair_loss` and :mod:`.presence_loss` and samples from an :mod:`.edge_distribution`, after
+  :mod:`.calibration`;
+- :mod:`.cell` and :mod:`.netgan` (with :mod:`.walks`) learn random walks. :mod:`.edge_sampling` has their
+  common training and draws their edges.
+
+:mod:`.blockwise` computes over all pairs of nodes in blocks of rows, and :mod:`.link_prediction` holds out
+edges. Names are imported when they are used, so only the trained models need torch.
 """
 
 from __future__ import annotations
@@ -25,9 +30,9 @@ if TYPE_CHECKING:
     from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
     from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
     from nodecopy.generators.graphite import Graphite as Graphite
-    from nodecopy.generators.link_prediction import Links as Links
-    from nodecopy.generators.link_prediction import LinkSplit as LinkSplit
-    from nodecopy.generators.link_prediction import link_split as link_split
+    from nodecopy.generators.link_prediction import EdgeSplit as EdgeSplit
+    from nodecopy.generators.link_prediction import HeldOutEdges as HeldOutEdges
+    from nodecopy.generators.link_prediction import split_edges as split_edges
     from nodecopy.generators.mmsbm import MMSBM as MMSBM
     from nodecopy.generators.netgan import NetGAN as NetGAN
     from nodecopy.generators.sbm import SBM as SBM
@@ -43,16 +48,16 @@ _MODULES = {
     "DGLFRM": "dglfrm",
     "DGLFRMB": "dglfrm",
     "DegreeCorrectedSBM": "sbm",
+    "EdgeSplit": "link_prediction",
     "ErdosRenyi": "classical",
     "GAE": "vgae",
     "Graphite": "graphite",
-    "LinkSplit": "link_prediction",
-    "Links": "link_prediction",
+    "HeldOutEdges": "link_prediction",
     "MMSBM": "mmsbm",
     "NetGAN": "netgan",
     "SBM": "sbm",
     "VGAE": "vgae",
-    "link_split": "link_prediction",
+    "split_edges": "link_prediction",
 }
 
 __all__ = list(_MODULES)

@@ -1,9 +1,9 @@
-"""What graph models have in common: the contract around one method each."""
+"""Shared parts of graph models: the base class of models of edge lists, conversions, and blocks of nodes."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -17,115 +17,126 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.models import GraphModel
 
 Nodes: TypeAlias = NDArray[np.int64]
-Pairs: TypeAlias = tuple[Nodes, Nodes]
+EdgeList: TypeAlias = tuple[Nodes, Nodes]
+"""The two nodes of each edge. No self-loops, and an undirected edge is listed once."""
 
-MOST_PROPAGATIONS = 30
+MAX_PROPAGATION_STEPS = 30
 
 
 class EdgeListModel(GraphModel[Graph]):
-    """A graph model whose samples are lists of pairs, without weights.
+    """A graph model whose parameters are estimated without training and whose samples are edge lists.
 
-    A subclass sets ``graph_`` at the end of its ``fit`` and writes ``_draw``, whose pairs may come in any
-    order: each once, no self-loop, and in one direction only where the graph is undirected.
-    """
-
-    def draw(self, seed: SeedSequence) -> Graph:
-        return self._sampled(self.graph_, np.random.default_rng(seed))
-
-    def _sampled(self, graph: Graph, draws: Generator) -> Graph:
-        first, second = self._draw(graph, draws)
-        return graph.with_rows(rows_of(first, second, graph.n_nodes, graph.directed))
-
-    def _checked(self, graph: Graph) -> Graph:
-        if not isinstance(graph, Graph):
-            raise InputError(f"graph of {type(self).__name__} must be a Graph; got {type(graph).__name__}.")
-        return graph
-
-    @abstractmethod
-    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
-        """Return the edges of one sample."""
-
-
-class PairModel(EdgeListModel):
-    """A graph model that fits some numbers to a graph; these samples keep its directedness too.
-
-    Self-loops count neither in what is observed nor in what is sampled. A subclass writes ``_learn``,
-    which checks and fits.
+    Samples have no weights and are directed if the observed graph is. Self-loops are ignored. A subclass
+    writes ``_estimate``, which checks the settings and sets the fitted attributes, and ``_draw_edges``, which
+    returns the edges of one sample in any order.
     """
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
-        """Fit the model; ``rng`` matters only to those that say so."""
-        self._learn(self._checked(graph), np.random.default_rng(seed_sequence(rng)))
+        """Estimate the parameters of the model from a graph.
+
+        Parameters
+        ----------
+        graph
+            The observed graph.
+        rng
+            Seed or generator, used only by models that assign nodes to blocks or draw batches of nodes.
+        """
+        self._estimate(check_graph(graph, self), np.random.default_rng(seed_sequence(rng)))
         self.graph_ = graph
         return self
 
-    def _learn(self, graph: Graph, draws: Generator) -> None:
-        raise NotImplementedError
+    def draw(self, seed: SeedSequence) -> Graph:
+        return replace_edges(self.graph_, *self._draw_edges(self.graph_, np.random.default_rng(seed)))
+
+    @abstractmethod
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        """Set the fitted attributes."""
+
+    @abstractmethod
+    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+        """Return the edges of one sample."""
 
 
-def pairs_of(graph: Graph) -> Pairs:
-    """The edges of a graph as node numbers: no self-loops, an undirected edge once."""
+def check_graph(graph: Any, model: object) -> Graph:
+    """Return ``graph`` if it is a :class:`.Graph`, otherwise raise an error that names the model."""
+    if not isinstance(graph, Graph):
+        raise InputError(f"graph of {type(model).__name__} must be a Graph; got {type(graph).__name__}.")
+    return graph
+
+
+def list_edges(graph: Graph) -> EdgeList:
+    """Return the edges of a graph, without self-loops; an undirected edge once, the smaller node first."""
     first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
-    kept = first != second if graph.directed else first < second
-    return first[kept], second[kept]
+    selected = first != second if graph.directed else first < second
+    return first[selected], second[selected]
 
 
-def rows_of(first: Nodes, second: Nodes, n_nodes: int, directed: bool) -> Rows:
-    """The rows of a binary graph from its edges, each given once."""
-    if not directed:
+def replace_edges(graph: Graph, first: Nodes, second: Nodes) -> Graph:
+    """Return the graph with other edges, without weights; each edge is given once."""
+    n_nodes = graph.n_nodes
+    if not graph.directed:
         first, second = np.concatenate([first, second]), np.concatenate([second, first])
     ones = np.ones(len(first), np.int8)
     matrix = sparse.csr_array((ones, (first, second)), shape=(n_nodes, n_nodes))
-    return Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes)
+    return graph.with_rows(Rows.canonical(matrix.indptr, matrix.indices, None, n_nodes))
 
 
-def distinct(first: Nodes, second: Nodes, n_nodes: int, directed: bool) -> Pairs:
-    """Each pair once, none of a node with itself."""
+def binary_adjacency(graph: Graph) -> sparse.csr_array:
+    """Return the adjacency matrix without weights, in single precision."""
+    rows = graph.rows
+    return Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
+
+
+def remove_duplicates(first: Nodes, second: Nodes, n_nodes: int, directed: bool) -> EdgeList:
+    """Return each pair of different nodes once; pairs are unordered unless ``directed``."""
     if not directed:
         first, second = np.minimum(first, second), np.maximum(first, second)
-    one, other = np.divmod(ascending((first * n_nodes + second)[first != second]), max(n_nodes, 1))
-    return one, other
+    codes = sort_unique((first * n_nodes + second)[first != second])
+    first, second = np.divmod(codes, max(n_nodes, 1))
+    return first, second
 
 
-def ascending(numbers: Nodes) -> Nodes:
-    """The distinct numbers, sorted; several times as fast as NumPy's ``unique``, which hashes."""
+def sort_unique(numbers: Nodes) -> Nodes:
+    """Return the distinct non-negative numbers in ascending order.
+
+    This is several times as fast as ``numpy.unique``, which hashes.
+    """
     numbers = np.sort(numbers)
     return numbers[np.diff(numbers, prepend=-1) > 0]
 
 
-def blocks_of(graph: Graph, draws: Generator) -> Nodes:
-    """The block of each node, 0, 1, 2, ...: its label, or else what labels propagate to it.
+def assign_blocks(graph: Graph, rng: Generator) -> Nodes:
+    """Return the block of each node, numbered 0, 1, 2, ...: its label, or one from label propagation.
 
-    A node without a label takes the commonest one among its neighbours, over and over; of equals a
-    random one. Where the graph has no labels at all, every node starts with a label of its own, and
-    what remains are communities. Nodes that no label reaches form the last block.
+    A node without a label repeatedly takes the most common label among its neighbours; ties are broken at
+    random. If the graph has no labels, every node starts with a label of its own, so that the blocks are
+    communities. Nodes that no label reaches form the last block.
     """
     n_nodes = graph.n_nodes
-    known = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
-    names, labels = np.unique(known, return_inverse=True)
-    fixed = known != UNLABELLED
-    # From here on codes are 0, 1, 2, ... and an unknown one stands last.
+    observed = np.full(n_nodes, UNLABELLED) if graph.labels is None else graph.labels
+    names, labels = np.unique(observed, return_inverse=True)
+    fixed = observed != UNLABELLED
+    # Renumber the labels to 0, 1, 2, ..., with the code for "unlabelled" last.
     labels = (labels - (names[:1] == UNLABELLED).sum()) % max(len(names), 1)
     if not fixed.any():
         names, labels = np.arange(n_nodes + 1), np.arange(n_nodes)
-    unknown = len(names) - 1 if not fixed.all() else len(names)
-    first, second = pairs_of(graph)
+    unlabelled = len(names) - 1 if not fixed.all() else len(names)
+    first, second = list_edges(graph)
     first, second = np.concatenate([first, second]), np.concatenate([second, first])
-    for _ in range(MOST_PROPAGATIONS * (not fixed.all())):
-        taken = _commonest(labels, first, second, unknown, draws)
-        # Only half of the nodes move at a time, or two neighbours would swap labels for ever.
-        moves = ~fixed & (taken != unknown) & (draws.random(n_nodes) < 0.5)
-        labels = np.where(moves, taken, labels)
+    for _ in range(MAX_PROPAGATION_STEPS * (not fixed.all())):
+        proposed = _most_common_labels(labels, first, second, unlabelled, rng)
+        # Only half of the nodes change at a time; otherwise two neighbours could swap labels forever.
+        changed = ~fixed & (proposed != unlabelled) & (rng.random(n_nodes) < 0.5)
+        labels = np.where(changed, proposed, labels)
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def _commonest(labels: Nodes, first: Nodes, second: Nodes, unknown: int, draws: Generator) -> Nodes:
-    """For each node the commonest label among its neighbours, ``unknown`` where no neighbour has one."""
-    labelled = labels[second] != unknown
-    votes = first[labelled] * (unknown + 1) + labels[second[labelled]]
-    numbers, count = np.unique(votes, return_counts=True)
-    node, label = np.divmod(numbers, unknown + 1)
-    order = np.lexsort((draws.random(len(count)), count, node))
-    taken = np.full(len(labels), unknown)
-    taken[node[order]] = label[order]  # of several votes of a node the last one, the largest, stays
-    return taken
+def _most_common_labels(labels: Nodes, first: Nodes, second: Nodes, unlabelled: int, rng: Generator) -> Nodes:
+    """Return the most common label among each node's neighbours, or ``unlabelled`` if none has a label."""
+    votes = labels[second] != unlabelled
+    codes, counts = np.unique(first[votes] * (unlabelled + 1) + labels[second[votes]], return_counts=True)
+    nodes, candidates = np.divmod(codes, unlabelled + 1)
+    order = np.lexsort((rng.random(len(counts)), counts, nodes))
+    result = np.full(len(labels), unlabelled)
+    result[nodes[order]] = candidates[order]  # the last assignment to a node is its most frequent label
+    return result

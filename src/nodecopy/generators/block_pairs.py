@@ -1,64 +1,85 @@
-"""Independent edges whose probability depends on the blocks of the two nodes, at the cost of edges.
+"""Samples of independent edges whose probability depends on the blocks of the two nodes.
 
-A *cell* is a pair of blocks: all its pairs of nodes are equally likely to be edges. A Poisson number of
-pairs is thrown into each cell, uniformly; with a mean of -log(1 - p) for each pair, the chance that a
-pair is hit at all is p, and hits of different pairs are independent. So the distinct pairs that are hit
-are the edges, exactly. Where p is above a half, all pairs of the cell are listed instead, which are fewer
-than two for each edge.
+All pairs of nodes in the same pair of blocks have the same probability p. A Poisson number of node pairs is
+drawn uniformly from each pair of blocks, with mean -log(1 - p) per node pair. Each node pair is then drawn at
+least once with probability p, independently of the others, so the distinct pairs are exactly the edges.
+Where p exceeds one half, all node pairs are enumerated instead: they are fewer than two per edge. Time and
+memory grow with the number of edges.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nodecopy.generators.base import Nodes, Pairs, ascending
+from nodecopy.generators.base import EdgeList, Nodes, sort_unique
+
+MAX_POISSON_PROBABILITY = 0.5
 
 
-class Cells(NamedTuple):
-    """Pairs of blocks, each once (``first <= second`` where undirected), and what is known of them."""
-
-    first: Nodes
-    second: Nodes
-    probability: NDArray[np.float64]
-
-
-def n_pairs(first: Nodes, second: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
-    """How many pairs of different nodes each cell has."""
+def count_pairs(block_pairs: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
+    """Return the number of pairs of different nodes in each pair of blocks, ``[2, n]``."""
+    first, second = block_pairs
     within = sizes[first] * (sizes[first] - 1) // (1 if directed else 2)
-    return np.where(first == second, within, sizes[first] * sizes[second])
+    counts: Nodes = np.where(first == second, within, sizes[first] * sizes[second])
+    return counts
 
 
-def draw_cells(blocks: Nodes, cells: Cells, draws: Generator, *, directed: bool) -> Pairs:
-    """Pairs of different nodes, each with the probability of its cell; cells not listed have none."""
+def draw_block_edges(
+    blocks: Nodes,
+    block_pairs: Nodes,
+    probabilities: NDArray[np.float64],
+    rng: Generator,
+    *,
+    directed: bool,
+) -> EdgeList:
+    """Draw edges between different nodes, each with the probability of its pair of blocks.
+
+    Parameters
+    ----------
+    blocks
+        The block of each node.
+    block_pairs
+        ``[2, n]``, each pair of blocks once, with ``first <= second`` unless ``directed``. Pairs that are not
+        listed have no edges.
+    probabilities
+        The probability of an edge in each pair of blocks.
+    rng
+        Generator of the draws.
+    directed
+        Whether (i, j) and (j, i) are two pairs of nodes.
+    """
     sizes = np.bincount(blocks, minlength=1)
-    space = n_pairs(cells.first, cells.second, sizes, directed=directed)
-    dense = cells.probability > 0.5
-    listed = np.repeat(np.arange(len(space)), space * dense)
-    number = np.arange(len(listed)) - np.repeat(np.cumsum(space * dense) - space * dense, space * dense)
-    kept = draws.random(len(listed)) < cells.probability[listed]
-    listed, number = listed[kept], number[kept]
-    hits = draws.poisson(-np.log1p(-np.where(dense, 0, cells.probability)) * space)
-    thrown = np.repeat(np.arange(len(space)), hits)
-    starts = np.cumsum(space) - space
-    hit = ascending(starts[thrown] + draws.integers(0, space[thrown]))
-    found = np.searchsorted(starts, hit, side="right") - 1
-    cell, number = np.concatenate([listed, found]), np.concatenate([number, hit - starts[found]])
-    return _nodes(blocks, sizes, cells.first[cell], cells.second[cell], number, directed)
+    n_pairs = count_pairs(block_pairs, sizes, directed=directed)
+    dense = probabilities > MAX_POISSON_PROBABILITY
+    n_listed = n_pairs * dense
+    listed = np.repeat(np.arange(len(n_pairs)), n_listed)
+    numbers = np.arange(len(listed)) - np.repeat(np.cumsum(n_listed) - n_listed, n_listed)
+    is_edge = rng.random(len(listed)) < probabilities[listed]
+    listed, numbers = listed[is_edge], numbers[is_edge]
+    n_draws = rng.poisson(-np.log1p(-np.where(dense, 0, probabilities)) * n_pairs)
+    owners = np.repeat(np.arange(len(n_pairs)), n_draws)
+    starts = np.cumsum(n_pairs) - n_pairs
+    hits = sort_unique(starts[owners] + rng.integers(0, n_pairs[owners]))
+    owners = np.searchsorted(starts, hits, side="right") - 1
+    selected = np.concatenate([listed, owners])
+    numbers = np.concatenate([numbers, hits - starts[owners]])
+    first, second = block_pairs[:, selected]
+    return _decode_pairs(blocks, sizes, first, second, numbers, directed)
 
 
-def _nodes(blocks: Nodes, sizes: Nodes, one: Nodes, other: Nodes, number: Nodes, directed: bool) -> Pairs:
-    """The two nodes of pair ``number`` of each cell (one, other)."""
-    width = sizes[other]
-    within = one == other
-    if directed:  # a row for each node, which leaves out the node itself
-        row, column = np.divmod(number, np.maximum(width - within, 1))
+def _decode_pairs(
+    blocks: Nodes, sizes: Nodes, first: Nodes, second: Nodes, numbers: Nodes, directed: bool
+) -> EdgeList:
+    """Return the two nodes of the pairs with these numbers in the pairs of blocks (first, second)."""
+    width = sizes[second]
+    within = first == second
+    if directed:  # a row for each node, without the node itself
+        row, column = np.divmod(numbers, np.maximum(width - within, 1))
         column += within & (column >= row)
-    else:  # within a block, seen as a circle: pairs at distance 1, then at distance 2, ... half way round
-        row, column = np.divmod(number, width)
+    else:  # within a block, whose nodes form a circle: pairs at distance 1, then 2, ... up to half of it
+        row, column = np.divmod(numbers, width)
         row, column = np.where(within, column, row), np.where(within, (column + row + 1) % width, column)
     members, starts = np.argsort(blocks, kind="stable"), np.cumsum(sizes) - sizes
-    return members[starts[one] + row], members[starts[other] + column]
+    return members[starts[first] + row], members[starts[second] + column]

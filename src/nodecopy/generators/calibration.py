@@ -1,7 +1,7 @@
-"""Logistic regression of "is an edge" on the score of a pair, over all pairs, exact, by Newton's method.
+"""Calibration of pair scores: logistic regression of "is an edge" on the score, over all pairs of nodes.
 
-Two parameters need five sums over all pairs in each step. As in :mod:`.pairs` they are made a block of
-rows at a time as if no pair were an edge, and corrected at the edges.
+The two parameters need five sums over all pairs in each Newton step. As in :mod:`.pair_loss`, these are
+computed in blocks of rows as if no pair were an edge, and corrected at the edges.
 """
 
 from __future__ import annotations
@@ -15,31 +15,33 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.generators.link_prediction import Pairs
-from nodecopy.generators.pair_loss import LOGITS_AT_ONCE, triangle_blocks
+from nodecopy._core.logistic import fit_logistic
+from nodecopy.generators.blockwise import LOGITS_AT_ONCE, split_triangle
+from nodecopy.generators.link_prediction import PairArray
 
 Floats = NDArray[np.float64]
-Line = tuple[float, float]
+Calibration = tuple[float, float]
 """Slope and intercept."""
-MOST_STEPS = 200
-CLOSE_ENOUGH = 1e-5
-"""By how much the last step may still change any pair's logit; what is left then is about its square."""
+MAX_NEWTON_STEPS = 200
+LOGIT_TOLERANCE = 1e-5
+"""Largest change of a logit in the last step; the remaining error is about its square."""
 
 
-def logistic_regression(decoded: Tensor, edges: Pairs, *, balanced: bool) -> Line:
-    """Slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
+def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Calibration:
+    """Return the slope a and intercept b of P(edge) = sigma(a p + b), where p = sigma(f_i . f_j).
 
-    With scikit-learn's default penalty a^2 / 2, which matters only where scores tell edges from all other
-    pairs without a mistake, and then keeps a finite.
+    The penalty is a^2 / 2, scikit-learn's default. It has an effect only if scores separate edges from all
+    other pairs, and then keeps a finite.
 
     Parameters
     ----------
     decoded
         The vectors f, one row per node.
     edges
-        ``[2, size]``, the smaller node first; at least one.
+        ``[2, n]``, the smaller node first; at least one edge.
     balanced
-        Edges together weigh as much as all other pairs together; otherwise every pair weighs the same.
+        Whether edges together have the same weight as all other pairs together; otherwise all pairs have the
+        same weight.
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2
@@ -48,53 +50,53 @@ def logistic_regression(decoded: Tensor, edges: Pairs, *, balanced: bool) -> Lin
     weights = n_pairs / (2 * n_edges), n_pairs / (2 * (n_pairs - n_edges))
     edge_weight, other_weight = weights if balanced else (1.0, 1.0)
     ends = torch.from_numpy(edges).to(decoded.device)
-    at_edges = (decoded[ends[0]] * decoded[ends[1]]).sum(dim=1).double().sigmoid()
-    targets = edge_weight * np.array([at_edges.sum().item(), n_edges])
+    edge_scores = (decoded[ends[0]] * decoded[ends[1]]).sum(dim=1).double().sigmoid()
+    targets = edge_weight * np.array([edge_scores.sum().item(), n_edges])
 
-    def climbed(line: Floats, everywhere: Callable[[Floats], Floats]) -> Floats:
-        for _ in range(MOST_STEPS):
-            here = _sums_of(at_edges, line)
-            q, qp, w, wp, wpp = other_weight * everywhere(line) + (edge_weight - other_weight) * here
-            gradient = targets - [qp, q] - [line[0], 0]
-            step = np.linalg.solve([[wpp + 1, wp], [wp, w]], gradient)
-            reach = max(abs(step[1]), abs(step.sum()))  # the largest change of a logit, as p is in [0, 1]
-            # Far from the solution a full step may overshoot; this one goes uphill for certain (Sun and
-            # Tran-Dinh, 2019, on generalised self-concordant functions), and near it is a full one.
-            line = line + step * (math.log1p(reach) / reach if reach else 1)
-            if reach < CLOSE_ENOUGH:
-                break
-        return line
+    def derivatives(sum_all: Callable[[Floats], Floats], line: Floats) -> tuple[Floats, Floats]:
+        at_edges = _sum_scores(edge_scores, line)
+        q, qp, w, wp, wpp = other_weight * sum_all(line) + (edge_weight - other_weight) * at_edges
+        return targets - [qp, q] - [line[0], 0], np.array([[wpp + 1, wp], [wp, w]])
 
-    # The way is long and every step meets all pairs, so all but the end of it goes with some of them.
-    some = (decoded[:: -(-n_nodes * n_nodes // LOGITS_AT_ONCE["cpu"])] @ decoded.T).double().sigmoid_()
-    share = (n_pairs - n_edges) / some.numel()
+    def maximise(sum_all: Callable[[Floats], Floats], start: Floats) -> Floats:
+        return fit_logistic(
+            partial(derivatives, sum_all),
+            start,
+            max_steps=MAX_NEWTON_STEPS,
+            logit_change=lambda step: float(max(abs(step[1]), abs(step.sum()))),  # p is between 0 and 1
+            tolerance=LOGIT_TOLERANCE,
+        )
+
+    # Every step over all pairs is expensive, so a subset of them gives the start.
+    subset = (decoded[:: -(-n_nodes * n_nodes // LOGITS_AT_ONCE["cpu"])] @ decoded.T).double().sigmoid_()
+    share = (n_pairs - n_edges) / subset.numel()
     intercept = math.log(edge_weight * n_edges) - math.log(other_weight * (n_pairs - n_edges))
-    start = climbed(
+    start = maximise(
+        lambda line: share * _sum_scores(subset, line) + _sum_scores(edge_scores, line),
         np.array([0.0, intercept]),
-        lambda line: share * _sums_of(some, line) + _sums_of(at_edges, line),
     )
-    slope, intercept = climbed(start, partial(_sums, decoded))
+    slope, intercept = maximise(partial(_sum_pairs, decoded), start)
     return float(slope), float(intercept)
 
 
-def expected_edges(decoded: Tensor, line: Line) -> float:
-    """The sum of sigma(a p + b) over all pairs."""
-    return float(_sums(decoded, np.array(line))[0])
+def expected_edges(decoded: Tensor, calibration: Calibration) -> float:
+    """Return the sum of sigma(a p + b) over all pairs."""
+    return float(_sum_pairs(decoded, np.array(calibration))[0])
 
 
-def _sums(decoded: Tensor, line: Floats) -> Floats:
-    """Over all pairs i < j."""
+def _sum_pairs(decoded: Tensor, line: Floats) -> Floats:
+    """Return the sums of :func:`_sum_scores` over all pairs i < j."""
     total = np.zeros(5)
-    for rows in triangle_blocks(len(decoded), LOGITS_AT_ONCE[decoded.device.type]):
+    for rows in split_triangle(len(decoded), LOGITS_AT_ONCE[decoded.device.type]):
         scores = (decoded[rows] @ decoded[rows.start :].T).double().sigmoid_()
-        square = scores[:, : len(scores)]  # here each pair is met twice, and each node with itself
-        total += _sums_of(scores, line)
-        total -= (_sums_of(square, line) + _sums_of(square.diagonal(), line)) / 2
+        square = scores[:, : len(scores)]  # holds each pair twice, and each node with itself
+        total += _sum_scores(scores, line)
+        total -= (_sum_scores(square, line) + _sum_scores(square.diagonal(), line)) / 2
     return total
 
 
-def _sums_of(scores: Tensor, line: Floats) -> Floats:
-    """Sums of q, q p, w, w p, w p^2 with q = sigma(a p + b) and w = q (1 - q)."""
+def _sum_scores(scores: Tensor, line: Floats) -> Floats:
+    """Return the sums of q, q p, w, w p and w p^2 over scores p, with q = sigma(a p + b), w = q (1 - q)."""
     p = scores.reshape(-1)
     q = (p * line[0] + line[1]).sigmoid_()
     w = q - q * q

@@ -1,8 +1,9 @@
-"""CELL (Rendsburg, Heidrich and von Luxburg, 2020): NetGAN without GAN, walks by a low-rank logit matrix."""
+"""CELL (Rendsburg, Heidrich and von Luxburg, 2020): NetGAN without GAN, a low-rank model of random walks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -14,48 +15,58 @@ from torch import Tensor
 
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
-from nodecopy.generators.edge_sampling import AssembledModel, Watch, row_blocks
-from nodecopy.generators.pair_loss import LOGITS_AT_ONCE
-from nodecopy.graph import Graph
+from nodecopy.generators.blockwise import LOGITS_AT_ONCE, attach_gradients, split_rows
+from nodecopy.generators.edge_sampling import EdgeScoreModel, Training
 from nodecopy.nn.adam import Descent
-from nodecopy.nn.devices import checked_device
 from nodecopy.nn.stack import SparseStack
 
-WEIGHTS, EVALUATION = range(2)
-"""What the children of a seed are for."""
+MAX_POWER_ITERATIONS = 1000
+STATIONARY_TOLERANCE = 1e-6
+"""Probability mass that the last power iteration may move."""
 
 
-class CELL(AssembledModel):
-    """Learn transitions P = softmax of the rows of W_down W_up, and sample edges by how often walks use them.
+class CELLSeeds(IntEnum):
+    """Children of the seed of a fit, by purpose."""
 
-    Training lowers the mean of -log P_ij over all edges, both directions. With enough steps P would be
-    the random walk on the observed graph, so training stops where samples have a given share of its
-    edges. The score of a pair is pi_i P_ij + pi_j P_ji, pi the stationary distribution of P; graphs with
-    as many edges as the observed one are assembled from the scores (see :mod:`.assembling`).
+    WEIGHTS = 0
+    EVALUATION = 1
+
+
+class CELL(EdgeScoreModel):
+    """CELL learns transition probabilities P = softmax(W_down W_up) and samples edges by their use in walks.
+
+    Training minimises the mean of -log P_ij over all edges, in both directions. With enough steps P would be
+    the random walk on the observed graph, so training stops when samples have a given share of its edges. The
+    score of a pair is pi_i P_ij + pi_j P_ji, where pi is the stationary distribution of P. Samples have as
+    many edges as the observed graph, drawn by :func:`.assemble_edges`.
 
     Parameters
     ----------
     rank
         Columns of W_down and rows of W_up.
     overlap
-        Training stops where a sample has this share of the observed edges.
-    steps, learning_rate, weight_decay
-        Of Adam; ``steps`` is the limit where the overlap is not reached.
+        Training stops when a sample has this share of the observed edges.
+    n_steps, learning_rate, weight_decay
+        Settings of Adam; ``n_steps`` is the limit if the overlap is not reached.
     evaluate_every
-        Steps from one evaluation, a stationary distribution and a sample, to the next.
+        Steps between two evaluations, each a stationary distribution and a sample.
     device
-        ``"cpu"`` or ``"cuda"``, for training; samples are made on the CPU.
+        ``"cpu"`` or ``"cuda"``, the device of the training; samples are drawn on the CPU.
 
     Attributes
     ----------
-    overlap_, steps_
-        What the last evaluation found, and the step it was made at.
+    overlap_, n_steps_
+        The overlap of the last evaluation, and its step.
+    down_, up_
+        W_down and W_up, for the nodes with edges.
+    log_weights_
+        log pi less the logarithms of the normalisers of the rows of P.
 
     Notes
     -----
-    - *Weights* are not used, features and labels neither; samples keep the latter two.
-    - *Nodes without edges* stay without.
-    - *Memory* grows with nodes and edges, never with pairs of nodes; time does grow with pairs.
+    - *Weights, features and labels* are not used; samples keep the features and labels.
+    - *Nodes without edges* have none in samples.
+    - *Memory* grows with nodes and edges, time with pairs of nodes.
 
     Examples
     --------
@@ -69,78 +80,91 @@ class CELL(AssembledModel):
     down_: NDArray[np.float32]
     up_: NDArray[np.float32]
     log_weights_: NDArray[np.float32]
+    _evaluation_seed = CELLSeeds.EVALUATION
 
     def __init__(
         self,
         *,
         rank: int = 9,
         overlap: float = 0.5,
-        steps: int = 200,
+        n_steps: int = 200,
         learning_rate: float = 0.1,
         weight_decay: float = 1e-7,
         evaluate_every: int = 10,
         device: str = "cpu",
     ) -> None:
-        self.rank, self.overlap, self.steps = rank, overlap, steps
+        self.rank, self.overlap, self.n_steps = rank, overlap, n_steps
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
         self.evaluate_every, self.device = evaluate_every, device
 
-    def _train(self, graph: Graph, seed: SeedSequence, watch: Watch | None) -> None:
-        adjacency, device = self._pattern(graph), self._check()
-        n_nodes, draws = adjacency.shape[0], np.random.default_rng(child(seed, WEIGHTS))
-        scale = np.sqrt(2 / (n_nodes + self.rank))
-        down, up = (
-            torch.from_numpy((scale * draws.standard_normal(shape)).astype(np.float32)).to(device)
-            for shape in ((n_nodes, self.rank), (self.rank, n_nodes))
-        )
-        loss = TransitionLoss(adjacency, device)
-        weights = [down.requires_grad_(), up.requires_grad_()]
-        descent = Descent([{"params": weights, "weight_decay": self.weight_decay}], self.learning_rate)
-        degrees = adjacency.sum(axis=1)
-        pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)  # of the observed walk
-        for step in range(1, self.steps + 1):
-            descent.step(lambda: loss(down, up))
-            if step % self.evaluate_every == 0 or step == self.steps:
-                pi, normalisers = stationary(down.detach(), up.detach(), pi)
-                self._must_be_finite([pi, normalisers])
-                self.down_, self.up_ = down.detach().cpu().numpy().copy(), up.detach().cpu().numpy().copy()
-                self.log_weights_ = (pi.log() - normalisers).cpu().numpy()
-                if self._is_good(
-                    graph, step, np.random.default_rng(child(child(seed, EVALUATION), step)), watch
-                ):
-                    break
+    def _start_training(
+        self, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> Training:
+        return _TransitionTraining(self, adjacency, seed, device)
 
     def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
-        """pi_i P_ij + pi_j P_ji = exp(w_ij + log pi_i - n_i) + exp(w_ji + log pi_j - n_j)."""
+        """Yield exp(w_ij + log pi_i - n_i) + exp(w_ji + log pi_j - n_j), with the normalisers n."""
         down, up, log_weights = self.down_, self.up_, self.log_weights_
-        for rows in row_blocks(len(down)):
-            there = np.exp(down[rows] @ up + log_weights[rows, None])
-            there += np.exp(up[:, rows].T @ down.T + log_weights)
-            yield there
+        for rows in split_rows(len(down)):
+            scores = np.exp(down[rows] @ up + log_weights[rows, None])
+            scores += np.exp(up[:, rows].T @ down.T + log_weights)
+            yield scores
 
-    def _check(self) -> torch.device:
-        for name in ("rank", "steps", "evaluate_every"):
-            check_integer(getattr(self, name), f"{name} of CELL", low=1)
-        for name in ("learning_rate", "weight_decay"):
-            check_real(getattr(self, name), f"{name} of CELL", low=0.0)
-        return checked_device(self.device)
+    def _check(self) -> None:
+        check_integer(self.rank, "rank of CELL", low=1)
+        check_real(self.weight_decay, "weight_decay of CELL", low=0.0)
+        super()._check()
+
+
+class _TransitionTraining:
+    """The training of the factors W_down and W_up."""
+
+    def __init__(
+        self, model: CELL, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> None:
+        n_nodes, rng = adjacency.shape[0], np.random.default_rng(child(seed, CELLSeeds.WEIGHTS))
+        scale = np.sqrt(2 / (n_nodes + model.rank))
+        self.down, self.up = (
+            torch.from_numpy((scale * rng.standard_normal(shape)).astype(np.float32)).to(device)
+            for shape in ((n_nodes, model.rank), (model.rank, n_nodes))
+        )
+        weights = [self.down.requires_grad_(), self.up.requires_grad_()]
+        groups = [{"params": weights, "weight_decay": model.weight_decay}]
+        self.stepper = Descent(groups, model.learning_rate)
+        self.model, self.loss = model, TransitionLoss(adjacency, device)
+        degrees = adjacency.sum(axis=1)  # the stationary distribution of the observed walk is the start
+        self.pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)
+
+    def step(self) -> None:
+        self.stepper.step(lambda: self.loss(self.down, self.up))
+
+    def evaluate(self, step: int) -> dict[str, Any]:
+        down, up = self.down.detach(), self.up.detach()
+        self.pi, normalisers = stationary_distribution(down, up, self.pi)
+        self.model._check_finite([self.pi, normalisers])
+        log_weights = (self.pi.log() - normalisers).cpu().numpy()
+        return {
+            "down_": down.cpu().numpy().copy(),
+            "up_": up.cpu().numpy().copy(),
+            "log_weights_": log_weights,
+        }
 
 
 class TransitionLoss:
-    """Mean of -log P_ij over the entries of A, P the softmax of the rows of W_down W_up.
+    """Mean of -log P_ij over the entries of A, where P is the softmax of the rows of W_down W_up.
 
-    With the normalisers n_i = log sum_j exp(w_ij) this is (sum_i d_i n_i - sum_ij A_ij w_ij) / sum A: the
-    first part runs over all pairs, a block of rows at a time with its gradient in the same pass, the
-    second needs the products of A with the two factors only.
+    With the normalisers n_i = log sum_j exp(w_ij) this is (sum_i d_i n_i - sum_ij A_ij w_ij) / sum A. The
+    first sum runs over all pairs, in blocks of rows and together with its gradient; the second needs only the
+    products of A with the two factors.
 
     Parameters
     ----------
     adjacency
-        Binary and symmetric, with some edges.
+        Binary and symmetric, with at least one edge.
     device
-        Where the factors live.
+        The device of the factors.
     logits_at_once
-        Logits held at once; a matter of speed and memory only.
+        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
     """
 
     def __init__(
@@ -151,58 +175,39 @@ class TransitionLoss:
         self.logits_at_once = logits_at_once or LOGITS_AT_ONCE[device.type]
 
     def __call__(self, down: Tensor, up: Tensor) -> Tensor:
-        loss: Tensor = _TransitionLoss.apply(down, up, self)  # type: ignore[no-untyped-call]
-        return loss
+        return attach_gradients(self.value_and_gradients, down, up)
 
     def value_and_gradients(self, down: Tensor, up: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The loss and its gradients: the entry of W has (d_i P_ij - A_ij) / sum A."""
-        reached, reaching = self.adjacency.product(up.T[None])[0], self.adjacency.product(down[None])[0]
-        value = -(down * reached).sum(dtype=torch.float64)
-        slope_down, slope_up = -reached, -reaching.T
-        for rows in row_blocks(len(down), self.logits_at_once):
+        """Return the loss and its gradients; the gradient in w_ij is (d_i P_ij - A_ij) / sum A."""
+        by_target, by_source = self.adjacency.product(up.T[None])[0], self.adjacency.product(down[None])[0]
+        value = -(down * by_target).sum(dtype=torch.float64)
+        by_down, by_up = -by_target, -by_source.T
+        for rows in split_rows(len(down), self.logits_at_once):
             probabilities, normalisers = _softmax(down[rows] @ up)
             value += (self.degrees[rows] * normalisers).sum(dtype=torch.float64)
-            slope_down[rows] += self.degrees[rows, None] * (probabilities @ up.T)
-            slope_up += (self.degrees[rows, None] * down[rows]).T @ probabilities
+            by_down[rows] += self.degrees[rows, None] * (probabilities @ up.T)
+            by_up += (self.degrees[rows, None] * down[rows]).T @ probabilities
         scale = 1 / self.n_entries
-        return (scale * value).to(down.dtype), scale * slope_down, scale * slope_up
+        return (scale * value).to(down.dtype), scale * by_down, scale * by_up
 
 
-class _TransitionLoss(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, down: Tensor, up: Tensor, loss: TransitionLoss) -> Tensor:
-        value, *slopes = loss.value_and_gradients(down, up)
-        ctx.save_for_backward(*slopes)
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, None]:
-        slope_down, slope_up = ctx.saved_tensors
-        return outer * slope_down, outer * slope_up, None
-
-
-def stationary(
-    down: Tensor, up: Tensor, start: Tensor, *, tolerance: float = 1e-6, most: int = 1000
-) -> tuple[Tensor, Tensor]:
-    """The distribution pi with pi = pi P by power iteration, and the normalisers of P's rows.
-
-    It ends where a step moves less than ``tolerance`` of the probability.
-    """
-    at_once, pi = LOGITS_AT_ONCE[down.device.type], start
+def stationary_distribution(down: Tensor, up: Tensor, start: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the distribution pi with pi = pi P, by power iteration, and the normalisers of P's rows."""
+    logits_at_once, pi = LOGITS_AT_ONCE[down.device.type], start
     normalisers = torch.zeros_like(start)
-    for _ in range(most):
-        moved = torch.zeros_like(pi)
-        for rows in row_blocks(len(down), at_once):
+    for _ in range(MAX_POWER_ITERATIONS):
+        following = torch.zeros_like(pi)
+        for rows in split_rows(len(down), logits_at_once):
             probabilities, normalisers[rows] = _softmax(down[rows] @ up)
-            moved += pi[rows] @ probabilities
-        moved /= moved.sum()
-        change, pi = float((moved - pi).abs().sum()), moved
-        if change < tolerance:
+            following += pi[rows] @ probabilities
+        following /= following.sum()
+        change, pi = float((following - pi).abs().sum()), following
+        if change < STATIONARY_TOLERANCE:
             break
     return pi, normalisers
 
 
 def _softmax(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """The softmax of each row, made in place, and the logarithm of what it divides by."""
+    """Return the softmax of each row, computed in place, and the logarithms of the normalisers."""
     normalisers = logits.logsumexp(dim=1)
     return logits.sub_(normalisers[:, None]).exp_(), normalisers

@@ -1,23 +1,29 @@
-"""Classical random graphs: what remains of a graph if only its size or its degrees are kept.
+"""Classical random graph models, which keep the number of edges or the degrees of the observed graph.
 
-All of them cost time and memory in proportion to nodes and edges.
+Time and memory of all of them grow with the number of nodes and edges.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from nodecopy._core.validation import check_integer
-from nodecopy.generators.base import Nodes, PairModel, Pairs, distinct, pairs_of
-from nodecopy.generators.block_pairs import Cells, draw_cells
+from nodecopy.generators.base import EdgeList, EdgeListModel, Nodes, list_edges, remove_duplicates
+from nodecopy.generators.block_pairs import draw_block_edges
 from nodecopy.graph import Graph
 
-MOST_REDRAWS = 20
+MAX_REDRAWS = 20
 
 
-class ErdosRenyi(PairModel):
-    """Every pair of nodes is linked with the same probability, the observed density ``density_``.
+class ErdosRenyi(EdgeListModel):
+    """The Erdős-Rényi model G(n, p): all pairs of nodes are edges independently with the same probability.
+
+    Attributes
+    ----------
+    density_
+        The probability p, the share of pairs of different nodes that are edges of the observed graph.
 
     Examples
     --------
@@ -29,113 +35,145 @@ class ErdosRenyi(PairModel):
 
     density_: float
 
-    def _learn(self, graph: Graph, draws: Generator) -> None:
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
         n_pairs = graph.n_nodes * (graph.n_nodes - 1) / (1 if graph.directed else 2)
-        self.density_ = len(pairs_of(graph)[0]) / max(n_pairs, 1)
+        self.density_ = len(list_edges(graph)[0]) / max(n_pairs, 1)
 
-    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
-        one_block, cell = np.zeros(graph.n_nodes, np.int64), np.zeros(1, np.int64)
-        cells = Cells(cell, cell, np.array([self.density_]))
-        return draw_cells(one_block, cells, draws, directed=graph.directed)
+    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+        blocks, block_pairs = np.zeros(graph.n_nodes, np.int64), np.zeros((2, 1), np.int64)
+        density = np.array([self.density_])
+        return draw_block_edges(blocks, block_pairs, density, rng, directed=graph.directed)
 
 
-class ChungLu(PairModel):
-    """Edges are independent; that of i and j has the probability min(1, d_i d_j / sum d).
+class ChungLu(EdgeListModel):
+    """The Chung-Lu model: independent edges with probability min(1, d_i d_j / sum d).
 
-    Here d are observed degrees (out-degree of i, in-degree of j where directed), which are nearly what
-    samples have on average: a node lacks d_i^2 / sum d, since there are no self-loops, and what is cut
-    off at one. Nodes of equal degrees are a block of :func:`.draw_cells`, so this is exact; distinct
-    degrees are so few that their pairs are never more than twice the edges.
+    Here d are the observed degrees (the out-degree of i and the in-degree of j if the graph is directed).
+    The expected degree of a node in a sample is d_i, less d_i^2 / sum d for the missing self-loop and less
+    what is lost where a probability is cut off at one. Nodes of equal degree form a block of
+    :func:`.draw_block_edges`; the number of distinct degrees is so small that their pairs are at most twice
+    as many as the edges.
+
+    Attributes
+    ----------
+    blocks_
+        The number of each node's degree among the distinct degrees. For a directed graph these are the
+        out-degrees of all nodes, followed by the in-degrees of all nodes.
+    block_pairs_, probabilities_
+        Pairs of distinct degrees, ``[2, n]``, and the probability of an edge between nodes of such degrees.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import ChungLu
     >>> model = ChungLu().fit(datasets.load("karate"))
-    >>> 60 < sum(sample.n_edges for sample in model.sample_many(20, rng=0)) / 20 < 80  # of 78 observed ones
+    >>> 60 < sum(sample.n_edges for sample in model.sample_many(20, rng=0)) / 20 < 80  # 78 observed edges
     True
     """
 
-    def _learn(self, graph: Graph, draws: Generator) -> None:
-        leaving, entering = _degrees(graph)
-        kinds, self._blocks = np.unique(leaving, return_inverse=True)
-        first, second = np.triu_indices(len(kinds))
-        if graph.directed:  # every node stands twice: where edges start, and N numbers on, where they end
-            ends, blocks = np.unique(entering, return_inverse=True)
-            first, second = np.divmod(np.arange(len(kinds) * len(ends)), max(len(ends), 1))
-            self._blocks, second = np.append(self._blocks, blocks + len(kinds)), second + len(kinds)
-            kinds = np.append(kinds, ends)
-        product = kinds[first] * kinds[second]
-        first, second, product = (values[product > 0] for values in (first, second, product))
-        self._cells = Cells(first, second, np.minimum(product / max(leaving.sum(), 1), 1.0))
+    blocks_: Nodes
+    block_pairs_: Nodes
+    probabilities_: NDArray[np.float64]
 
-    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
-        first, second = draw_cells(self._blocks, self._cells, draws, directed=False)
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        out_degrees, in_degrees = _count_degrees(graph)
+        degrees, blocks = np.unique(out_degrees, return_inverse=True)
+        first, second = np.triu_indices(len(degrees))
+        if graph.directed:  # node i occurs twice: as the source i and as the target n_nodes + i
+            target_degrees, target_blocks = np.unique(in_degrees, return_inverse=True)
+            n_sources, n_targets = len(degrees), len(target_degrees)
+            first, second = np.divmod(np.arange(n_sources * n_targets), max(n_targets, 1))
+            blocks, second = np.append(blocks, target_blocks + n_sources), second + n_sources
+            degrees = np.append(degrees, target_degrees)
+        product = degrees[first] * degrees[second]
+        self.blocks_ = blocks
+        self.block_pairs_ = np.stack([first, second])[:, product > 0]
+        self.probabilities_ = np.minimum(product[product > 0] / max(out_degrees.sum(), 1), 1.0)
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+        first, second = draw_block_edges(
+            self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=False
+        )
         if not graph.directed:
             return first, second
         second = second - graph.n_nodes
         return first[first != second], second[first != second]
 
 
-class ConfigurationModel(PairModel):
-    """A random graph with exactly the observed degrees (in- and out-degrees where directed).
+class ConfigurationModel(EdgeListModel):
+    """The configuration model of simple graphs: a random graph with exactly the observed degrees.
 
-    Starts from the observed graph and swaps ends of two random edges, (a, b) and (c, d) becoming (a, d)
-    and (c, b), wherever that makes neither a self-loop nor an edge twice. In the long run all such graphs
-    are equally likely.
+    A sample starts from the observed graph and swaps the ends of random pairs of edges: (a, b) and (c, d)
+    become (a, d) and (c, b), unless that makes a self-loop or a repeated edge. The stationary distribution
+    of this Markov chain is uniform. In- and out-degrees of directed graphs are both kept.
 
     Parameters
     ----------
-    swaps
-        Swaps tried for each edge.
+    n_swaps
+        Attempted swaps per edge (default 10). Fewer leave samples closer to the observed graph.
+
+    Attributes
+    ----------
+    edges_, self_loops_
+        The observed edges, and the nodes with a self-loop.
+    n_swaps_
+        The ``n_swaps`` of the fit.
 
     Notes
     -----
-    Self-loops of a directed graph stay where they are. Directed swaps never turn a cycle of three nodes
-    around, so that graphs which differ in nothing else do not reach each other.
+    Self-loops of a directed graph are kept. Swaps never reverse a directed cycle of three nodes, so directed
+    graphs that differ only in such cycles are not reached from each other.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import ConfigurationModel
-    >>> club = datasets.load("karate")
-    >>> bool((ConfigurationModel().fit(club).sample(rng=0).degrees == club.degrees).all())
+    >>> karate = datasets.load("karate")
+    >>> bool((ConfigurationModel().fit(karate).sample(rng=0).degrees == karate.degrees).all())
     True
     """
 
-    def __init__(self, swaps: int = 10) -> None:
-        self.swaps = swaps
+    edges_: EdgeList
+    self_loops_: Nodes
+    n_swaps_: int
 
-    def _learn(self, graph: Graph, draws: Generator) -> None:
-        check_integer(self.swaps, "swaps of ConfigurationModel", low=0)
+    def __init__(self, n_swaps: int = 10) -> None:
+        self.n_swaps = n_swaps
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self.n_swaps_ = check_integer(self.n_swaps, "n_swaps of ConfigurationModel", low=0)
         rows, columns = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
-        loops = rows[rows == columns]
-        self._edges, self._loops, self._rounds = pairs_of(graph), (loops, loops), self.swaps
+        self.edges_, self.self_loops_ = list_edges(graph), rows[rows == columns]
 
-    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
-        from nodecopy.generators import swap_kernels  # compiling takes a while; nobody else should wait
+    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+        from nodecopy.generators import swap_kernels  # imported here because compilation takes time
 
-        first, second = (ends.copy() for ends in self._edges)
-        n_edges, directed = len(first), graph.directed
+        first, second = (nodes.copy() for nodes in self.edges_)
+        n_edges = len(first)
         table = np.empty(1 << (4 * n_edges).bit_length(), np.int64)
-        for _ in range(self._rounds if n_edges > 1 else 0):
-            one, other = draws.integers(0, n_edges, (2, n_edges))
-            coins = draws.random(n_edges) < 0.5
-            swap_kernels.swap(first, second, graph.n_nodes, directed, one, other, coins, table)
-        return np.append(first, self._loops[0]), np.append(second, self._loops[1])
+        for _ in range(self.n_swaps_ if n_edges > 1 else 0):
+            left, right = rng.integers(0, n_edges, (2, n_edges))
+            flips = rng.random(n_edges) < 0.5
+            swap_kernels.swap_edges(first, second, graph.n_nodes, graph.directed, left, right, flips, table)
+        return np.append(first, self.self_loops_), np.append(second, self.self_loops_)
 
 
-class BarabasiAlbert(PairModel):
-    """Nodes arrive one by one and link to earlier ones in proportion to their degrees.
+class BarabasiAlbert(EdgeListModel):
+    """The Barabási-Albert model: nodes arrive one by one and attach to earlier ones in proportion to degree.
 
-    Nodes arrive in random order, each with ``edges_per_node_``, the observed number of edges over nodes,
-    rounded up or down at random, and to as many different nodes. Edges of a directed graph lead from new
-    nodes to old ones.
+    Nodes arrive in random order. Each brings ``edges_per_node_`` edges, rounded up or down at random, to
+    distinct earlier nodes. Edges of a directed graph lead from new to old nodes.
+
+    Attributes
+    ----------
+    edges_per_node_
+        The observed number of edges divided by the number of nodes.
 
     Notes
     -----
-    An edge's end is a random end of an earlier edge (Batagelj and Brandes, 2005), found for all edges at
-    once. Ends that make an edge twice are drawn anew; the few that still do after 20 times are dropped.
+    The target of an edge is a random end of an earlier edge (Batagelj and Brandes, 2005), drawn for all edges
+    at once. Targets that repeat an edge are drawn again, up to 20 times; edges that are still repeated are
+    dropped.
 
     Examples
     --------
@@ -147,52 +185,51 @@ class BarabasiAlbert(PairModel):
 
     edges_per_node_: float
 
-    def _learn(self, graph: Graph, draws: Generator) -> None:
-        self.edges_per_node_ = len(pairs_of(graph)[0]) / max(graph.n_nodes, 1)
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self.edges_per_node_ = len(list_edges(graph)[0]) / max(graph.n_nodes, 1)
 
-    def _draw(self, graph: Graph, draws: Generator) -> Pairs:
-        n_nodes, directed = graph.n_nodes, graph.directed
+    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+        n_nodes = graph.n_nodes
         arrivals = np.arange(n_nodes)
-        n_new = np.floor(self.edges_per_node_ + draws.random(n_nodes)).astype(np.int64)
-        if self.edges_per_node_:  # the second node links to the first, or nobody would have a degree
+        n_new = np.floor(self.edges_per_node_ + rng.random(n_nodes)).astype(np.int64)
+        if self.edges_per_node_:  # the second node always links to the first, so that degrees are not all 0
             n_new[1:2] = 1
         n_new = np.minimum(n_new, arrivals)
-        new, before = np.repeat(arrivals, n_new), np.repeat(np.cumsum(n_new) - n_new, n_new)
-        chosen = _chosen_ends(before, draws)
-        for _ in range(MOST_REDRAWS):
-            old = _old_ends(new, chosen)
-            again = _repeated(new * n_nodes + old)
-            if not again.any():
+        sources, n_before = np.repeat(arrivals, n_new), np.repeat(np.cumsum(n_new) - n_new, n_new)
+        ends = _draw_ends(n_before, rng)
+        for _ in range(MAX_REDRAWS):
+            repeated = _is_repeated(sources * n_nodes + _resolve_ends(sources, ends))
+            if not repeated.any():
                 break
-            chosen = np.where(again, _chosen_ends(before, draws), chosen)
-        names = draws.permutation(n_nodes)
-        one, other = names[new], names[_old_ends(new, chosen)]
-        return distinct(one, other, n_nodes, directed)
+            ends = np.where(repeated, _draw_ends(n_before, rng), ends)
+        nodes = rng.permutation(n_nodes)
+        targets = _resolve_ends(sources, ends)
+        return remove_duplicates(nodes[sources], nodes[targets], n_nodes, graph.directed)
 
 
-def _chosen_ends(before: Nodes, draws: Generator) -> Nodes:
-    """A random end of the edges before: 2e is the new end of edge e, 2e + 1 its old one; -1 for none."""
-    return np.where(before == 0, -1, draws.integers(0, np.maximum(2 * before, 1)))
+def _draw_ends(n_before: Nodes, rng: Generator) -> Nodes:
+    """Draw an end of one of the earlier edges: 2e is the source of edge e, 2e + 1 its target; -1 for none."""
+    return np.where(n_before == 0, -1, rng.integers(0, np.maximum(2 * n_before, 1)))
 
 
-def _old_ends(new: Nodes, chosen: Nodes) -> Nodes:
-    """The nodes that the chosen ends are: old ends are followed until a new one, or the first node."""
-    end = chosen.copy()
-    old = np.flatnonzero((end >= 0) & (end % 2 == 1))
-    while len(old):
-        end[old] = chosen[end[old] // 2]
-        old = old[(end[old] >= 0) & (end[old] % 2 == 1)]
-    return np.where(end < 0, 0, new[end // 2])
+def _resolve_ends(sources: Nodes, ends: Nodes) -> Nodes:
+    """Return the nodes that the ends stand for, following targets until a source or the first node."""
+    resolved = ends.copy()
+    pending = np.flatnonzero((resolved >= 0) & (resolved % 2 == 1))
+    while len(pending):
+        resolved[pending] = ends[resolved[pending] // 2]
+        pending = pending[(resolved[pending] >= 0) & (resolved[pending] % 2 == 1)]
+    return np.where(resolved < 0, 0, sources[resolved // 2])
 
 
-def _repeated(numbers: Nodes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Whether the same number stands somewhere before."""
+def _is_repeated(numbers: Nodes) -> NDArray[np.bool_]:
+    """Return whether each number occurs at an earlier position too."""
     repeated = np.ones(len(numbers), bool)
     repeated[np.unique(numbers, return_index=True)[1]] = False
     return repeated
 
 
-def _degrees(graph: Graph) -> Pairs:
-    """Edges that leave and that enter each node; all of its edges, twice, where undirected."""
-    leaving, entering = (np.bincount(ends, minlength=graph.n_nodes) for ends in pairs_of(graph))
-    return (leaving, entering) if graph.directed else (leaving + entering, leaving + entering)
+def _count_degrees(graph: Graph) -> EdgeList:
+    """Return out- and in-degrees without self-loops; both are the degrees if the graph is undirected."""
+    outgoing, incoming = (np.bincount(nodes, minlength=graph.n_nodes) for nodes in list_edges(graph))
+    return (outgoing, incoming) if graph.directed else (outgoing + incoming, outgoing + incoming)

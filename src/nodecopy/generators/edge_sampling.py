@@ -1,17 +1,17 @@
-"""From scores of pairs to a graph, as NetGAN and CELL do it, and what such models have in common.
+"""Samples from scores of pairs, as NetGAN and CELL draw them, and the training that both share.
 
-Every node first draws one neighbour in proportion to its scores; the rest of the edges are drawn from
-all other pairs, without replacement, in proportion to their scores. Drawing one after another without
-replacement is a race: give each pair a standard exponential number divided by its score, and take the
-pairs in ascending order. So a block of rows at a time is looked at, the best pairs so far are kept, and
-the result is exact without an N x N matrix.
+Every node first draws one neighbour in proportion to its scores. The other edges are drawn from all other
+pairs without replacement, in proportion to their scores. This is equivalent to a race: each pair gets a
+standard exponential number divided by its score, and pairs are taken in ascending order. So only the best
+pairs are kept while the scores are read in blocks of rows, and the result is exact without an N x N matrix.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -20,123 +20,159 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.csr import IntArray, Rows
-from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_real
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.generators.base import EdgeListModel, Nodes
+from nodecopy.generators.base import binary_adjacency, check_graph, replace_edges
+from nodecopy.generators.link_prediction import PairArray
 from nodecopy.graph import Graph
 from nodecopy.metrics import edge_overlap
+from nodecopy.models import GraphModel
+from nodecopy.nn.devices import checked_device
 
-Pairs: TypeAlias = NDArray[np.int64]
-Watch: TypeAlias = Callable[[int, Graph], Any]
-"""Is shown the step and a sample at each evaluation; training ends where it answers with something true."""
-
-SCORES_AT_ONCE = 2**18
+Callback: TypeAlias = Callable[[int, Graph], Any]
+"""Receives the step and the sample of each evaluation; training ends if it returns something true."""
 
 
-class AssembledModel(EdgeListModel):
-    """A graph model whose samples are assembled from scores; inherit, train and answer :meth:`_score_blocks`.
+class Training(Protocol):
+    """The training of an :class:`EdgeScoreModel`."""
 
-    Nodes without edges play no part and have none in samples: scores are those of the others.
+    def step(self) -> None:
+        """Take one step."""
+
+    def evaluate(self, step: int) -> dict[str, Any]:
+        """Return the fitted attributes after so many steps."""
+
+
+class EdgeScoreModel(GraphModel[Graph]):
+    """The base class of models that are trained up to a given edge overlap and sample edges by scores.
+
+    Samples have as many edges as the observed graph. Nodes without edges have none in samples, and scores are
+    those of the other nodes. A subclass writes ``_start_training`` and ``_score_blocks`` and checks its
+    own settings in ``_check``.
 
     Attributes
     ----------
-    overlap_, steps_
-        Share of the observed edges in the sample of the last evaluation, and the step it was made at.
+    overlap_, n_steps_
+        Share of the observed edges in the sample of the last evaluation, and the step of that evaluation.
     """
 
     overlap: float
+    n_steps: int
+    evaluate_every: int
     learning_rate: float
+    device: str
     overlap_: float
-    steps_: int
+    n_steps_: int
+    _evaluation_seed: ClassVar[int]
 
-    def fit(self, graph: Graph, *, rng: Rng = None, watch: Watch | None = None) -> Self:
-        """Train until samples overlap as asked for; ``watch`` is shown the sample of each evaluation."""
-        trained = copy(self)  # training that is interrupted leaves what was fitted before
-        trained._train(graph, seed_sequence(rng), watch)
-        vars(self).update(vars(trained), graph_=graph)
+    def fit(self, graph: Graph, *, rng: Rng = None, callback: Callback | None = None) -> Self:
+        """Train until a sample has the required share of the observed edges.
+
+        Parameters
+        ----------
+        graph
+            The observed graph, undirected and with at least one edge.
+        rng
+            Seed or generator.
+        callback
+            Called with the step and the sample of each evaluation; training ends if it returns something
+            true.
+        """
+        self._check()
+        adjacency, device = self._select_adjacency(graph), checked_device(self.device)
+        seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit
+        training = self._start_training(adjacency, seed, device)
+        evaluation = child(seed, self._evaluation_seed)
+        for step in range(1, self.n_steps + 1):
+            training.step()
+            if step % self.evaluate_every and step != self.n_steps:
+                continue
+            vars(fitted).update(training.evaluate(step))
+            sample = fitted._draw_graph(graph, np.random.default_rng(child(evaluation, step)))
+            fitted.overlap_, fitted.n_steps_ = edge_overlap(sample, graph), step
+            if (callback is not None and callback(step, sample)) or fitted.overlap_ >= self.overlap:
+                break
+        vars(self).update(vars(fitted), graph_=graph)
         return self
 
-    def _train(self, graph: Graph, seed: SeedSequence, watch: Watch | None) -> None:
-        raise NotImplementedError
+    def draw(self, seed: SeedSequence) -> Graph:
+        return self._draw_graph(self.graph_, np.random.default_rng(seed))
 
-    def _must_be_finite(self, numbers: Iterable[Tensor]) -> None:
-        if not all(bool(torch.isfinite(one).all()) for one in numbers):
+    def _draw_graph(self, graph: Graph, rng: Generator) -> Graph:
+        nodes = np.flatnonzero(graph.degrees)
+        return replace_edges(graph, *nodes[assemble_edges(self._score_blocks(), graph.n_edges, rng)])
+
+    @abstractmethod
+    def _start_training(
+        self, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> Training:
+        """Return the training on the binary adjacency matrix of the nodes with edges."""
+
+    @abstractmethod
+    def _score_blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows of the symmetric scores of nodes with edges, in new arrays."""
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        check_real(self.overlap, f"overlap of {name}", low=0.0, high=1.0)
+        check_real(self.learning_rate, f"learning_rate of {name}", low=0.0)
+        for setting in ("n_steps", "evaluate_every"):
+            check_integer(getattr(self, setting), f"{setting} of {name}", low=1)
+
+    def _check_finite(self, numbers: Iterable[Tensor]) -> None:
+        if not all(bool(torch.isfinite(tensor).all()) for tensor in numbers):
             raise InputError(
                 f"settings of {type(self).__name__} must not be so large that training overflows; "
                 f"got a learning_rate of {self.learning_rate:g}."
             )
 
-    def _score_blocks(self) -> Iterator[NDArray[Any]]:
-        """The rows of the symmetric scores of nodes with edges, in new arrays for :func:`row_blocks`."""
-        raise NotImplementedError
-
-    def _draw(self, graph: Graph, draws: Generator) -> tuple[Nodes, Nodes]:
-        nodes = np.flatnonzero(graph.degrees)
-        first, second = nodes[assemble(self._score_blocks(), graph.n_edges, draws)]
-        return first, second
-
-    def _is_good(self, graph: Graph, step: int, draws: Generator, watch: Watch | None) -> bool:
-        """Evaluate: whether a sample has the overlap that is asked for, or the watch has seen enough."""
-        sample = self._sampled(graph, draws)
-        self.overlap_, self.steps_ = edge_overlap(sample, graph), step
-        enough = watch is not None and bool(watch(step, sample))
-        return enough or self.overlap_ >= self.overlap
-
-    def _pattern(self, graph: Graph) -> sparse.csr_array:
-        """Which nodes are neighbours, among those that have any; checks that the graph can be fitted."""
+    def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
+        """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""
         name = type(self).__name__
-        if self._checked(graph).directed:
+        if check_graph(graph, self).directed:
             raise InputError(f"graph of {name} must be undirected, see graph.undirected(); got {graph!r}.")
         if not graph.n_edges:
             raise InputError(f"graph of {name} must have an edge; got {graph!r}.")
-        check_real(self.overlap, f"overlap of {name}", low=0.0, high=1.0)
-        nodes, rows = np.flatnonzero(graph.degrees), graph.rows
-        binary = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
-        return sparse.csr_array(binary[nodes][:, nodes])
+        nodes = np.flatnonzero(graph.degrees)
+        return sparse.csr_array(binary_adjacency(graph)[nodes][:, nodes])
 
 
-def row_blocks(n_nodes: int, at_once: int = SCORES_AT_ONCE) -> Iterator[slice]:
-    """Consecutive rows of an N x N matrix that hold about ``at_once`` entries together."""
-    step = max(1, at_once // n_nodes)
-    return (slice(start, min(start + step, n_nodes)) for start in range(0, n_nodes, step))
+def assemble_edges(blocks: Iterable[NDArray[Any]], n_edges: int, rng: Generator) -> PairArray:
+    """Draw distinct pairs of different nodes by their scores, ``[2, n_edges]``, the smaller node first.
 
-
-def assemble(blocks: Iterable[NDArray[Any]], n_edges: int, draws: Generator) -> Pairs:
-    """Distinct pairs of different nodes, ``[2, n_edges]``, the smaller one first.
-
-    Nodes with a positive score get an edge, unless ``n_edges`` is smaller than their number less one
-    and too small for the neighbours they drew. Where fewer pairs than ``n_edges`` have a positive score,
-    all of them are taken.
+    Every node with a positive score has an edge, unless ``n_edges`` is smaller than the number of these nodes
+    less one and too small for the neighbours that they drew. If fewer than ``n_edges`` pairs have a positive
+    score, all of them are edges.
 
     Parameters
     ----------
     blocks
-        Consecutive rows of the symmetric scores, none negative. The diagonal does not count and is
-        overwritten.
+        Consecutive rows of the symmetric scores, none negative. The diagonal is ignored and overwritten.
     n_edges
         Number of pairs.
-    draws
-        Where randomness comes from.
+    rng
+        Generator of the draws.
     """
-    targets, race, start, n_nodes = [], _Race(n_edges), 0, 0
+    neighbours, race, start, n_nodes = [], _Race(n_edges), 0, 0
     for scores in blocks:
         size, n_nodes = scores.shape
         scores[np.arange(size), np.arange(start, start + size)] = 0
-        targets.append(_one_each(scores, draws.random((size, 1))))
-        race.run(scores[:, start:], start, n_nodes, draws)
+        neighbours.append(_draw_neighbours(scores, rng.random((size, 1))))
+        race.add(scores[:, start:], start, n_nodes, rng)
         start += size
-    target, node = np.concatenate(targets), np.arange(n_nodes)
-    drawn = target >= 0
-    codes = np.where(drawn, np.minimum(node, target) * n_nodes + np.maximum(node, target), -1)
-    first = np.unique(codes[drawn])
+    neighbour, node = np.concatenate(neighbours), np.arange(n_nodes)
+    has_neighbour = neighbour >= 0
+    codes = np.minimum(node, neighbour) * n_nodes + np.maximum(node, neighbour)
+    codes = np.where(has_neighbour, codes, -1)
+    first = np.unique(codes[has_neighbour])
     if len(first) > n_edges:
-        chosen = np.array(_needed_first(codes, n_nodes, draws)[:n_edges], np.int64)
+        edges = np.array(_order_by_need(codes, n_nodes, rng)[:n_edges], np.int64)
     else:
         others = race.winners()
-        chosen = np.append(first, others[~np.isin(others, first)][: n_edges - len(first)])
-    return np.stack(np.divmod(chosen, n_nodes))
+        edges = np.append(first, others[~np.isin(others, first)][: n_edges - len(first)])
+    return np.stack(np.divmod(edges, n_nodes))
 
 
 class _Race:
@@ -146,10 +182,10 @@ class _Race:
         self.size, self.worst = size, np.inf
         self.times, self.codes = np.zeros(0), np.zeros(0, np.int64)
 
-    def run(self, scores: NDArray[Any], start: int, n_nodes: int, draws: Generator) -> None:
-        """Rows from ``start`` on with their columns from ``start`` on; only those above the diagonal run."""
+    def add(self, scores: NDArray[Any], start: int, n_nodes: int, rng: Generator) -> None:
+        """Add the pairs above the diagonal, given rows and columns from ``start`` on."""
         size = len(scores)
-        times = draws.standard_exponential(scores.shape)
+        times = rng.standard_exponential(scores.shape)
         with np.errstate(divide="ignore"):
             times /= scores
         times[:, :size][np.tri(size, dtype=bool)] = np.inf
@@ -161,23 +197,23 @@ class _Race:
             self.times, self.codes = self.times[best], self.codes[best]
             self.worst = self.times.max()
 
-    def winners(self) -> Pairs:
+    def winners(self) -> NDArray[np.int64]:
         return self.codes[np.argsort(self.times, kind="stable")]
 
 
-def _one_each(scores: NDArray[Any], uniforms: NDArray[np.float64]) -> IntArray:
-    """A column for each row, in proportion to its scores; -1 where all are zero."""
+def _draw_neighbours(scores: NDArray[Any], uniforms: NDArray[np.float64]) -> IntArray:
+    """Draw a column for each row in proportion to its scores; -1 if all of them are zero."""
     cumulative = np.cumsum(scores, axis=1, dtype=np.float64)
     total = cumulative[:, -1]
     return np.where(total > 0, (cumulative > uniforms * total[:, None]).argmax(axis=1), -1)
 
 
-def _needed_first(codes: Pairs, n_nodes: int, draws: Generator) -> list[int]:
-    """The pairs that nodes drew, in random order, but first those that give a node its first edge."""
+def _order_by_need(codes: NDArray[np.int64], n_nodes: int, rng: Generator) -> list[int]:
+    """Return the pairs that nodes drew in random order, those that give a node its first edge first."""
     has_edge = np.zeros(n_nodes, bool)
     needed: list[int] = []
     others: list[int] = []
-    for node in draws.permutation(n_nodes).tolist():
+    for node in rng.permutation(n_nodes).tolist():
         if (code := int(codes[node])) >= 0:
             (others if has_edge[node] else needed).append(code)
             has_edge[list(divmod(code, n_nodes))] = True

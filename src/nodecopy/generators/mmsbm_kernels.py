@@ -1,4 +1,4 @@
-"""Compiled: how neighbours pull at a node's memberships in blocks."""
+"""Compiled sum over neighbours for the mixed-membership block model."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
-def pulls(indptr, indices, counts, pi, above, delta, least, result):
-    """For each node the sum of its neighbours' memberships, each over the chance of the edge.
+def sum_neighbour_memberships(indptr, indices, counts, pi, excess, delta, min_probability, result):
+    """Sum the memberships of each node's neighbours, each divided by the probability of the edge.
 
-    That is delta + sum_k above_k pi_ik pi_jk, and never below ``least``. Fills ``result``.
+    That probability is delta + sum_k excess_k pi_ik pi_jk, and at least ``min_probability``. Fills
+    ``result``.
     """
-    mine = np.empty(pi.shape[1])
+    scaled = np.empty(pi.shape[1])
     for node in range(len(indptr) - 1):
-        mine[:] = above * pi[node]
+        scaled[:] = excess * pi[node]
         result[node] = 0
         for entry in range(indptr[node], indptr[node + 1]):
             other = indices[entry]
-            chance = delta
+            probability = delta
             for k in range(pi.shape[1]):
-                chance += mine[k] * pi[other, k]
-            weight = counts[entry] / max(chance, least)
+                probability += scaled[k] * pi[other, k]
+            weight = counts[entry] / max(probability, min_probability)
             for k in range(pi.shape[1]):
                 result[node, k] += weight * pi[other, k]

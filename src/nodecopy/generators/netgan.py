@@ -1,9 +1,10 @@
-"""NetGAN (Bojchevski et al., 2018): a generator learns walks a critic takes for real, edges are counted."""
+"""NetGAN (Bojchevski et al., 2018): a GAN of random walks, whose transition counts are edge scores."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -14,189 +15,195 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_integer, check_real
-from nodecopy.generators.edge_sampling import AssembledModel, Watch, row_blocks
-from nodecopy.generators.walks import Critic, Drawn, RealWalks, WalkGenerator
-from nodecopy.graph import Graph
+from nodecopy._core.validation import check_integer
+from nodecopy.generators.blockwise import split_rows
+from nodecopy.generators.edge_sampling import EdgeScoreModel, Training
+from nodecopy.generators.walks import Critic, ObservedWalks, TorchRandom, WalkGenerator
 from nodecopy.nn.adam import Descent
 from nodecopy.nn.cuda_graph import Replay
-from nodecopy.nn.devices import checked_device
 
-TRAINING, COUNTING, ASSEMBLING = range(3)
-"""What the children of a seed are for."""
-
-HOTTEST, COOLING, COLDEST = 5.0, 5e-5, 0.5
-"""Temperature of the softmax: at the start, its decay per iteration, its end."""
+MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5
+"""Temperature of the softmax: at the start, its decay per step, and its lower bound."""
 BETAS = (0.5, 0.9)
 GENERATOR_DECAY, CRITIC_DECAY = 1e-7, 5e-5
-CHOICES_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
+LOGITS_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}
+"""Logits of one step of all walks that are drawn at once for counting, by device."""
 TRANSITIONS_AT_ONCE = 2**22
 
 
-class NetGAN(AssembledModel):
-    """Train a generator of random walks against a critic, then sample edges by how often its walks use them.
+class NetGANSeeds(IntEnum):
+    """Children of the seed of a fit, by purpose."""
 
-    A Wasserstein GAN with gradient penalty: in each iteration the generator takes one step, the critic
-    ``critic_steps``. At evaluations the generator makes walks with ``n_transitions`` transitions in all;
-    how often each pair occurs is its score, from which graphs with as many edges as the observed one are
-    assembled (see :mod:`.assembling`). Training stops where such a graph has a given share of the
-    observed edges.
+    TRAINING = 0
+    COUNTING = 1
+    EVALUATION = 2
+
+
+class NetGAN(EdgeScoreModel):
+    """NetGAN trains a generator of random walks against a critic and samples edges by their use in walks.
+
+    It is a Wasserstein GAN with gradient penalty. In each step the generator takes one optimisation step and
+    the critic ``n_critic_steps``. For an evaluation the generator draws walks with ``n_transitions``
+    transitions in total. The score of a pair is its number of transitions, and samples have as many edges as
+    the observed graph, drawn by :func:`.assemble_edges`. Training stops when such a sample has a given share
+    of the observed edges.
 
     Parameters
     ----------
     overlap
-        Training stops where a sample has this share of the observed edges.
-    max_iterations
-        The limit where the overlap is not reached.
+        Training stops when a sample has this share of the observed edges.
+    n_steps
+        The limit if the overlap is not reached.
     evaluate_every
-        Iterations from one evaluation to the next. The temperature, too, falls at evaluations only.
+        Steps between two evaluations. The temperature is lowered only at evaluations.
     n_transitions
-        Transitions counted in an evaluation; with too few of them samples have fewer edges.
+        Transitions counted in an evaluation. If there are too few, samples have fewer edges than observed.
     walk_length, batch_size
-        Nodes of a walk, and walks of a step.
-    hidden, critic_hidden
-        Units of the two LSTM layers.
-    embedding
-        Width of both embeddings of nodes.
-    critic_steps, learning_rate
-        Steps of the critic in an iteration; of Adam.
+        Nodes of a walk, and walks per optimisation step.
+    n_hidden, n_critic_hidden
+        Units of the LSTM layers of generator and critic.
+    n_embedding
+        Width of the node embeddings of both.
+    n_critic_steps, learning_rate
+        Optimisation steps of the critic per step, and the learning rate of Adam.
     device
-        ``"cpu"`` or ``"cuda"``; a graph of thousands of nodes wants the latter, which records an iteration
-        once and plays it back (see :mod:`nodecopy.nn.cuda_graph`).
+        ``"cpu"`` or ``"cuda"``. Graphs of thousands of nodes need a GPU, where a step is recorded once and
+        replayed (see :mod:`nodecopy.nn.cuda_graph`).
 
     Attributes
     ----------
-    overlap_, steps_
-        What the last evaluation found, and the iteration it was made at.
+    overlap_, n_steps_
+        The overlap of the last evaluation, and its step.
     counts_
-        How often walks used each pair of nodes that have edges, symmetric.
+        Number of transitions between nodes that have edges, symmetric.
 
     Notes
     -----
-    - *Weights* are not used, features and labels neither; samples keep the latter two.
-    - *Nodes without edges* stay without; a graph in several components is no problem.
-    - *Hidden edges*: the authors also hide some edges to choose by; fit the ``train`` graph of
-      :func:`.link_split` for that. Here the overlap is that with the graph which is fitted.
-    - *Every weight decays*, as in the authors' code, where a filter meant to spare the embeddings.
+    - *Weights, features and labels* are not used; samples keep the features and labels.
+    - *Nodes without edges* have none in samples. The graph may have several components.
+    - *Held-out edges*: the authors also select the model by held-out edges; fit the ``train`` graph of
+      :func:`.split_edges` for that. Here the overlap is that with the fitted graph.
+    - *Weight decay* applies to all weights, as in the authors' code, although a filter there was meant to
+      exclude the embeddings.
 
     Examples
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.generators import NetGAN
-    >>> model = NetGAN(max_iterations=3, n_transitions=3000).fit(datasets.load("karate"), rng=0)
+    >>> model = NetGAN(n_steps=3, n_transitions=3000).fit(datasets.load("karate"), rng=0)
     >>> model.sample(rng=1).n_edges
     78
     """
 
     counts_: sparse.csr_array
+    _evaluation_seed = NetGANSeeds.EVALUATION
 
     def __init__(
         self,
         *,
         overlap: float = 0.5,
-        max_iterations: int = 50_000,
+        n_steps: int = 50_000,
         evaluate_every: int = 500,
         n_transitions: int = 15_000_000,
         walk_length: int = 16,
         batch_size: int = 128,
-        hidden: int = 40,
-        critic_hidden: int = 30,
-        embedding: int = 128,
-        critic_steps: int = 3,
+        n_hidden: int = 40,
+        n_critic_hidden: int = 30,
+        n_embedding: int = 128,
+        n_critic_steps: int = 3,
         learning_rate: float = 3e-4,
         device: str = "cpu",
     ) -> None:
-        self.overlap, self.max_iterations, self.evaluate_every = overlap, max_iterations, evaluate_every
+        self.overlap, self.n_steps, self.evaluate_every = overlap, n_steps, evaluate_every
         self.n_transitions, self.walk_length, self.batch_size = n_transitions, walk_length, batch_size
-        self.hidden, self.critic_hidden, self.embedding = hidden, critic_hidden, embedding
-        self.critic_steps, self.learning_rate = critic_steps, learning_rate
-        self.device = device
+        self.n_hidden, self.n_critic_hidden, self.n_embedding = n_hidden, n_critic_hidden, n_embedding
+        self.n_critic_steps, self.learning_rate, self.device = n_critic_steps, learning_rate, device
 
-    def _train(self, graph: Graph, seed: SeedSequence, watch: Watch | None) -> None:
-        adjacency, device = self._pattern(graph), self._check()
-        training = _Training(self, adjacency, Drawn(child(seed, TRAINING), device))
-        counting = Drawn(child(seed, COUNTING), device)
-        step = Replay(training.step, training.drawn.source) if device.type == "cuda" else training.step
-        for iteration in range(1, self.max_iterations + 1):
-            step()
-            if iteration % self.evaluate_every == 0 or iteration == self.max_iterations:
-                self._must_be_finite(training.generator.weights)
-                self.counts_ = transition_counts(
-                    training.generator, self.n_transitions, self.walk_length, counting
-                )
-                draws = np.random.default_rng(child(child(seed, ASSEMBLING), iteration))
-                if self._is_good(graph, iteration, draws, watch):
-                    break
-                training.temperature.fill_(max(COLDEST, HOTTEST * math.exp(-COOLING * iteration)))
+    def _start_training(
+        self, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> Training:
+        return _AdversarialTraining(self, adjacency, seed, device)
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
-        n_nodes = self.counts_.shape[0]
-        return (self.counts_[rows].toarray() for rows in row_blocks(n_nodes))
+        return (self.counts_[rows].toarray() for rows in split_rows(self.counts_.shape[0]))
 
-    def _check(self) -> torch.device:
-        lowest = {"max_iterations": 1, "evaluate_every": 1, "n_transitions": 1, "walk_length": 2}
-        lowest |= dict.fromkeys(["batch_size", "hidden", "critic_hidden", "embedding", "critic_steps"], 1)
-        for name, low in lowest.items():
-            check_integer(getattr(self, name), f"{name} of NetGAN", low=low)
-        check_real(self.learning_rate, "learning_rate of NetGAN", low=0.0)
-        return checked_device(self.device)
+    def _check(self) -> None:
+        super()._check()
+        check_integer(self.walk_length, "walk_length of NetGAN", low=2)
+        widths = "n_hidden", "n_critic_hidden", "n_embedding"
+        for setting in ("n_transitions", "batch_size", *widths, "n_critic_steps"):
+            check_integer(getattr(self, setting), f"{setting} of NetGAN", low=1)
 
 
-class _Training:
-    """A generator and a critic on their way."""
+class _AdversarialTraining:
+    """The training of a generator against a critic."""
 
-    def __init__(self, settings: NetGAN, adjacency: sparse.csr_array, drawn: Drawn) -> None:
-        self.settings, self.drawn, n_nodes = settings, drawn, adjacency.shape[0]
-        self.temperature = torch.full((), HOTTEST, device=drawn.device)
-        self.real = RealWalks(adjacency, drawn.device)
-        self.generator = WalkGenerator(n_nodes, settings.hidden, settings.embedding, drawn)
-        self.critic = Critic(n_nodes, settings.critic_hidden, settings.embedding, drawn)
-        replayed = drawn.device.type == "cuda"
-        self.generator_descent, self.critic_descent = (
-            Descent([{"params": weights, "weight_decay": decay}], settings.learning_rate, BETAS, replayed)
+    def __init__(
+        self, model: NetGAN, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> None:
+        self.model, n_nodes = model, adjacency.shape[0]
+        self.random = TorchRandom(child(seed, NetGANSeeds.TRAINING), device)
+        self.counting_random = TorchRandom(child(seed, NetGANSeeds.COUNTING), device)
+        self.temperature = torch.full((), MAX_TEMPERATURE, device=device)
+        self.observed = ObservedWalks(adjacency, device)
+        self.generator = WalkGenerator(n_nodes, model.n_hidden, model.n_embedding, self.random)
+        self.critic = Critic(n_nodes, model.n_critic_hidden, model.n_embedding, self.random)
+        on_gpu = device.type == "cuda"
+        self.generator_stepper, self.critic_stepper = (
+            Descent([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS, on_gpu)
             for weights, decay in (
                 (self.generator.weights, GENERATOR_DECAY),
                 (self.critic.weights, CRITIC_DECAY),
             )
         )
+        self.step = Replay(self._step, self.random.source) if on_gpu else self._step
 
-    def step(self) -> None:
-        """One step of the generator, then some of the critic, whose walks are all made at once."""
-        size, length, steps = self.settings.batch_size, self.settings.walk_length, self.settings.critic_steps
-        self.generator_descent.step(self._generator_loss)
-        fake = self.generator.draw(steps * size, length, self.drawn)
-        real = self.real.draw(steps * size, length, self.drawn)
-        for some_real, some_fake in zip(torch.split(real, size), torch.split(fake, size), strict=True):
-            self.critic_descent.step(lambda: self.critic.loss(some_real, some_fake, self.drawn))  # noqa: B023
+    def evaluate(self, step: int) -> dict[str, Any]:
+        self.model._check_finite(self.generator.weights)
+        counts = count_transitions(
+            self.generator, self.model.n_transitions, self.model.walk_length, self.counting_random
+        )
+        cooled = MAX_TEMPERATURE * math.exp(-TEMPERATURE_DECAY * step)
+        self.temperature.fill_(max(MIN_TEMPERATURE, cooled))
+        return {"counts_": counts}
+
+    def _step(self) -> None:
+        """Take one step of the generator, then several of the critic, whose walks are drawn at once."""
+        size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
+        self.generator_stepper.step(self._generator_loss)
+        generated = self.generator.draw(n_steps * size, length, self.random)
+        observed = self.observed.draw(n_steps * size, length, self.random)
+        for real, fake in zip(torch.split(observed, size), torch.split(generated, size), strict=True):
+            self.critic_stepper.step(lambda: self.critic.loss(real, fake, self.random))  # noqa: B023
 
     def _generator_loss(self) -> Tensor:
-        walks = self.generator.embedded(
-            self.settings.batch_size,
-            self.settings.walk_length,
+        walks = self.generator.draw_embedded(
+            self.model.batch_size,
+            self.model.walk_length,
             self.temperature,
-            self.critic.down.detach(),
-            self.drawn,
+            self.critic.embedding.detach(),
+            self.random,
         )
         return -self.critic.scores(walks).mean()
 
 
-def transition_counts(
-    generator: WalkGenerator, n_transitions: int, walk_length: int, drawn: Drawn
+def count_transitions(
+    generator: WalkGenerator, n_transitions: int, walk_length: int, random: TorchRandom
 ) -> sparse.csr_array:
-    """How often a generator's walks go from one node to the other or back, symmetric and sparse."""
-    n_nodes = len(generator.down)
+    """Count the transitions of a generator's walks between each pair of nodes, in both directions."""
+    n_nodes = len(generator.embedding)
     n_walks = -(-n_transitions // (walk_length - 1))
-    at_once = max(1, CHOICES_AT_ONCE[drawn.device.type] // n_nodes)
-    total, waiting, n_waiting = sparse.csr_array((n_nodes, n_nodes), dtype=np.int64), [], 0
+    at_once = max(1, LOGITS_AT_ONCE[random.device.type] // n_nodes)
+    total, pending, n_pending = sparse.csr_array((n_nodes, n_nodes), dtype=np.int64), [], 0
     for start in range(0, n_walks, at_once):
-        walks = generator.draw(min(at_once, n_walks - start), walk_length, drawn)
-        here, there = walks[:, :-1], walks[:, 1:]
-        waiting.append((torch.minimum(here, there) * n_nodes + torch.maximum(here, there)).ravel())
-        n_waiting += len(waiting[-1])
-        if n_waiting > TRANSITIONS_AT_ONCE or start + at_once >= n_walks:
-            codes, numbers = (
-                part.cpu().numpy() for part in torch.unique(torch.cat(waiting), return_counts=True)
-            )
-            total = total + sparse.csr_array((numbers, divmod(codes, n_nodes)), shape=total.shape)
-            waiting, n_waiting = [], 0
+        walks = generator.draw(min(at_once, n_walks - start), walk_length, random)
+        sources, targets = walks[:, :-1], walks[:, 1:]
+        codes = torch.minimum(sources, targets) * n_nodes + torch.maximum(sources, targets)
+        pending.append(codes.ravel())
+        n_pending += len(pending[-1])
+        if n_pending > TRANSITIONS_AT_ONCE or start + at_once >= n_walks:
+            distinct, counts = torch.unique(torch.cat(pending), return_counts=True)
+            pairs = np.divmod(distinct.cpu().numpy(), n_nodes)
+            total = total + sparse.csr_array((counts.cpu().numpy(), pairs), shape=total.shape)
+            pending, n_pending = [], 0
     return sparse.csr_array(total + total.T)

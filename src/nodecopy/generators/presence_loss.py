@@ -1,8 +1,8 @@
-"""The loss of a decoder that says which node has which feature, a block of rows at a time."""
+"""The loss of a decoder of features: which features are present at which node, in blocks of rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -10,23 +10,23 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from nodecopy.generators.pair_loss import LOGITS_AT_ONCE
+from nodecopy.generators.blockwise import LOGITS_AT_ONCE, attach_gradients
 
 
 class PresenceLoss:
     """Weighted cross-entropy of the logits Z W + b against "is not zero", the mean over all entries.
 
-    Entries that are not zero weigh as much as all zeros together. As in :class:`.PairLoss` the gradient is
-    made in the same pass, so no nodes x features matrix is held.
+    Non-zero entries together have the same weight as all zeros together. As in :class:`.PairLoss`, the
+    gradients are computed in the same pass, so no nodes x features matrix is held.
 
     Parameters
     ----------
     features
-        Nodes x features, with some entries.
+        Nodes x features, with at least one non-zero entry.
     device
-        Where Z, W and b live.
+        The device of Z, W and b.
     logits_at_once
-        Logits held at once; a matter of speed and memory only.
+        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
     """
 
     def __init__(
@@ -40,46 +40,31 @@ class PresenceLoss:
         self.rows_at_once = max(1, (logits_at_once or LOGITS_AT_ONCE[device.type]) // n_columns)
         row = np.repeat(np.arange(n_rows), np.diff(present.indptr)) % self.rows_at_once
         self._indptr = present.indptr
-        self._places = torch.from_numpy(row * n_columns + present.indices).to(device)
+        self._positions = torch.from_numpy(row * n_columns + present.indices).to(device)
 
     def __call__(self, z: Tensor, weight: Tensor, bias: Tensor, *, with_value: bool = True) -> Tensor:
-        """The loss; without the value, which is then 0, it is faster."""
-        loss: Tensor = _PresenceLoss.apply(z, weight, bias, self, with_value)  # type: ignore[no-untyped-call]
-        return loss
+        """Return the loss, or 0 with the same gradients if ``with_value`` is false, which takes less time."""
+        return attach_gradients(partial(self.value_and_gradients, with_value=with_value), z, weight, bias)
 
     def value_and_gradients(
         self, z: Tensor, weight: Tensor, bias: Tensor, with_value: bool
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return the loss and its gradients in Z, W and b."""
         value = z.new_zeros((), dtype=torch.float64)
-        of_z, of_weight, of_bias = torch.empty_like(z), torch.zeros_like(weight), torch.zeros_like(bias)
+        by_z, by_weight, by_bias = torch.empty_like(z), torch.zeros_like(weight), torch.zeros_like(bias)
         for start in range(0, len(z), self.rows_at_once):
             block = slice(start, min(len(z), start + self.rows_at_once))
             logits = torch.addmm(bias, z[block], weight)
-            present = self._places[self._indptr[block.start] : self._indptr[block.stop]]
+            present = self._positions[self._indptr[block.start] : self._indptr[block.stop]]
             if with_value:
-                at = logits.view(-1)[present]
-                corrections = self.positive_weight * softplus(-at) - softplus(at)
+                positive = logits.view(-1)[present]
+                corrections = self.positive_weight * softplus(-positive) - softplus(positive)
                 value += softplus(logits).sum(dtype=torch.float64) + corrections.sum(dtype=torch.float64)
             slopes = logits.sigmoid_()
             flat = slopes.view(-1)
             flat[present] = self.positive_weight * (flat[present] - 1)
-            torch.mm(slopes, weight.T, out=of_z[block])
-            of_weight.addmm_(z[block].T, slopes)
-            of_bias += slopes.sum(dim=0)
+            torch.mm(slopes, weight.T, out=by_z[block])
+            by_weight.addmm_(z[block].T, slopes)
+            by_bias += slopes.sum(dim=0)
         scale = self.scale
-        return (scale * value).to(z.dtype), scale * of_z, scale * of_weight, scale * of_bias
-
-
-class _PresenceLoss(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, z: Tensor, weight: Tensor, bias: Tensor, features: PresenceLoss, with_value: bool
-    ) -> Tensor:
-        value, *gradients = features.value_and_gradients(z, weight, bias, with_value)
-        ctx.save_for_backward(*gradients)
-        return value
-
-    @staticmethod
-    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        of_z, of_weight, of_bias = ctx.saved_tensors
-        return outer * of_z, outer * of_weight, outer * of_bias, None, None
+        return (scale * value).to(z.dtype), scale * by_z, scale * by_weight, scale * by_bias

@@ -1,4 +1,4 @@
-"""Compiled: swap ends of edges and keep the graph simple. Edges are looked up in a table of hashes."""
+"""Compiled edge swaps that keep a graph simple; edges are looked up in a hash table."""
 
 from __future__ import annotations
 
@@ -7,56 +7,57 @@ from numba import njit, uint64
 compiled = njit(cache=True, nogil=True)
 
 EMPTY, REMOVED = -1, -2
-SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, whose multiples spread evenly
+HASH_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio (Fibonacci hashing)
 
 
 @compiled
-def _slot(table, key):
-    """Where the key stands, or else the first place that was never taken."""
-    place = (uint64(key) * uint64(SPREAD)) >> uint64(32)
+def _find_slot(table, key):
+    """Return the slot of the key, or the first slot that was never used if the table does not hold it."""
+    slot = (uint64(key) * uint64(HASH_MULTIPLIER)) >> uint64(32)
     while True:
-        place = place & uint64(len(table) - 1)
-        if table[place] == key or table[place] == EMPTY:
-            return place
-        place += uint64(1)
+        slot = slot & uint64(len(table) - 1)
+        if table[slot] == key or table[slot] == EMPTY:
+            return slot
+        slot += uint64(1)
 
 
 @compiled
-def _filled(table, first, second, n_nodes):
+def _fill(table, first, second, n_nodes):
+    """Fill the table with the given edges; return the number of slots that hold a removed edge, 0."""
     table[:] = EMPTY
     for edge in range(len(first)):
         key = first[edge] * n_nodes + second[edge]
-        table[_slot(table, key)] = key
+        table[_find_slot(table, key)] = key
     return 0
 
 
 @compiled
-def swap(first, second, n_nodes, directed, ones, others, coins, table):
-    """Try to turn edges (a, b) and (c, d) into (a, d) and (c, b), for each pair of edge numbers given.
+def swap_edges(first, second, n_nodes, directed, left, right, flips, table):
+    """Try to turn edges (a, b) and (c, d) into (a, d) and (c, b), for each pair of edges (left, right).
 
-    An undirected edge is stored the smaller node first, and a coin says which of its ends is c. A try
-    that would make a self-loop or an edge twice changes nothing. ``table`` is a power of two long, at
-    least four times as long as there are edges. Changes ``first`` and ``second``.
+    An undirected edge is stored with the smaller node first, and ``flips`` says which of its ends is c. A
+    swap that would make a self-loop or a repeated edge is skipped. The length of ``table`` is a power of two
+    and at least four times the number of edges. Changes ``first`` and ``second`` in place.
     """
-    used = _filled(table, first, second, n_nodes)
-    for number in range(len(ones)):
-        one, other = ones[number], others[number]
-        a, b, c, d = first[one], second[one], first[other], second[other]
-        if not directed and coins[number]:
+    n_removed = _fill(table, first, second, n_nodes)
+    for number in range(len(left)):
+        i, j = left[number], right[number]
+        a, b, c, d = first[i], second[i], first[j], second[j]
+        if not directed and flips[number]:
             c, d = d, c
         if a in (c, d) or b in (c, d):
             continue
         e, f, g, h = a, d, c, b
         if not directed:
             e, f, g, h = min(a, d), max(a, d), min(c, b), max(c, b)
-        new_one, new_other = e * n_nodes + f, g * n_nodes + h
-        if table[_slot(table, new_one)] == new_one or table[_slot(table, new_other)] == new_other:
+        new_i, new_j = e * n_nodes + f, g * n_nodes + h
+        if table[_find_slot(table, new_i)] == new_i or table[_find_slot(table, new_j)] == new_j:
             continue
-        table[_slot(table, first[one] * n_nodes + second[one])] = REMOVED
-        table[_slot(table, first[other] * n_nodes + second[other])] = REMOVED
-        first[one], second[one], first[other], second[other] = e, f, g, h
-        table[_slot(table, new_one)] = new_one
-        table[_slot(table, new_other)] = new_other
-        used += 2
-        if used > len(first):  # each swap leaves two places that were taken; too many make searches slow
-            used = _filled(table, first, second, n_nodes)
+        table[_find_slot(table, first[i] * n_nodes + second[i])] = REMOVED
+        table[_find_slot(table, first[j] * n_nodes + second[j])] = REMOVED
+        first[i], second[i], first[j], second[j] = e, f, g, h
+        table[_find_slot(table, new_i)] = new_i
+        table[_find_slot(table, new_j)] = new_j
+        n_removed += 2
+        if n_removed > len(first):  # removed slots slow down lookups, so the table is rebuilt
+            n_removed = _fill(table, first, second, n_nodes)

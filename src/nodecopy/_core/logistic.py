@@ -1,0 +1,59 @@
+"""Newton's method for logistic regression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def fit_logistic(
+    derivatives: Callable[[Floats], tuple[Floats, Floats]],
+    start: Floats,
+    *,
+    max_steps: int,
+    logit_change: Callable[[Floats], float] | None = None,
+    tolerance: float = 0.0,
+) -> Floats:
+    """Maximise the log-likelihood of a logistic regression.
+
+    Parameters
+    ----------
+    derivatives
+        Maps weights to the gradient and the negative Hessian of the log-likelihood.
+    start
+        Initial weights.
+    max_steps
+        Largest number of Newton steps; all of them are taken if ``logit_change`` is not given.
+    logit_change
+        Maps a step to an upper bound on the change of any logit. With it, steps are damped so that each
+        increases the likelihood (Sun and Tran-Dinh, 2019, on generalised self-concordant functions); close to
+        the maximum they are full Newton steps.
+    tolerance
+        Stop after a step whose ``logit_change`` is smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> y = np.array([0.0, 1.0, 1.0, 1.0])
+    >>> def derivatives(weights):
+    ...     p = 1 / (1 + np.exp(-x @ weights))
+    ...     return x.T @ (y - p) - weights, x.T @ (x * (p * (1 - p))[:, None]) + np.eye(2)
+    >>> fit_logistic(derivatives, np.zeros(2), max_steps=20).round(3).tolist()
+    [0.403, 0.523]
+    """
+    weights = start
+    for _ in range(max_steps):
+        gradient, curvature = derivatives(weights)
+        step = np.asarray(np.linalg.solve(curvature, gradient), np.float64)
+        change = 0.0 if logit_change is None else logit_change(step)
+        weights = weights + step * (math.log1p(change) / change if change else 1.0)
+        if logit_change is not None and change < tolerance:
+            break
+    return weights
