@@ -14,7 +14,7 @@ from nodecopy.metrics.classification import (
     brier,
     expected_calibration_error,
     nll,
-    reliability,
+    reliability_curve,
     scores,
 )
 
@@ -50,26 +50,26 @@ def test_some_nodes() -> None:
 
 
 @given(predictions())
-def test_all_at_once_and_bounds(prediction: tuple[Any, Any]) -> None:
+def test_scores_and_their_bounds(prediction: tuple[Any, Any]) -> None:
     p, labels = prediction
-    found = scores(p, labels)
-    assert found == {
+    values = scores(p, labels)
+    assert values == {
         "accuracy": accuracy(p, labels),
         "nll": nll(p, labels),
         "brier": brier(p, labels),
         "ece": expected_calibration_error(p, labels),
     }
-    assert 0 <= found["accuracy"] <= 1
-    assert 0 <= found["brier"] <= 2
-    assert 0 <= found["ece"] <= 1
-    assert 0 <= found["nll"] <= math.log(2**23) + 1e-9
-    assert found["ece"] >= abs(found["accuracy"] - p.max(axis=1).mean()) - 1e-12  # that of one bin
+    assert 0 <= values["accuracy"] <= 1
+    assert 0 <= values["brier"] <= 2
+    assert 0 <= values["ece"] <= 1
+    assert 0 <= values["nll"] <= math.log(2**23) + 1e-9
+    assert values["ece"] >= abs(values["accuracy"] - p.max(axis=1).mean()) - 1e-12  # that of one bin
 
 
 @given(predictions(), st.integers(1, 20))
-def test_bins_explain_the_calibration_error(prediction: tuple[Any, Any], n_bins: int) -> None:
+def test_the_reliability_curve_gives_the_calibration_error(prediction: tuple[Any, Any], n_bins: int) -> None:
     p, labels = prediction
-    confidence, right, n_nodes = reliability(p, labels, n_bins=n_bins)
+    confidence, right, n_nodes = reliability_curve(p, labels, n_bins=n_bins)
     assert n_nodes.sum() == len(p)
     assert n_nodes.min() > 0
     assert (np.diff(confidence) > 0).all()
@@ -84,7 +84,7 @@ def test_node_order_is_irrelevant(prediction: tuple[Any, Any]) -> None:
     assert scores(p[::-1], labels[::-1]) == pytest.approx(scores(p, labels))
 
 
-def test_perfect_and_hopeless() -> None:
+def test_best_and_worst_predictions() -> None:
     sure = np.eye(3, dtype=np.float32)
     assert scores(sure, [0, 1, 2]) == {"accuracy": 1, "nll": 0, "brier": 0, "ece": 0}
     assert math.copysign(1, nll(sure, [0, 1, 2])) == 1
@@ -96,7 +96,7 @@ def test_perfect_and_hopeless() -> None:
     }
 
 
-def test_the_first_of_equals_counts() -> None:
+def test_ties_go_to_the_first_class() -> None:
     assert accuracy([[0.5, 0.5]], [0]) == 1
     assert accuracy([[0.5, 0.5]], [1]) == 0
 
@@ -115,7 +115,7 @@ def test_the_first_of_equals_counts() -> None:
         ([[0.5, 0.5]], [0.0], None, r"labels of the nodes must hold integers"),
         ([[0.5, 0.5]], [0, 1], None, r"labels must hold one entry per node, 1 in all; got 2"),
         ([[0.5, 0.5]], [0], [1], r"nodes must lie between 0 and 0; got 1"),
-        ([[0.5, 0.5]], [0], [], r"nodes must hold at least one node to judge by; got none"),
+        ([[0.5, 0.5]], [0], [], r"nodes must hold at least one node to evaluate; got none"),
     ],
 )
 def test_errors(p: Any, labels: Any, nodes: Any, message: str) -> None:

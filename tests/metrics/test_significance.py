@@ -14,8 +14,8 @@ from nodecopy.errors import InputError
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
 
-def plain_p(differences: list[float]) -> float:
-    """Exact two-sided p value without ties or zeros: all signs that are at least as extreme."""
+def enumerate_p(differences: list[float]) -> float:
+    """Return the exact two-sided p-value without ties or zeros: the share of signs at least as extreme."""
     ranks = stats.rankdata(np.abs(differences))
     middle = ranks.sum() / 2
     extreme = abs(ranks[np.array(differences) > 0].sum() - middle)
@@ -26,11 +26,11 @@ def plain_p(differences: list[float]) -> float:
 @pytest.mark.parametrize(
     "differences", [[1.0, 2, 3, 4, 5], [1.0, -2, 3, 4, 5, -6, 7], [-1.0, -2, 3], [5.0], [-3.0, 1, 2]]
 )
-def test_by_counting_signs(differences: list[float]) -> None:
-    assert signed_rank_p(differences, np.zeros(len(differences))) == pytest.approx(plain_p(differences))
+def test_p_value_by_enumerating_signs(differences: list[float]) -> None:
+    assert signed_rank_p(differences, np.zeros(len(differences))) == pytest.approx(enumerate_p(differences))
 
 
-def test_as_scipy_does_with_many() -> None:
+def test_p_value_against_scipy() -> None:
     draws = np.random.default_rng(0)
     first, second = draws.normal(0.2, 1, 60), draws.normal(size=60)
     assert signed_rank_p(first, second) == pytest.approx(stats.wilcoxon(first, second).pvalue)
@@ -56,7 +56,7 @@ def test_better_is_one_sided_in_direction() -> None:
 
 
 def test_a_higher_mean_is_not_enough() -> None:
-    """One great success among many small failures: the mean says one thing, the ranks the other."""
+    """One large success among many small failures has a positive mean and negative ranks."""
     differences = np.array([-1.0 - number / 100 for number in range(20)] + [100.0])
     assert differences.mean() > 0
     assert signed_rank_p(differences, np.zeros(21)) < 0.05
@@ -65,7 +65,7 @@ def test_a_higher_mean_is_not_enough() -> None:
 
 @settings(deadline=None, max_examples=30)  # with few pairs and ties, SciPy goes through all signs
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=30))
-def test_both_ways_alike(pairs: list[tuple[int, int]]) -> None:
+def test_p_value_is_symmetric(pairs: list[tuple[int, int]]) -> None:
     first, second = np.array(pairs).T / 1000
     p = signed_rank_p(first, second)
     assert 0 <= p <= 1
@@ -90,6 +90,6 @@ def test_errors(first: Any, second: Any, message: str) -> None:
         is_significantly_better(first, second)
 
 
-def test_level() -> None:
+def test_wrong_level() -> None:
     with pytest.raises(InputError, match=r"level must be a number between 0 and 1; got 5"):
         is_significantly_better([1], [2], level=5)

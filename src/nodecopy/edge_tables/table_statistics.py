@@ -13,7 +13,7 @@ import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.edge_tables.engines import Engine
-from nodecopy.metrics.structure import LABEL_NAMES, Statistics, from_histogram, from_label_counts
+from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
 
 
 def edge_table_statistics(
@@ -50,7 +50,7 @@ def edge_table_statistics(
         "n_nodes": sum(count for _, count in histogram),
         "n_edges": n_entries if directed else n_entries // 2,
     }
-    found |= from_histogram(histogram)
+    found |= summarise_degrees(histogram)
     found |= (
         _label_statistics(entries, table, engine)
         if "label" in table.columns
@@ -95,7 +95,7 @@ def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
     same, known, size = (
         np.array([row[name] or 0 for row in table], np.int64) for name in ("same", "known", "size")
     )
-    return from_label_counts(same, known, size)
+    return summarise_label_counts(same, known, size)
 
 
 def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:

@@ -1,4 +1,8 @@
-"""What graphs and predictions are measured by."""
+"""Metrics of graph structure, class probabilities, ranked lists and significance.
+
+Read :mod:`.structure` for graphs, :mod:`.classification` for probabilities and :mod:`.ranking` for
+recommendations.
+"""
 
 from nodecopy.metrics.comparison import Comparison as Comparison
 from nodecopy.metrics.comparison import compare as compare

@@ -1,8 +1,8 @@
-"""How good predicted class probabilities are: how often right, and how honest about it.
+"""Metrics of predicted class probabilities: accuracy, likelihood and calibration.
 
 Every function takes ``probabilities`` [n_nodes, n_classes], one row per node, and ``labels`` [n_nodes],
-the column of each node's true class. ``nodes`` chooses the nodes to judge by, all of them by default;
-labels elsewhere are not looked at, so they may be -1 (unknown).
+the column of each node's true class. ``nodes`` holds the positions of the nodes to evaluate, all by default;
+labels of other nodes are ignored and may be -1 (unknown).
 """
 
 from __future__ import annotations
@@ -15,42 +15,45 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.validation import as_array, check_finite, check_indices, check_integer, check_vector
 from nodecopy.errors import InputError
 
-SUM_TOLERANCE = 1e-4  # a softmax in single precision over some hundred classes stays well within
-SMALLEST = float(np.finfo(np.float32).eps)
+SUM_TOLERANCE = 1e-4  # above the rounding of a softmax in single precision over some hundred classes
+MIN_PROBABILITY = float(np.finfo(np.float32).eps)
 
 
 def accuracy(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
-    """Share of nodes whose most probable class is the true one; the first class of equals counts.
+    """Return the share of nodes whose most probable class is the true one; ties go to the first class.
 
     >>> accuracy([[0.9, 0.1], [0.4, 0.6]], [0, 0])
     0.5
     """
-    return _accuracy(*_checked(probabilities, labels, nodes))
+    return _accuracy(*_select_nodes(probabilities, labels, nodes))
 
 
 def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
-    """Negative log-likelihood: mean of -ln p(true class), 0 at best.
+    """Return the negative log-likelihood, the mean of -ln p(true class); 0 is best.
 
-    A probability below 2^-23, single precision's resolution, counts as 2^-23: one prediction that
-    underflowed to zero would otherwise make the mean infinite.
+    A probability below 2^-23, the resolution of single precision, counts as 2^-23: otherwise a single
+    prediction that underflows to zero makes the mean infinite.
 
     >>> round(nll([[0.5, 0.5]], [1]), 4)
     0.6931
     """
-    return _nll(*_checked(probabilities, labels, nodes))
+    return _nll(*_select_nodes(probabilities, labels, nodes))
 
 
 def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
-    """Brier score: mean over nodes of the sum over classes of (p - [true class])^2, from 0 (best) to 2.
+    """Return the Brier score, from 0 (best) to 2: the mean of sum over classes of (p - [true class])^2.
 
     >>> round(brier([[0.8, 0.2]], [0]), 4)
     0.08
     """
-    return _brier(*_checked(probabilities, labels, nodes))
+    return _brier(*_select_nodes(probabilities, labels, nodes))
 
 
 def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
-    """How often a positive has the higher score of a positive and a negative; equal ones count half.
+    """Return the area under the ROC curve: the share of pairs in which the positive has the higher score.
+
+    Pairs of equal scores count half.
+
 
     >>> area_under_roc([3, 1, 2, 0], [True, True, False, False])
     0.75
@@ -63,7 +66,9 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     n_positive = int(is_positive.sum())
     n_negative = len(values) - n_positive
     if not n_positive or not n_negative:
-        raise InputError(f"positive must hold both kinds; got {n_positive} of {len(values)}.")
+        raise InputError(
+            f"positive must hold positives and negatives; got {n_positive} positives of {len(values)}."
+        )
     ranks = rankdata(values)[is_positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
@@ -71,43 +76,43 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
 def expected_calibration_error(
     probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = 15
 ) -> float:
-    """Mean gap between confidence and accuracy, 0 at best (Guo et al., 2017).
+    """Return the expected calibration error (Guo et al., 2017); 0 is best.
 
-    Nodes fall into ``n_bins`` bins of equal width by the probability of their most probable class, bin
-    b holding those in ((b - 1) / n_bins, b / n_bins]. Each bin's |accuracy - mean confidence| counts
-    by its share of the nodes.
+    The confidence of a node is the probability of its most probable class. Nodes fall into ``n_bins`` bins of
+    equal width, bin b holding confidences in ((b - 1) / n_bins, b / n_bins]. The error is the mean of
+    |accuracy - mean confidence| over bins, weighted by their numbers of nodes.
 
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1]), 4)
     0.4
     """
     check_integer(n_bins, "n_bins", low=1)
-    return _calibration_error(*_checked(probabilities, labels, nodes), n_bins)
+    return _calibration_error(*_select_nodes(probabilities, labels, nodes), n_bins)
 
 
-def reliability(
+def reliability_curve(
     probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = 15
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Mean confidence, accuracy and number of nodes of each bin that holds some.
+    """Return the mean confidence, the accuracy and the number of nodes of each bin that is not empty.
 
-    Bins are those of :func:`expected_calibration_error`, which is the mean gap between the first two.
+    Bins are those of :func:`expected_calibration_error`, the weighted mean gap between the first two.
 
-    >>> confidence, accuracy, n_nodes = reliability([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1])
+    >>> confidence, accuracy, n_nodes = reliability_curve([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1])
     >>> confidence.round(2).tolist(), accuracy.tolist(), n_nodes.tolist()
     ([0.6, 0.9], [1.0, 0.5], [1, 2])
     """
     check_integer(n_bins, "n_bins", low=1)
-    p, codes = _checked(probabilities, labels, nodes)
+    p, codes = _select_nodes(probabilities, labels, nodes)
     confidence, bins = _bins(p, n_bins)
     n_nodes = np.bincount(bins, minlength=n_bins)
-    some = n_nodes > 0
-    sums = (np.bincount(bins, what, n_bins)[some] for what in (confidence, p.argmax(axis=1) == codes))
-    means = [total / n_nodes[some] for total in sums]
-    return means[0], means[1], n_nodes[some]
+    is_used = n_nodes > 0
+    is_correct = p.argmax(axis=1) == codes
+    means = [np.bincount(bins, part, n_bins)[is_used] / n_nodes[is_used] for part in (confidence, is_correct)]
+    return means[0], means[1], n_nodes[is_used]
 
 
 def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> dict[str, float]:
-    """All four: ``accuracy``, ``nll``, ``brier`` and ``ece`` (15 bins)."""
-    p, codes = _checked(probabilities, labels, nodes)
+    """Return ``accuracy``, ``nll``, ``brier`` and ``ece`` (15 bins) by name."""
+    p, codes = _select_nodes(probabilities, labels, nodes)
     return {
         "accuracy": _accuracy(p, codes),
         "nll": _nll(p, codes),
@@ -121,13 +126,13 @@ def _accuracy(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
 
 
 def _nll(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    return float(-np.log(p[np.arange(len(codes)), codes].clip(SMALLEST, 1)).mean()) + 0.0  # never -0
+    return float(-np.log(p[np.arange(len(codes)), codes].clip(MIN_PROBABILITY, 1)).mean()) + 0.0  # never -0
 
 
 def _brier(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    off = p.copy()
-    off[np.arange(len(codes)), codes] -= 1
-    return float((off**2).sum(axis=1).mean())
+    residual = p.copy()
+    residual[np.arange(len(codes)), codes] -= 1
+    return float((residual**2).sum(axis=1).mean())
 
 
 def _calibration_error(p: NDArray[np.float64], codes: NDArray[np.int64], n_bins: int) -> float:
@@ -137,15 +142,15 @@ def _calibration_error(p: NDArray[np.float64], codes: NDArray[np.int64], n_bins:
 
 
 def _bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The confidence of every node, and the bin that it falls into."""
+    """Return the confidence of every node and its bin."""
     confidence: NDArray[np.float64] = p.max(axis=1)
     return confidence, (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
 
 
-def _checked(
+def _select_nodes(
     probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Probabilities and true classes of the nodes to judge by."""
+    """Return the checked probabilities and true classes of the nodes to evaluate."""
     p = as_array(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] == 0 or p.dtype.kind not in "biuf":
         raise InputError(
@@ -157,7 +162,7 @@ def _checked(
         chosen = check_indices(nodes, "nodes", size=len(p))
         p, codes = p[chosen], codes[chosen]
     if not len(p):
-        raise InputError("nodes must hold at least one node to judge by; got none.")
+        raise InputError("nodes must hold at least one node to evaluate; got none.")
     codes = check_indices(codes, "labels of the nodes", size=p.shape[1])
     p = p.astype(np.float64)
     check_finite(p, "probabilities")

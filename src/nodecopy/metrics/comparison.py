@@ -1,4 +1,4 @@
-"""Samples of a graph model beside the graph that was observed, statistic by statistic."""
+"""Comparison of samples of a graph model with the observed graph, statistic by statistic."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The statistics of an observed graph beside those of some samples; iterates over its rows.
+    """The statistics of an observed graph and of samples; iterating yields the rows.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Comparison:
     rows: tuple[Row, ...]
     n_samples: int
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False, compare=False)
-    """Of every statistic, its value in each sample."""
+    """The values of each statistic, one per sample."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -54,16 +54,16 @@ class Comparison:
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """Names of the statistics, in order."""
+        """Return the names of the statistics, in order."""
         return tuple(row.name for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, ready for JSON."""
-        table = {row.name: {k: v for k, v in row._asdict().items() if k != "name"} for row in self.rows}
-        return {"n_samples": self.n_samples, "statistics": table}
+        """Return plain numbers and strings, ready for JSON."""
+        rows = {row.name: {k: v for k, v in row._asdict().items() if k != "name"} for row in self.rows}
+        return {"n_samples": self.n_samples, "statistics": rows}
 
     def to_pandas(self) -> Any:
-        """A data frame with a row per statistic."""
+        """Return a data frame with a row per statistic."""
         pandas = import_optional("pandas", "Comparison.to_pandas")
         return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
 
@@ -83,9 +83,21 @@ def compare(
 ) -> Comparison:
     """Compare samples with the observed graph by :func:`~nodecopy.metrics.structure.statistics`.
 
-    Samples are taken one at a time and not kept, so a generator of large graphs will do. The standard
-    deviation is that of a sample (divisor n - 1) and ``nan`` where there is only one; an undefined
-    statistic of any sample leaves its mean undefined.
+    Samples are taken one at a time and not stored, so ``samples`` may be a generator of large graphs. The
+    standard deviation has the divisor n - 1 and is ``nan`` for a single sample. A statistic that is
+    undefined for any sample has an undefined mean.
+
+    Parameters
+    ----------
+    observed
+        The observed graph.
+    samples
+        Graphs with its node ids and directedness, at least one.
+    path_length
+        Whether to add the mean path length, see :func:`~nodecopy.metrics.structure.statistics`.
+    rng
+        Seed or generator that chooses the sources of sampled paths; 0 by default, so that all graphs share
+        them.
 
     Examples
     --------
@@ -97,7 +109,7 @@ def compare(
     if isinstance(samples, Graph):
         raise InputError("samples must be several graphs, such as a list; got one Graph.")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
-    found: list[Statistics] = []
+    measured: list[Statistics] = []
     for number, sample in enumerate(samples):
         if not isinstance(sample, Graph) or sample.n_nodes != observed.n_nodes:
             raise InputError(
@@ -107,13 +119,13 @@ def compare(
             raise InputError(
                 f"samples must have the observed graph's node ids and directedness; number {number} has not."
             )
-        found.append(measure(sample))
-    if not found:
+        measured.append(measure(sample))
+    if not measured:
         raise InputError("samples must hold at least one graph; got none.")
     rows = []
     for name, value in measure(observed).items():
-        values = np.array([one[name] for one in found], np.float64)
+        values = np.array([result[name] for result in measured], np.float64)
         deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
         rows.append(Row(name, value, float(values.mean()), deviation))
-    each = {row.name: tuple(float(one[row.name]) for one in found) for row in rows}
-    return Comparison(tuple(rows), len(found), each)
+    by_name = {row.name: tuple(float(result[row.name]) for result in measured) for row in rows}
+    return Comparison(tuple(rows), len(measured), by_name)

@@ -1,6 +1,7 @@
-"""Counting over rows with NumPy and SciPy: what a small graph needs, without waiting for a compiler.
+"""Counts of triangles, components, labels and distances with NumPy and SciPy, for small graphs.
 
-The functions are those of :mod:`nodecopy.metrics.counting_kernels` and return the same integers.
+The functions are those of :mod:`nodecopy.metrics.counting_kernels` and return the same integers, without
+loading a compiler.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows
 
-BATCH = 1024  # sources that travel together, a bit each
-MAX_LEVELS = 100  # steps after which a search from one source at a time is faster
+BATCH_SIZE = 1024  # sources of one breadth-first search, a bit each
+MAX_LEVELS = 100  # levels after which a search from one source at a time is faster
 
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
-    """Number of triangles through each node of a symmetric graph without loops.
+    """Return the number of triangles through each node of a symmetric graph without loops.
 
     Edges point from lower to higher (degree, number), so that products of the matrix stay sparse even
-    around hubs; a triangle u -> w -> v, u -> v is then counted once at each of its three places.
+    around hubs. A triangle u -> w -> v, u -> v is then counted once at each of its three nodes.
     """
     first, second, degrees = rows.row_numbers, rows.indices, rows.degrees
     up = (degrees[first] < degrees[second]) | ((degrees[first] == degrees[second]) & (first < second))
@@ -32,7 +33,7 @@ def triangle_counts(rows: Rows) -> NDArray[np.int64]:
 
 
 def component_sizes(rows: Rows) -> tuple[int, int]:
-    """Number of components of a symmetric graph and number of nodes in the largest."""
+    """Return the number of components of a symmetric graph and the number of nodes in the largest."""
     if not rows.n_rows:
         return 0, 0
     number, component = sparse.csgraph.connected_components(rows.csr, directed=False)
@@ -40,13 +41,13 @@ def component_sizes(rows: Rows) -> tuple[int, int]:
 
 
 def degree_products(rows: Rows) -> int:
-    """Sum of the product of both degrees over all entries."""
+    """Return the sum over all entries of the product of both degrees."""
     degrees = rows.degrees.astype(np.int64)
     return int((degrees[rows.row_numbers] * degrees[rows.indices]).sum())
 
 
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each class of source: entries whose target has the same label, and has any label."""
+    """Return, for each class of source, the entries whose target has the same label, and any label."""
     own, other = labels[rows.row_numbers], labels[rows.indices]
     known = (own >= 0) & (other >= 0)
     same = known & (own == other)
@@ -54,18 +55,18 @@ def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[
 
 
 def common_entries(first: Rows, second: Rows) -> int:
-    """Number of entries that both hold."""
+    """Return the number of entries in both."""
     a, b = (rows.row_numbers.astype(np.int64) * rows.n_columns + rows.indices for rows in (first, second))
     return len(np.intersect1d(a, b, assume_unique=True))
 
 
 def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
-    """Sum of the distances from the sources to all they reach, and number of such pairs."""
-    reverse = sparse.csr_array(rows.csr.T)  # bits are pulled from the nodes that point here
+    """Return the sum of the distances from the sources to all nodes they reach, and the number of pairs."""
+    reverse = sparse.csr_array(rows.csr.T)  # each node takes the bits of the nodes that point to it
     targets = np.flatnonzero(np.diff(reverse.indptr))
     starts, origins = reverse.indptr[targets], reverse.indices
     total = pairs = 0
-    for batch in np.split(sources, range(BATCH, len(sources), BATCH)) if len(targets) else []:
+    for batch in np.split(sources, range(BATCH_SIZE, len(sources), BATCH_SIZE)) if len(targets) else []:
         numbers = np.arange(len(batch), dtype=np.uint64)
         seen = np.zeros((rows.n_rows, -(-len(batch) // 64)), np.uint64)
         seen[batch, numbers // 64] = np.uint64(1) << numbers % 64
@@ -75,17 +76,17 @@ def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
             arrived[targets] = np.bitwise_or.reduceat(new[origins], starts)
             new, level = arrived & ~seen, level + 1
             seen = seen | new
-            found = int(np.bitwise_count(new).sum())
-            total, pairs = total + level * found, pairs + found
+            n_new = int(np.bitwise_count(new).sum())
+            total, pairs = total + level * n_new, pairs + n_new
             if level == MAX_LEVELS:
                 return _long_distances(rows, sources)
     return total, pairs
 
 
 def _long_distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
-    """The same by Dijkstra's algorithm, whose cost does not grow with the length of the paths."""
+    """Return the same by Dijkstra's algorithm, whose cost does not grow with the length of the paths."""
     total = pairs = 0
-    for batch in np.split(sources, range(BATCH, len(sources), BATCH)):
+    for batch in np.split(sources, range(BATCH_SIZE, len(sources), BATCH_SIZE)):
         lengths = sparse.csgraph.dijkstra(rows.csr, indices=batch, unweighted=True)
         lengths = lengths[np.isfinite(lengths)]
         total, pairs = total + int(lengths.sum()), pairs + int(np.count_nonzero(lengths))

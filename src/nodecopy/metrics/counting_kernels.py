@@ -1,8 +1,8 @@
-"""Compiled counting over rows; :mod:`nodecopy.metrics.counting` is its slower twin, number for number.
+"""Compiled counts for large graphs; :mod:`nodecopy.metrics.counting` returns the same numbers with SciPy.
 
-Only integers are counted here, so neither the order of the work nor the number of threads can change a
-result. Threads are Python's, which compiled code without the GIL keeps busy: unlike the thread pools
-that numba brings, they survive a fork and may be used from several threads at once.
+Only integers are counted, so neither the order of the work nor the number of threads changes a result.
+Threads are Python's, which run compiled code without the GIL: unlike numba's own thread pools, they survive a
+fork and may be used from several threads at once.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from nodecopy._core.csr import IntArray, Rows
 
 MAX_THREADS = 8  # each holds two arrays with an entry per node
-BATCH = 64  # sources that travel together, a bit each
+BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
 
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
-    """Number of triangles through each node of a symmetric graph without loops."""
+    """Return the number of triangles through each node of a symmetric graph without loops."""
     starts, targets = _forward(rows.indptr, rows.indices)
     n_threads = _n_threads()
     bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_threads + 1)).tolist()
@@ -33,30 +33,30 @@ def triangle_counts(rows: Rows) -> NDArray[np.int64]:
 
 
 def component_sizes(rows: Rows) -> tuple[int, int]:
-    """Number of components of a symmetric graph and number of nodes in the largest."""
+    """Return the number of components of a symmetric graph and the number of nodes in the largest."""
     number, largest = _components(rows.indptr, rows.indices)
     return int(number), int(largest)
 
 
 def degree_products(rows: Rows) -> int:
-    """Sum of the product of both degrees over all entries."""
+    """Return the sum over all entries of the product of both degrees."""
     return int(_degree_products(rows.indptr, rows.indices))
 
 
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each class of source: entries whose target has the same label, and has any label."""
+    """Return, for each class of source, the entries whose target has the same label, and any label."""
     same, known = _label_counts(rows.indptr, rows.indices, labels, n_classes)
     return same, known
 
 
 def common_entries(first: Rows, second: Rows) -> int:
-    """Number of entries that both hold."""
+    """Return the number of entries in both."""
     return int(_common_entries(first.indptr, first.indices, second.indptr, second.indices))
 
 
 def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
-    """Sum of the distances from the sources to all they reach, and number of such pairs."""
-    batches = [sources[i : i + BATCH] for i in range(0, len(sources), BATCH)]
+    """Return the sum of the distances from the sources to all nodes they reach, and the number of pairs."""
+    batches = [sources[i : i + BATCH_SIZE] for i in range(0, len(sources), BATCH_SIZE)]
     with ThreadPoolExecutor(_n_threads()) as pool:
         parts = list(pool.map(lambda batch: _distances(rows.indptr, rows.indices, batch), batches))
     return sum(int(total) for total, _ in parts), sum(int(pairs) for _, pairs in parts)
@@ -68,7 +68,7 @@ def _n_threads() -> int:
 
 @njit(cache=True, nogil=True)
 def _forward(indptr: IntArray, indices: IntArray) -> Any:
-    """Each edge once, from lower to higher (degree, number): then no row is longer than sqrt(2 edges)."""
+    """Return each edge once, from lower to higher (degree, number): no row is longer than sqrt(2 edges)."""
     n = len(indptr) - 1
     degrees = np.diff(indptr)
     starts = np.zeros(n + 1, indptr.dtype)
@@ -77,7 +77,7 @@ def _forward(indptr: IntArray, indices: IntArray) -> Any:
     for u in range(n):
         for e in range(indptr[u], indptr[u + 1]):
             v = indices[e]
-            targets[filled] = v  # overwritten by the next where v is lower: cheaper than a branch
+            targets[filled] = v  # overwritten by the next target if v is lower: cheaper than a branch
             filled += (degrees[v] > degrees[u]) | ((degrees[v] == degrees[u]) & (v > u))
         starts[u + 1] = filled
     return starts, targets[:filled]
@@ -85,7 +85,7 @@ def _forward(indptr: IntArray, indices: IntArray) -> Any:
 
 @njit(cache=True, nogil=True)
 def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
-    """Triangles whose lowest node is in ``first .. last - 1``, counted at all three nodes."""
+    """Count triangles whose lowest node is in ``first .. last - 1``, at all three nodes."""
     n = len(starts) - 1
     counts = np.zeros(n, np.int64)
     marked = np.zeros(n, np.bool_)
@@ -123,10 +123,10 @@ def _join(parents: IntArray, first: Any, second: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _components(indptr: IntArray, indices: IntArray) -> Any:
-    """Union-find that skips most edges (Afforest, Sutton et al., 2018).
+    """Find components by union-find that skips most edges (Afforest, Sutton et al., 2018).
 
-    Two edges of each node already join nearly everything that one large component will hold; its
-    nodes need no further look, because every edge that leaves it is seen from its other end.
+    Two edges of each node already join most of the largest component. Its nodes are skipped afterwards,
+    because every edge that leaves it is seen from its other end.
     """
     n = len(indptr) - 1
     parents = np.arange(n).astype(indices.dtype)
@@ -136,9 +136,9 @@ def _components(indptr: IntArray, indices: IntArray) -> Any:
     sizes = np.zeros(n, np.int64)
     for u in range(n):
         sizes[_root(parents, u)] += 1
-    giant = np.argmax(sizes) if n else 0
+    largest = np.argmax(sizes) if n else 0
     for u in range(n):
-        if _root(parents, u) != _root(parents, giant):
+        if _root(parents, u) != _root(parents, largest):
             for e in range(indptr[u] + 2, indptr[u + 1]):
                 _join(parents, u, indices[e])
     sizes[:] = 0
@@ -154,10 +154,10 @@ def _degree_products(indptr: IntArray, indices: IntArray) -> int:
     degrees = np.diff(indptr)
     total = 0
     for u in range(len(degrees)):
-        around = 0
+        neighbour_degrees = 0
         for e in range(indptr[u], indptr[u + 1]):
-            around += degrees[indices[e]]
-        total += around * degrees[u]
+            neighbour_degrees += degrees[indices[e]]
+        total += neighbour_degrees * degrees[u]
     return total
 
 
@@ -195,8 +195,8 @@ def _common_entries(
 
 
 @njit(cache=True, nogil=True)
-def _ones(bits: Any) -> Any:
-    """Number of ones in 64 bits: pairs, then groups of four, then bytes are summed side by side."""
+def _count_ones(bits: Any) -> Any:
+    """Count the ones in 64 bits by summing pairs, then groups of four, then bytes in parallel."""
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
     bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -205,7 +205,7 @@ def _ones(bits: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _distances(indptr: IntArray, indices: IntArray, sources: IntArray) -> Any:
-    """Breadth-first search from up to 64 sources at once, a bit each (Then et al., 2014)."""
+    """Search breadth-first from up to 64 sources at once, a bit each (Then et al., 2014)."""
     n = len(indptr) - 1
     seen = np.zeros(n, np.uint64)
     arriving = np.zeros(n, np.uint64)
@@ -238,7 +238,7 @@ def _distances(indptr: IntArray, indices: IntArray, sources: IntArray) -> Any:
             passing[v] = bits
             seen[v] |= bits
             arriving[v] = 0
-            found = _ones(bits)
-            pairs += found
-            total += level * found
+            n_new = _count_ones(bits)
+            pairs += n_new
+            total += level * n_new
     return total, pairs

@@ -1,4 +1,4 @@
-"""Whether one method is better than another, judged on the same trials."""
+"""Tests of whether one method is better than another on the same trials."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from nodecopy.errors import InputError
 
 
 def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
-    """P value of the two-sided Wilcoxon signed-rank test for paired results.
+    """Return the p-value of the two-sided Wilcoxon signed-rank test for paired results.
 
-    Pairs without a difference are left out, as Wilcoxon did; where no pair differs, p is 1. Differences
-    are rounded to 12 decimals first: 0.735 - 0.734 and 0.701 - 0.700 are a tie, which binary fractions
-    would break.
+    Pairs without a difference are left out, as Wilcoxon did; if no pair differs, the p-value is 1.
+    Differences are rounded to 12 decimals first, so that 0.735 - 0.734 and 0.701 - 0.700 tie despite binary
+    rounding.
 
     Parameters
     ----------
     first, second
-        Results of two methods; position t of both comes from the same trial.
+        Results of two methods, one per trial, in the same order of trials.
 
     Examples
     --------
@@ -30,9 +30,9 @@ def signed_rank_p(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def is_significantly_better(first: ArrayLike, second: ArrayLike, *, level: float = 0.05) -> bool:
-    """Whether ``first`` beats ``second`` by the signed-rank test: p below ``level``, ranks in its favour.
+    """Return whether ``first`` is better by the signed-rank test: p below ``level``, ranks in its favour.
 
-    The paper marks by this, at 5 %, a best method that beats the second best.
+    The paper marks the best method by this test against the second best, at the 5 % level.
     """
     from scipy.stats import rankdata
 

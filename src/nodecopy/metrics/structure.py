@@ -1,9 +1,9 @@
-"""Statistics of a graph's structure: those of the paper's Table 1, and those NetGAN's readers expect.
+"""Statistics of a graph's structure: those of the paper's Table 1 and those that NetGAN reports.
 
-Every statistic is a plain number; one that is undefined (the clustering of a graph without wedges, the
-homophily of a graph without labels) is ``nan``. Weights play no part. Shares are fractions between 0 and
-1, where the paper prints percentages. Integers are counted, by SciPy in small graphs and by compiled code
-in large ones, and one formula turns them into the result: both ways agree to the last bit.
+Every statistic is a number; one that is undefined (the clustering of a graph without wedges, the homophily
+of a graph without labels) is ``nan``. Weights are ignored. Shares are fractions between 0 and 1, where the
+paper prints percentages. Integers are counted, by SciPy in small graphs and by compiled code in large ones,
+and the same formula turns them into the result, so that both give the same bits.
 """
 
 from __future__ import annotations
@@ -27,87 +27,86 @@ if TYPE_CHECKING:
 
 Statistics: TypeAlias = dict[str, float]
 
-COMPILED_ENTRIES = 300_000  # below, SciPy is done before compiled code is compiled or even loaded
-EXACT_NODES = 10_000  # up to here paths start at every node
-N_SOURCES = 512  # beyond, at so many nodes
+MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
+MAX_EXACT_NODES = 10_000  # up to here paths start at every node
+N_SOURCES = 512  # nodes at which paths start in larger graphs
 LABEL_NAMES = ("cross_community_share", "edge_homophily", "class_insensitive_homophily")
 
 
 def statistics(
     graph: Graph, *, path_length: bool | None = None, rng: Rng = 0, observed: Graph | None = None
 ) -> Statistics:
-    """All statistics of a graph, by name, in a fixed order.
+    """Return all statistics of a graph by name, in a fixed order.
 
     Parameters
     ----------
     graph
-        The graph. ``|E|`` counts its stored entries, hence both directions of an undirected edge, and d_v
-        those in row v. Triangles, clustering, assortativity and components of a directed graph are
-        those of its undirected version.
+        The graph. ``|E|`` is the number of stored entries, which counts both directions of an undirected
+        edge, and d_v the number in row v. Triangles, clustering, assortativity and components of a directed
+        graph are those of its undirected version.
     path_length
-        Whether to add ``path_length`` (see :func:`mean_path_length`), by default where it is exact.
+        Whether to add ``path_length``, see :func:`mean_path_length`; by default if it is exact.
     rng
-        Chooses the sources of sampled paths, nothing else.
+        Seed or generator that chooses the sources of sampled paths; 0 by default.
     observed
-        A graph on the same nodes; adds ``edge_overlap`` with it.
+        A graph on the same nodes, for ``edge_overlap``; ``None``, the default, leaves that out.
 
     Returns
     -------
     dict
         ``n_nodes`` and ``n_edges``, then what :func:`degree_statistics`, :func:`label_statistics`,
         :func:`triangle_statistics` and :func:`component_statistics` return, then ``path_length`` and
-        ``edge_overlap`` where asked for.
+        ``edge_overlap`` if requested.
 
     Examples
     --------
     >>> from nodecopy import Graph
     >>> triangle_with_tail = Graph.from_edges([0, 1, 2, 2], [1, 2, 0, 3])
-    >>> found = statistics(triangle_with_tail)
-    >>> found["triangles"], found["transitivity"], found["max_degree"]
+    >>> values = statistics(triangle_with_tail)
+    >>> values["triangles"], values["transitivity"], values["max_degree"]
     (1, 0.6, 3)
     """
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
-    wanted = graph.n_nodes <= EXACT_NODES if path_length is None else path_length
+    has_path_length = graph.n_nodes <= MAX_EXACT_NODES if path_length is None else path_length
     simple = _simple_rows(graph)
-    found: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
-    found |= degree_statistics(graph)
-    found |= label_statistics(graph)
-    found |= _triangle_statistics(simple)
-    found |= _component_statistics(simple)
-    if wanted:
-        found["path_length"] = mean_path_length(graph, rng=rng)
+    values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
+    values |= degree_statistics(graph)
+    values |= label_statistics(graph)
+    values |= _triangle_statistics(simple)
+    values |= _component_statistics(simple)
+    if has_path_length:
+        values["path_length"] = mean_path_length(graph, rng=rng)
     if observed is not None:
-        found["edge_overlap"] = edge_overlap(graph, observed)
-    return found
+        values["edge_overlap"] = edge_overlap(graph, observed)
+    return values
 
 
-def selected(
+def select_statistics(
     graph: Graph, names: Sequence[str], *, rng: Rng = 0, observed: Graph | None = None
 ) -> Statistics:
-    """Some of what :func:`statistics` returns, at the cost of these alone.
+    """Return some of the statistics of :func:`statistics`, without computing the others.
 
     >>> from nodecopy import Graph
-    >>> selected(Graph.from_edges([0, 1, 2], [1, 2, 0]), ["triangles", "mean_degree"])
+    >>> select_statistics(Graph.from_edges([0, 1, 2], [1, 2, 0]), ["triangles", "mean_degree"])
     {'triangles': 1, 'mean_degree': 2.0}
     """
-    found: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
+    values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
     for name in names:
-        if name in found:
+        if name in values:
             continue
         if name == "path_length":
-            found[name] = mean_path_length(graph, rng=rng)
+            values[name] = mean_path_length(graph, rng=rng)
         elif name == "edge_overlap" and observed is not None:
-            found[name] = edge_overlap(graph, observed)
+            values[name] = edge_overlap(graph, observed)
         else:
-            found |= FAMILY_OF[check_name(name, [*found, *FAMILY_OF, "path_length"], "name of a statistic")](
-                graph
-            )
-    return {name: found[name] for name in names}
+            known_names = [*values, *FUNCTION_OF, "path_length"]
+            values |= FUNCTION_OF[check_name(name, known_names, "name of a statistic")](graph)
+    return {name: values[name] for name in names}
 
 
 def degree_statistics(graph: Graph) -> Statistics:
-    """What the degrees alone tell.
+    """Return the statistics of the degrees.
 
     - ``mean_degree``, ``max_degree``: entries per row (out-degrees of a directed graph).
     - ``claw_share``: ``sum_v C(d_v, 3) / C(|E|, 3)``. The paper prints it in units of 1e-4 %, which is 1e-6:
@@ -117,17 +116,17 @@ def degree_statistics(graph: Graph) -> Statistics:
     - ``power_law_exponent``: 1 + n / sum ln(d / d_min) over the n positive degrees, d_min the smallest
       of them: the continuous maximum-likelihood fit of the ``powerlaw`` package that NetGAN reports.
     """
-    return from_histogram(_degree_histogram(graph.rows))
+    return summarise_degrees(_degree_histogram(graph.rows))
 
 
-def from_histogram(histogram: list[tuple[int, int]]) -> Statistics:
-    """:func:`degree_statistics` from pairs of a degree and its number of nodes, ascending."""
+def summarise_degrees(histogram: list[tuple[int, int]]) -> Statistics:
+    """Return :func:`degree_statistics` from pairs of a degree and its number of nodes, ascending."""
     n_nodes, n_entries = sum(count for _, count in histogram), sum(d * count for d, count in histogram)
     positive = [(d, count) for d, count in histogram if d]
     claws = sum(count * math.comb(d, 3) for d, count in positive)
     entropy = -sum(count * (d / n_entries) * math.log(d / n_entries) for d, count in positive)
     logarithms = sum(count * math.log(d / positive[0][0]) for d, count in positive)
-    n_lower = ranked = 0  # twice the sum of degree times place in ascending order
+    n_lower = ranked = 0  # twice the sum of degree times rank in ascending order
     for d, count in histogram:
         ranked += d * count * (2 * n_lower + count + 1)
         n_lower += count
@@ -142,7 +141,7 @@ def from_histogram(histogram: list[tuple[int, int]]) -> Statistics:
 
 
 def label_statistics(graph: Graph) -> Statistics:
-    """How edges meet labels; edges with an unlabelled end do not count.
+    """Return the statistics of labels at the ends of edges; edges with an unlabelled end do not count.
 
     - ``cross_community_share``: share of the edges that join different labels.
     - ``edge_homophily``: share that join the same label.
@@ -157,22 +156,24 @@ def label_statistics(graph: Graph) -> Statistics:
         labels, n_classes = labels - (codes[0] < 0), len(codes) - int(codes[0] < 0)
     labels = labels.astype(np.int32)
     same, known = _counting(graph.rows).label_counts(graph.rows, labels, n_classes)
-    return from_label_counts(same, known, np.bincount(labels[labels >= 0], minlength=n_classes))
+    return summarise_label_counts(same, known, np.bincount(labels[labels >= 0], minlength=n_classes))
 
 
-def from_label_counts(same: IntArray, known: IntArray, sizes: IntArray) -> Statistics:
-    """:func:`label_statistics` from counts per class: entries that join two of it, entries that join one
-    of it with a labelled node, and nodes.
+def summarise_label_counts(same: IntArray, known: IntArray, sizes: IntArray) -> Statistics:
+    """Return :func:`label_statistics` from counts per class.
+
+    ``same`` counts the entries that join two nodes of the class, ``known`` those that join one of them with
+    any labelled node, and ``sizes`` the nodes.
     """
     n_same, n_known = int(same.sum()), int(known.sum())
     excess = np.maximum(0, same / np.maximum(known, 1) - sizes / sizes.sum())
     insensitive = _ratio(float(excess.sum()), int(np.count_nonzero(sizes)) - 1) if n_known else math.nan
-    found = (_ratio(n_known - n_same, n_known), _ratio(n_same, n_known), insensitive)
-    return dict(zip(LABEL_NAMES, found, strict=True))
+    values = (_ratio(n_known - n_same, n_known), _ratio(n_same, n_known), insensitive)
+    return dict(zip(LABEL_NAMES, values, strict=True))
 
 
 def triangle_statistics(graph: Graph) -> Statistics:
-    """Closed and open neighbourhoods, without directions.
+    """Return the statistics of triangles and of degrees at the ends of edges, without directions.
 
     - ``triangles``: their number.
     - ``transitivity``: 3 triangles / wedges. (NetGAN's code divides by claws instead.)
@@ -184,14 +185,14 @@ def triangle_statistics(graph: Graph) -> Statistics:
 
 
 def component_statistics(graph: Graph) -> Statistics:
-    """``n_components`` and ``largest_component`` (its number of nodes), without directions."""
+    """Return ``n_components`` and ``largest_component`` (its number of nodes), without directions."""
     return _component_statistics(_simple_rows(graph))
 
 
 def mean_path_length(graph: Graph, *, rng: Rng = 0) -> float:
-    """Mean distance over ordered pairs of distinct nodes that a path joins, along directions if any.
+    """Return the mean distance over ordered pairs of connected nodes, along directions if any.
 
-    Up to 10,000 nodes this is exact. Beyond, paths start at 512 nodes that ``rng`` chooses; on a
+    The mean is exact up to 10,000 nodes. In larger graphs paths start at 512 nodes that ``rng`` chooses; on a
     power-law graph of 100,000 nodes the results of different seeds deviate by 0.5 %.
 
     >>> from nodecopy import Graph
@@ -199,13 +200,13 @@ def mean_path_length(graph: Graph, *, rng: Rng = 0) -> float:
     1.3333333333333333
     """
     sources = np.arange(graph.n_nodes)
-    if graph.n_nodes > EXACT_NODES:
+    if graph.n_nodes > MAX_EXACT_NODES:
         sources = randomness.generator(rng).choice(graph.n_nodes, N_SOURCES, replace=False)
     return _ratio(*_counting(graph.rows).distances(graph.rows, sources))
 
 
 def edge_overlap(graph: Graph, observed: Graph) -> float:
-    """Share of the observed edges that ``graph`` has as well.
+    """Return the share of the observed edges that are in ``graph``.
 
     >>> from nodecopy import Graph
     >>> edge_overlap(Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 0], [1, 2]))
@@ -242,20 +243,20 @@ def _component_statistics(rows: Rows) -> Statistics:
 
 
 def _simple_rows(graph: Graph) -> Rows:
-    """Rows without directions and loops."""
+    """Return rows without directions and loops."""
     return Graph(graph.adjacency).rows if graph.directed else graph.rows
 
 
 def _degree_histogram(rows: Rows) -> list[tuple[int, int]]:
-    """Pairs of a degree and its number of nodes, ascending; Python's integers, so no power overflows."""
+    """Return pairs of a degree and its number of nodes, ascending; Python integers do not overflow."""
     counts = np.bincount(rows.degrees)
     degrees = np.flatnonzero(counts)
     return list(zip(degrees.tolist(), counts[degrees].tolist(), strict=True))
 
 
 def _counting(rows: Rows) -> ModuleType:
-    """The module that counts: compiled for large graphs only, since numba takes its time to load."""
-    if rows.n_entries < COMPILED_ENTRIES:
+    """Return the module that counts: the compiled one for large graphs only, since numba is slow to load."""
+    if rows.n_entries < MIN_COMPILED_ENTRIES:
         return counting
     from nodecopy.metrics import counting_kernels
 
@@ -263,13 +264,13 @@ def _counting(rows: Rows) -> ModuleType:
 
 
 def _ratio(numerator: float, denominator: float) -> float:
-    """Their quotient, or ``nan`` where there is nothing to divide by."""
+    """Return the quotient, or ``nan`` if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
 
 
-FAMILY_OF: dict[str, Callable[[Graph], Statistics]] = {
-    name: family
-    for family, names in (
+FUNCTION_OF: dict[str, Callable[[Graph], Statistics]] = {
+    name: function
+    for function, names in (
         (
             degree_statistics,
             "mean_degree max_degree claw_share edge_entropy degree_gini power_law_exponent",

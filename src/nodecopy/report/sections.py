@@ -19,7 +19,7 @@ from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
-from nodecopy.metrics.classification import reliability, scores
+from nodecopy.metrics.classification import reliability_curve, scores
 from nodecopy.metrics.comparison import Comparison
 from nodecopy.report.attacked_node import AttackedNode
 from nodecopy.report.layout import choose_nodes, compute_layout
@@ -232,7 +232,7 @@ def classification_section(
 def _evaluation_data(
     name: str, probabilities: ArrayLike, codes: ArrayLike, uncertainty: ArrayLike
 ) -> dict[str, Any]:
-    curve = zip(*reliability(probabilities, codes, n_bins=10), strict=True)
+    curve = zip(*reliability_curve(probabilities, codes, n_bins=10), strict=True)
     is_correct = np.asarray(probabilities).argmax(axis=1) == np.asarray(codes)
     certainty = zip(*certainty_curve(is_correct, uncertainty), strict=True)
     return {

@@ -23,7 +23,7 @@ from nodecopy.experiments.spec import Cell
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.trials import Solved, graph_of, trial_seed
 from nodecopy.graph import Graph
-from nodecopy.metrics.structure import Statistics, selected
+from nodecopy.metrics.structure import Statistics, select_statistics
 
 FIT, SAMPLE = 1, 2
 TRAINED: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def sampled(cell: Cell, trials: list[int], store: Store, device: str) -> Iterato
             if sample is None:
                 break
             again = bool(found) and sample is graph
-            found.append(found[-1] if again else selected(sample, cell.statistics, observed=graph))
+            found.append(found[-1] if again else select_statistics(sample, cell.statistics, observed=graph))
         each = {name: [one[name] for one in found] for name in cell.statistics}
         defined = {name: values for name, values in each.items() if not any(map(math.isnan, values))}
         means = {name: float(np.mean(values)) for name, values in defined.items()}
