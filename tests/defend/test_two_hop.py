@@ -27,7 +27,7 @@ def networks(
     draw = np.random.default_rng(1)
     shapes = [(FEATURES, HIDDEN), (HIDDEN, CLASSES), *([(1, HIDDEN), (1, CLASSES)] if bias else [])]
     weights = tuple(draw.normal(size=(n_models, *shape)).astype(np.float32) for shape in shapes)
-    recipe = Recipe(hidden=HIDDEN, bias=bias, features=features, activation=activation)
+    recipe = Recipe(n_hidden=HIDDEN, bias=bias, features=features, activation=activation)
     return Ensemble(recipe, weights, np.zeros(n_models, np.int32), 0)
 
 
@@ -94,7 +94,7 @@ def test_a_path_by_hand(place: str) -> None:
     path = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1.0], [2.0], [3.0], [8.0]])
     one = np.ones((1, 1, 1), np.float32)
     both = np.array([[[1.0, 0.0]]], np.float32)
-    trained = Ensemble(Recipe(hidden=1, features="plain"), (one, both), np.zeros(1, np.int32), 0)
+    trained = Ensemble(Recipe(n_hidden=1, features="plain"), (one, both), np.zeros(1, np.int32), 0)
     found = LocalCopying(trained, path, place)(np.array([3]), np.array([1]))
     if place == "donor":
         ends = [1 / 2 + 8 / np.sqrt(6), 3 / 2 + 8 / np.sqrt(6)]

@@ -113,9 +113,9 @@ def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
         normal = (h - h.mean(axis=0)) / np.sqrt(h.var(axis=0) + TINY) * scale + shift
         out = fed @ normal @ take(own) + forward @ x @ take(signal) + take(bias)
         if scores:
-            width = out.shape[1] // recipe.heads
+            width = out.shape[1] // recipe.n_heads
             parts = []
-            for head in range(recipe.heads):
+            for head in range(recipe.n_heads):
                 mine, weights = (
                     part[:, head * width : (head + 1) * width] for part in (out, take(scores[0]))
                 )

@@ -66,7 +66,7 @@ class Plain:
 
     def logits(self, step: int | None) -> Tensor:
         first, second, *biases = self.parameters
-        features, scale = torch.from_numpy(FEATURES.toarray()), torch.ones(N_NODES, self.recipe.hidden)
+        features, scale = torch.from_numpy(FEATURES.toarray()), torch.ones(N_NODES, self.recipe.n_hidden)
         if step is not None:
             masks = self.engine.masks
             rows = np.repeat(np.arange(N_NODES), np.diff(FEATURES.indptr))
@@ -86,7 +86,7 @@ class Plain:
         ]
         optimiser = torch.optim.Adam(groups, lr=self.recipe.learning_rate)
         best, best_loss, best_epoch = [], np.inf, 0
-        for epoch in range(self.recipe.epochs):
+        for epoch in range(self.recipe.n_epochs):
             optimiser.zero_grad()
             self.loss(TRAIN[self.model], epoch).backward()  # type: ignore[no-untyped-call]
             optimiser.step()

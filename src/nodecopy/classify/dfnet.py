@@ -3,72 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
-from nodecopy._core.lookup import check_name
 from nodecopy._core.validation import check_integer
-from nodecopy.classify.base import Classifier, Prediction, Problems, Trial, seeds_of
+from nodecopy.classify.base import Classifier, Prediction, Trial
+from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.network_classifier import change_recipe
+from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.errors import InputError
-from nodecopy.nn.filters import FilterNetworks, FilterRecipe
+from nodecopy.nn.filters import FilterRecipe
 
-RECIPES = {
-    True: FilterRecipe(),
-    False: FilterRecipe(heads=0, widths=(8, 16, 32, 64, 128), weight_decay=0.18),
-}
+PLAIN_RECIPE = FilterRecipe(n_heads=0, widths=(8, 16, 32, 64, 128), weight_decay=0.18)
 
 
+@dataclass(eq=False, repr=False)
 class DFNet(Classifier):
     """Classify nodes by densely connected layers of feedback-looped filters.
+
+    A parameter that is ``None`` has the authors' value, given in parentheses for DFNet-ATT and, where it
+    differs, for plain DFNet.
 
     Parameters
     ----------
     attention
-        DFNet-ATT, whose layers average over neighbours with attention, or plain DFNet.
+        Whether layers average over neighbours with attention (DFNet-ATT) or not (DFNet).
+    widths
+        Hidden units of each layer and each attention head (8, 16, 32, 64; plain: 8, 16, 32, 64, 128).
+    n_heads
+        Attention heads (4); must be left out without attention.
+    features
+        ``"rows"``: each node's features are scaled to a sum of one; ``"binary"``: present or not;
+        ``"plain"``: as they are (``"plain"``).
+    dropout
+        Share of hidden units that a training step drops (0.9).
+    attention_dropout
+        Share of attention weights that a training step drops (0.5).
+    feedback, feedforward
+        Orders of the filter's denominator and numerator (5 and 3).
+    radius
+        Bound on the feedback coefficients, at most 1 (0.9).
+    shifted
+        Whether the filter is applied to L - I, as the authors do, or to the Laplacian L, for which it is
+        fitted (True).
+    learning_rate
+        Of Adam (0.002).
+    weight_decay
+        Decay of all kernels (0.0018; plain: 0.18).
+    n_epochs
+        Epochs of training (200).
+    patience
+        Epochs without a lower validation loss before training stops and takes back the best weights. 0
+        trains for ``n_epochs`` and takes the last weights (0).
     device
         ``"cpu"`` or ``"cuda"``.
-    settings
-        Those of :class:`~nodecopy.nn.filters.FilterRecipe`, such as ``widths=(8, 16)``.
 
     Notes
     -----
-    Settings are the authors', but for these. The last of the 200 epochs counts, where their code shows the
-    accuracy on test nodes after every epoch. With ``patience`` the one with the lowest loss on validation
-    nodes counts, but these networks are so sure of themselves that the loss is lowest after a few epochs,
-    long before the accuracy is highest. Normalisation takes mean and variance of the graph at hand, in
-    predictions too, where their code takes a moving average that has not settled after 200 epochs. The
-    Laplacian's largest eigenvalue counts as 2, its bound. Classes have equal weights; theirs are meant to
-    balance, but are shifted by one class.
+    There are four differences from the authors' code. The last of the 200 epochs counts, where their code
+    shows the accuracy on test nodes after every epoch. With ``patience`` the epoch with the lowest loss on
+    validation nodes counts, but the probabilities of these networks are so close to 0 and 1 that the loss is
+    lowest after a few epochs, long before the accuracy is highest. Normalisation takes mean and variance of
+    the graph at hand, in predictions too, where their code takes a moving average that has not converged
+    after 200 epochs. The Laplacian's largest eigenvalue counts as 2, its bound. Classes have equal weights;
+    theirs are meant to balance classes, but are shifted by one class.
 
-    The filters multiply by up to 36, so rounding is magnified: a trial that runs beside others may differ
-    visibly from the same trial alone where a prediction hangs in the balance.
+    The filters multiply by up to 36, so rounding errors are magnified: the probabilities of a trial may
+    differ visibly when it runs together with other trials.
 
     Examples
     --------
     >>> import numpy as np
     >>> from nodecopy import datasets
+    >>> from nodecopy.classify import DFNet
     >>> club = datasets.load("karate").replace(features=np.eye(34))
-    >>> small = DFNet(widths=(8,), epochs=50, learning_rate=0.02)
-    >>> fitted = small.fit(club, [0, 1, 32, 33], rng=0)
-    >>> int((fitted.predict() == club.named_labels()).sum()) > 28
+    >>> small = DFNet(widths=(8,), n_epochs=50, learning_rate=0.02)
+    >>> small.fit(club, [0, 1, 32, 33], rng=0).score() > 0.8
     True
     """
 
-    OTHER_SETTINGS = FilterRecipe.SETTINGS
+    attention: bool = True
+    _: KW_ONLY
+    widths: tuple[int, ...] | None = None
+    n_heads: int | None = None
+    features: str | None = None
+    dropout: float | None = None
+    attention_dropout: float | None = None
+    feedback: int | None = None
+    feedforward: int | None = None
+    radius: float | None = None
+    shifted: bool | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    n_epochs: int | None = None
+    patience: int | None = None
+    device: str = "cpu"
 
-    def __init__(self, attention: bool = True, *, device: str = "cpu", **settings: Any) -> None:
-        self.attention, self.device, self.settings = attention, device, settings
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        recipe = change_recipe(FilterRecipe() if self.attention else PLAIN_RECIPE, self)
+        if not self.attention and recipe.n_heads:
+            raise InputError(f"n_heads of DFNet must be left out without attention; got {recipe.n_heads}.")
+        check_integer(recipe.n_heads, "n_heads of DFNet", low=int(self.attention))
+        batch = TrainingBatch(trials, recipe, self.device, keep_networks=keep_networks)
+        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
 
-    def _arguments(self) -> dict[str, Any]:
-        return {"attention": self.attention, **self.settings}
-
-    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
-        for name in self.settings:
-            check_name(name, FilterRecipe.SETTINGS, "a setting")
-        recipe = replace(RECIPES[bool(self.attention)], **self.settings)
-        if not self.attention and recipe.heads:
-            raise InputError(f"heads of DFNet must be left out without attention; got {recipe.heads}.")
-        check_integer(recipe.heads, "heads of a recipe", low=int(self.attention))
-        problems = Problems(trials, recipe, self.device, keep=keep, kind=FilterNetworks)
-        networks = problems.trained(problems.observed, seeds_of(trials, 0))
-        return problems.predictions(networks, 0)
+    fit_trials.__doc__ = Classifier.fit_trials.__doc__

@@ -212,9 +212,9 @@ class CopyingDefence(_DonorDefence):
 
     def _teller(self, case: Case) -> Any:
         recipe = None if case.networks is None else case.networks.recipe
-        if recipe is not None and recipe.spread == "none":  # sees no neighbours, copied or not
+        if recipe is not None and recipe.propagation == "none":  # sees no neighbours, copied or not
             return _OwnPredictions(case.probabilities, of_donors=False)
-        if recipe is not None and recipe.spread == "convolution" and recipe.rank is None:
+        if recipe is not None and recipe.propagation == "convolution" and recipe.rank is None:
             assert case.networks is not None
             return LocalCopying(case.networks, case.graph, self.place)
         return WholeCopying(case.predict, case.graph, self.place)

@@ -100,7 +100,7 @@ class DGLFRMB(GraphAutoencoder):
         self.sampler, self.balanced, self.device = sampler, balanced, device
 
     def _encoder_recipe(self) -> Recipe:
-        return Recipe(hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
+        return Recipe(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
         targets = _select_features(graph) if self.reconstruct_features else None

@@ -35,13 +35,14 @@ TINY = 1e-3
 
 @dataclass(frozen=True)
 class FilterRecipe(Recipe):
-    """How networks of filters are built and trained; of :class:`Recipe` only what :attr:`SETTINGS` names.
+    """How networks of filters are built and trained; biases, hidden units and
+    activations of :class:`Recipe` do not apply.
 
     Parameters
     ----------
     widths
         Hidden units of each layer, and of each head.
-    heads
+    n_heads
         Heads of attention; 0: no attention.
     attention_dropout
         Share of attention weights that are dropped.
@@ -56,21 +57,17 @@ class FilterRecipe(Recipe):
         On all kernels. A penalty of c times the squares, as Keras has it, is a decay of 2 c.
     """
 
-    SPREADS: ClassVar[list[str]] = ["filter"]
-    SETTINGS: ClassVar[tuple[str, ...]] = (
-        "features", "dropout", "learning_rate", "weight_decay", "epochs", "patience",
-        "widths", "heads", "attention_dropout", "feedback", "feedforward", "radius", "shifted",
-    )  # fmt: skip
+    PROPAGATIONS: ClassVar[list[str]] = ["filter"]
 
-    spread: str = "filter"
+    propagation: str = "filter"
     features: str = "plain"
     dropout: float = 0.9
     learning_rate: float = 0.002
     weight_decay: float = 1.8e-3
-    epochs: int = 200
-    patience: int | None = None
+    n_epochs: int = 200
+    patience: int = 0
     widths: tuple[int, ...] = (8, 16, 32, 64)
-    heads: int = 4
+    n_heads: int = 4
     attention_dropout: float = 0.5
     feedback: int = 5
     feedforward: int = 3
@@ -80,20 +77,24 @@ class FilterRecipe(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.widths, (list, tuple)) or not self.widths:
-            raise InputError(f"widths of a recipe must be a list of integers; got {self.widths!r}.")
+            raise InputError(f"widths must be a list of integers; got {self.widths!r}.")
         object.__setattr__(self, "widths", tuple(self.widths))
         for width in self.widths:
-            check_integer(width, "widths of a recipe", low=1)
-        check_integer(self.heads, "heads of a recipe", low=0)
+            check_integer(width, "widths", low=1)
+        check_integer(self.n_heads, "n_heads", low=0)
         for name, low in (("feedback", 1), ("feedforward", 0)):
-            check_integer(getattr(self, name), f"{name} of a recipe", low=low, high=MOST_POWERS)
-        check_real(self.attention_dropout, "attention_dropout of a recipe", low=0, high=MOST_DROPPED)
-        check_real(self.radius, "radius of a recipe", low=0.01, high=1)
+            check_integer(getattr(self, name), f"{name}", low=low, high=MOST_POWERS)
+        check_real(self.attention_dropout, "attention_dropout", low=0, high=MOST_DROPPED)
+        check_real(self.radius, "radius", low=0.01, high=1)
+
+    @property
+    def network_type(self) -> type[Networks]:
+        return FilterNetworks
 
     def numbers(self, features: sparse.csr_array) -> int:
         """Beside a two-layer network, training keeps twice the hidden layers, and kernels count too."""
         n_nodes, n_features = features.shape
-        return sum(self.widths) * max(1, self.heads) * (2 * n_nodes + n_features)
+        return sum(self.widths) * max(1, self.n_heads) * (2 * n_nodes + n_features)
 
 
 @lru_cache
@@ -136,7 +137,6 @@ class FilterNetworks(Networks):
     and biases, have unit length.
     """
 
-    recipe_type = FilterRecipe
     recipe: FilterRecipe
 
     def __init__(
@@ -162,7 +162,7 @@ class FilterNetworks(Networks):
     def _take(self, recipe: FilterRecipe, tensors: Sequence[Tensor], features: SparseStack) -> None:
         """Weights in the order of :func:`_shapes`."""
         self.recipe, self.features, self.tensors = recipe, features, list(tensors)
-        n_layers, of_layer = len(recipe.widths), 6 if recipe.heads else 5
+        n_layers, of_layer = len(recipe.widths), 6 if recipe.n_heads else 5
         layers = [self.tensors[of_layer * t : of_layer * (t + 1)] for t in range(n_layers)]
         self.layers = [(layer[0], layer[1], layer[2], *layer[5:]) for layer in layers]
         self.norms = [(layer[3], layer[4]) for layer in layers]
@@ -217,7 +217,7 @@ class FilterNetworks(Networks):
             for kernel in (own, signal):
                 kernel /= kernel.norm(dim=1, keepdim=True)
             for vectors in (bias, *scores):
-                by_head = vectors.view(*vectors.shape[:2], max(1, self.recipe.heads), -1)
+                by_head = vectors.view(*vectors.shape[:2], max(1, self.recipe.n_heads), -1)
                 by_head /= by_head.norm(dim=(1, 3), keepdim=True)
         self.head /= self.head.norm(dim=1, keepdim=True)
         self.head_bias /= self.head_bias.norm(dim=2, keepdim=True)
@@ -281,12 +281,12 @@ class FilterNetworks(Networks):
         self, graphs: SparseStack, out: Tensor, score: Tensor, layer: int, step: int | None
     ) -> Tensor:
         means = []
-        heads = zip(out.chunk(self.recipe.heads, dim=2), score.chunk(self.recipe.heads, dim=2), strict=True)
+        heads = zip(out.chunk(self.recipe.n_heads, dim=2), score.chunk(self.recipe.n_heads, dim=2), strict=True)
         for head, (dense, weights) in enumerate(heads):
             own, other = (dense @ weights.transpose(1, 2)).unbind(dim=2)
             factors = None
             if step is not None and self.edge_masks.threshold:
-                place = len(self.layers) + layer * self.recipe.heads + head
+                place = len(self.layers) + layer * self.recipe.n_heads + head
                 factors = graphs.factors(self.edge_masks, step=step, place=place)
             means.append(attended(graphs, dense, own, other, factors))
         return torch.cat(means, dim=2)
@@ -296,8 +296,8 @@ def _shapes(recipe: FilterRecipe, n_features: int, n_classes: int) -> list[tuple
     """Of every layer: both kernels, bias, scale and shift of the normalisation, scores of attention."""
     shapes, taken = [], n_features
     for width in recipe.widths:
-        given = width * max(1, recipe.heads)
+        given = width * max(1, recipe.n_heads)
         shapes += [(taken, given), (n_features, given), (1, given), (1, taken), (1, taken)]
-        shapes += [(2, given)] if recipe.heads else []
+        shapes += [(2, given)] if recipe.n_heads else []
         taken += given
     return [*shapes, (taken, n_classes), (1, n_classes)]

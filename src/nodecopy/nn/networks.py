@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -37,31 +37,46 @@ class Recipe:
 
     Parameters
     ----------
-    spread
+    propagation
         ``"none"`` (MLP), ``"convolution"`` (GCN: both layers average over neighbours) or ``"pagerank"``
-        (APPNP: the logits of an MLP spread by ``steps`` steps with probability ``teleport`` to return).
+        (APPNP: the logits of an MLP are propagated by ``n_steps`` steps of personalised PageRank, with
+        probability ``teleport`` of returning).
+    n_hidden
+        Hidden units.
     activation
         ``"relu"`` between the layers, ``"leaky"`` (a slope of 0.2 below zero), or ``"none"``: a linear
         network.
+    bias
+        Whether both layers have a bias.
     features
-        ``"rows"``: each node's features add up to one; ``"binary"``: present or not; ``"plain"``.
-    drop_input
-        Whether dropout is on the features too, or on what is hidden alone.
-    weight_decay
-        On the first layer's weights only, as Kipf and Welling have it, or on all where ``decay_all``.
-    patience
-        Epochs without a better validation loss before a model stops and takes back its best weights;
-        ``None``: always ``epochs`` epochs, the last weights.
+        ``"rows"``: each node's features add up to one; ``"binary"``: present or not; ``"plain"``: as they are.
+    dropout
+        Share of hidden units, and of features with ``drop_input``, that a training step drops.
     drop_edges
         Share of edges dropped in every layer and step (graph DropConnect at a fixed rate).
+    learning_rate
+        Of Adam.
+    weight_decay
+        On the first layer's weights only, as in Kipf and Welling, or on all with ``decay_all``.
+    n_epochs
+        Epochs of training, at most.
+    patience
+        Epochs without a lower validation loss before a model stops and takes back its best weights; 0
+        trains for ``n_epochs`` and takes the last weights.
+    n_steps, teleport
+        Of personalised PageRank.
     rank
-        Spread by the truncated SVD of the adjacency instead (GCN-SVD); ``None``: by the adjacency.
+        Propagate by the truncated SVD of the adjacency (GCN-SVD); ``None``: by the adjacency.
+    drop_input
+        Whether dropout applies to the features too, or to hidden units alone.
+    decay_all
+        Whether weight decay applies to all weights.
     """
 
-    SPREADS: ClassVar[list[str]] = ["none", "convolution", "pagerank"]
+    PROPAGATIONS: ClassVar[list[str]] = ["none", "convolution", "pagerank"]
 
-    spread: str = "convolution"
-    hidden: int = 16
+    propagation: str = "convolution"
+    n_hidden: int = 16
     activation: str = "relu"
     bias: bool = False
     features: str = "rows"
@@ -69,48 +84,47 @@ class Recipe:
     drop_edges: float = 0.0
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
-    epochs: int = 200
-    patience: int | None = None
-    steps: int = 10
+    n_epochs: int = 200
+    patience: int = 0
+    n_steps: int = 10
     teleport: float = 0.1
     rank: int | None = None
     drop_input: bool = True
     decay_all: bool = False
 
     def __post_init__(self) -> None:
-        check_choice(self.spread, "spread of a recipe", self.SPREADS)
-        check_choice(self.activation, "activation of a recipe", ["relu", "leaky", "none"])
-        check_choice(self.features, "features of a recipe", ["rows", "binary", "plain"])
-        for name in ("hidden", "epochs"):
-            check_integer(getattr(self, name), f"{name} of a recipe", low=1)
-        check_integer(self.steps, "steps of a recipe", low=0)
-        if self.patience is not None:
-            check_integer(self.patience, "patience of a recipe", low=1)
+        check_choice(self.propagation, "propagation", self.PROPAGATIONS)
+        check_choice(self.activation, "activation", ["relu", "leaky", "none"])
+        check_choice(self.features, "features", ["rows", "binary", "plain"])
+        for name in ("n_hidden", "n_epochs"):
+            check_integer(getattr(self, name), f"{name}", low=1)
+        for name in ("n_steps", "patience"):
+            check_integer(getattr(self, name), f"{name}", low=0)
         if self.rank is not None:
-            check_integer(self.rank, "rank of a recipe", low=1)
+            check_integer(self.rank, "rank", low=1)
             if self.drop_edges:
-                raise InputError("drop_edges of a recipe must be 0 where there is a rank: no edges are left.")
+                raise InputError("drop_edges must be 0 where there is a rank: no edges are left.")
         for name, high in (("dropout", MOST_DROPPED), ("drop_edges", MOST_DROPPED), ("teleport", 1)):
-            check_real(getattr(self, name), f"{name} of a recipe", low=0, high=high)
+            check_real(getattr(self, name), f"{name}", low=0, high=high)
         for name in ("learning_rate", "weight_decay"):
-            check_real(getattr(self, name), f"{name} of a recipe", low=0)
+            check_real(getattr(self, name), f"{name}", low=0)
+
+    @property
+    def network_type(self) -> type[Networks]:
+        """The class of the networks."""
+        return Networks
 
     def numbers(self, features: sparse.csr_array) -> int:
         """About how many numbers a layer of one network has."""
-        return max(features.nnz, features.shape[0] * self.hidden, 1)
+        return max(features.nnz, features.shape[0] * self.n_hidden, 1)
 
 
 KIPF = Recipe()
-GNN_BENCHMARK = Recipe(
-    hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, epochs=2000, patience=50
-)
-G3NN = Recipe(hidden=64, bias=True, drop_input=False, decay_all=True, epochs=2000, patience=200)
-MLP_RECIPE = replace(KIPF, spread="none")
-APPNP_RECIPE = replace(KIPF, spread="pagerank", hidden=64, weight_decay=5e-3)
+"""The settings of Kipf and Welling (2017)."""
 
 
-def spreading(adjacency: sparse.csr_array, recipe: Recipe) -> Matrix:
-    """What networks of a recipe spread by on a graph."""
+def propagation_matrix(adjacency: sparse.csr_array, recipe: Recipe) -> Matrix:
+    """Return the matrix that networks propagate by on a graph."""
     return normalised(adjacency) if recipe.rank is None else low_rank(adjacency, recipe.rank)
 
 
@@ -129,8 +143,6 @@ class Networks:
         One per model; weights and masks of a model depend on its own seed alone.
     """
 
-    recipe_type: ClassVar[type[Recipe]] = Recipe
-
     def __init__(
         self, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
     ) -> None:
@@ -138,11 +150,11 @@ class Networks:
         device = features.values.device
         n_features = features.shape[2]
         draws = [np.random.default_rng(seed) for seed in seeds]
-        self.first = glorot(draws, n_features, recipe.hidden, device)
-        self.second = glorot(draws, recipe.hidden, n_classes, device)
+        self.first = glorot(draws, n_features, recipe.n_hidden, device)
+        self.second = glorot(draws, recipe.n_hidden, n_classes, device)
         self.biases = [
             torch.zeros(len(seeds), 1, width, device=device, requires_grad=True)
-            for width in ((recipe.hidden, n_classes) if recipe.bias else ())
+            for width in ((recipe.n_hidden, n_classes) if recipe.bias else ())
         ]
         self.masks = Masks(seeds, recipe.dropout, device)
         self.edge_masks = Masks(seeds, recipe.drop_edges, device)
@@ -199,7 +211,7 @@ class Networks:
         """
         seen = step if self.recipe.drop_input else None
         hidden = self._masked_product(self.features, self.first, self.masks, seen, INPUT)
-        if self.recipe.spread == "convolution":
+        if self.recipe.propagation == "convolution":
             hidden = self._spread(graphs, hidden, step, FIRST_EDGES)
         if self.biases:
             hidden = hidden + self.biases[0]
@@ -215,15 +227,15 @@ class Networks:
             # however many rows the other models have.
             hidden = self._spread(last, hidden, step, SECOND_EDGES)
         out = hidden @ self.second
-        if self.recipe.spread == "convolution" and last is None:
+        if self.recipe.propagation == "convolution" and last is None:
             out = self._spread(graphs, out, step, SECOND_EDGES)
-        elif self.recipe.spread == "pagerank":
+        elif self.recipe.propagation == "pagerank":
             out = self._pagerank(graphs, out, step)
         return out + self.biases[1] if self.biases else out
 
     def _pagerank(self, graphs: Stack | None, local: Tensor, step: int | None) -> Tensor:
         out = local
-        for number in range(self.recipe.steps):
+        for number in range(self.recipe.n_steps):
             spread = self._spread(graphs, out, step, SECOND_EDGES + number)
             out = (1 - self.recipe.teleport) * spread + self.recipe.teleport * local
         return out

@@ -51,7 +51,7 @@ class View:
         self.networks, self.graphs = networks, stacked(networks, matrices)
         self.last, self.rows = None, torch.from_numpy(rows).to(device)
         plain = [matrix for matrix in matrices if isinstance(matrix, sparse.csr_array)]
-        if plain and networks.recipe.spread == "convolution" and networks.recipe.drop_edges == 0:
+        if plain and networks.recipe.propagation == "convolution" and networks.recipe.drop_edges == 0:
             chosen = [sparse.csr_array(m[r]) for m, r in zip(plain, rows, strict=True)]
             self.last = SparseStack(chosen, device)
 
@@ -100,7 +100,7 @@ class Observer(Protocol):
 def stacked(networks: Networks, matrices: Sequence[Matrix]) -> Stack | None:
     """The graphs of B networks on their device; an MLP needs none."""
     device = networks.features.values.device
-    if networks.recipe.spread == "none":
+    if networks.recipe.propagation == "none":
         return None
     plain = [matrix for matrix in matrices if isinstance(matrix, sparse.csr_array)]
     if plain:
@@ -125,7 +125,7 @@ def train(
     recipe = networks.recipe
     objective = objective or Labelled(networks, matrices, targets)
     descent = Descent([*networks.groups, *objective.groups], recipe.learning_rate)
-    for epoch in range(recipe.epochs):
+    for epoch in range(recipe.n_epochs):
         others = observer.before(epoch, networks) if observer is not None else None
         if others is not None:
             objective = Labelled(networks, others, targets)
@@ -146,7 +146,7 @@ class Watch:
     """
 
     def __init__(self, networks: Networks, matrices: Sequence[Matrix], validation: Targets) -> None:
-        assert networks.recipe.patience is not None
+        assert networks.recipe.patience
         self.networks, self.validation, self.patience = networks, validation, networks.recipe.patience
         self.view = View(networks, matrices, validation.rows)
         n_models = networks.first.shape[0]

@@ -1,0 +1,164 @@
+"""Trials whose networks are trained together, on stacks of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.random import SeedSequence
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.random import child
+from nodecopy.classify.base import Trial
+from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
+from nodecopy.errors import InputError
+from nodecopy.nn.devices import checked_device
+from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
+from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.training import Objective, Observer, Targets, Watch, train
+
+
+class TrainingBatch:
+    """Trials on shared features, ready for networks to be trained on them.
+
+    Parameters
+    ----------
+    trials
+        Their graphs have the same nodes, features and labels; edges, splits and seeds may differ.
+    recipe
+        How networks are built and trained.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    keep_networks
+        Whether predictions hold their networks.
+    """
+
+    def __init__(
+        self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep_networks: bool = False
+    ) -> None:
+        if not trials:
+            raise InputError("trials must hold at least one trial; got none.")
+        self.trials, self.recipe, self.keep_networks = trials, recipe, keep_networks
+        self.device = checked_device(device)
+        first = trials[0]
+        self.features, self.n_classes = feature_matrix(first.graph, recipe), first.n_classes
+        for trial in trials:
+            same_labels = np.array_equal(trial.codes, first.codes)
+            if trial.graph.features is not first.graph.features or not same_labels:
+                raise InputError("trials that run together must share their features and labels.")
+        # Trials often share a graph, whose matrices are then computed once.
+        graphs = {id(trial.graph): trial.graph.adjacency for trial in trials}
+        matrices = {key: propagation_matrix(adjacency, recipe) for key, adjacency in graphs.items()}
+        self.observed = [graphs[id(trial.graph)] for trial in trials]
+        self.matrices: list[Matrix] = [matrices[id(trial.graph)] for trial in trials]
+
+    def seeds(self, purpose: int, per_trial: int = 1) -> list[SeedSequence]:
+        """Return ``per_trial`` seeds of a purpose for each trial."""
+        roots = [child(trial.rng, purpose) for trial in self.trials]
+        return [child(root, number) for root in roots for number in range(per_trial)]
+
+    def train(
+        self,
+        adjacencies: Sequence[sparse.csr_array],
+        seeds: Sequence[SeedSequence],
+        *,
+        observer: Observer | None = None,
+        build_objective: Callable[[Networks, Targets], Objective] | None = None,
+    ) -> Networks:
+        """Train networks on graphs of the trials: ``len(adjacencies) / len(trials)`` networks for each.
+
+        They minimise the loss on training nodes, or the objective that ``build_objective`` returns. With
+        patience, training stops by the loss on validation nodes of the observed graph, on which the
+        networks will predict. Large networks are trained a few at a time.
+        """
+        n_models, at_once = len(adjacencies), max_networks(self.features, self.recipe, self.device)
+        if observer is not None or build_objective is not None or n_models <= at_once:
+            return self._train_part(adjacencies, seeds, range(n_models), observer, build_objective)
+        parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
+        trained = [Ensemble.from_networks(self._train_part(adjacencies, seeds, part)) for part in parts]
+        return Ensemble.join(trained).build_networks(self.features, self.device)
+
+    def _train_part(
+        self,
+        adjacencies: Sequence[sparse.csr_array],
+        seeds: Sequence[SeedSequence],
+        models: range,
+        observer: Observer | None = None,
+        build_objective: Callable[[Networks, Targets], Objective] | None = None,
+    ) -> Networks:
+        """Train the networks with the given numbers."""
+        per_trial = len(adjacencies) // len(self.trials)
+        trials = [self.trials[model // per_trial] for model in models]
+        targets = Targets([t.train for t in trials], [t.codes[t.train] for t in trials], self.device)
+        part = adjacencies[models.start : models.stop]
+        observed = [self.matrices[model // per_trial] for model in models]
+        features = [self.features] * len(models)
+        plain = observer is None and build_objective is None and not self.recipe.patience
+        if plain and self.recipe.propagation == "convolution" and self.recipe.rank is None:
+            matrices, features = self._cut_out(part, [t.train for t in trials], targets)
+        elif adjacencies is self.observed:
+            matrices = observed
+        else:
+            matrices = [propagation_matrix(adjacency, self.recipe) for adjacency in part]
+        stack = SparseStack(features, self.device)
+        networks = self.recipe.network_type(
+            self.recipe, stack, self.n_classes, seeds[models.start : models.stop]
+        )
+        watch = Watch(networks, observed, self._validation(trials)) if self.recipe.patience else None
+        objective = None if build_objective is None else build_objective(networks, targets)
+        train(networks, matrices, targets, watch=watch, observer=observer, objective=objective)
+        return networks
+
+    def _cut_out(
+        self, adjacencies: Sequence[sparse.csr_array], nodes: Sequence[NDArray[np.int64]], targets: Targets
+    ) -> tuple[list[Matrix], list[sparse.csr_array]]:
+        """Return graphs and features of the nodes within two hops of the training nodes.
+
+        The gradient is exactly that of the whole graph: no other node has a part in the loss. The rows of
+        the targets become positions among these nodes.
+        """
+        graphs: list[Matrix] = []
+        features = []
+        for number, (adjacency, chosen) in enumerate(zip(adjacencies, nodes, strict=True)):
+            reached = np.zeros(adjacency.shape[0], bool)
+            reached[chosen] = reached[adjacency[chosen].indices] = True
+            inner = np.flatnonzero(reached)
+            rows = normalised(adjacency, inner)  # the rows of the other nodes are never used and stay empty
+            reached[rows.indices] = True
+            outer = np.flatnonzero(reached)
+            place = np.empty(len(reached), np.int32)
+            place[outer] = np.arange(len(outer))
+            lengths = np.zeros(len(outer), np.int32)
+            lengths[place[inner]] = np.diff(rows.indptr)
+            indptr = np.concatenate([[0], np.cumsum(lengths)])
+            graphs.append(
+                sparse.csr_array((rows.data, place[rows.indices], indptr), shape=(len(outer), len(outer)))
+            )
+            features.append(sparse.csr_array(self.features[outer]))
+            targets.rows[number, : len(chosen)] = place[chosen]
+        return graphs, features
+
+    def _validation(self, trials: Sequence[Trial]) -> Targets:
+        nodes = [trial.validation for trial in trials if trial.validation is not None and len(trial.validation)]
+        if len(nodes) < len(trials):
+            raise InputError("validation must be given, since training stops by the loss on its nodes.")
+        codes = [trial.codes[chosen] for trial, chosen in zip(trials, nodes, strict=True)]
+        return Targets(nodes, codes, self.device)
+
+    def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Prediction]:
+        """Return predictions on the observed graphs, the mean over each trial's networks.
+
+        ``n_weight_samples`` dropout samples of each network are averaged; 0 switches dropout off.
+        """
+        predictions = average_predictions(networks, self.features, self.matrices, n_weight_samples)
+        if not self.keep_networks:
+            return predictions
+        per_trial = networks.first.shape[0] // len(self.trials)
+        parts = [slice(number * per_trial, (number + 1) * per_trial) for number in range(len(predictions))]
+        return [
+            replace(prediction, networks=Ensemble.from_networks(networks, part, n_weight_samples))
+            for prediction, part in zip(predictions, parts, strict=True)
+        ]

@@ -1,0 +1,90 @@
+"""What MLP, GCN and APPNP share: two-layer networks, one trained on the observed graph of each trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+from nodecopy._core.lookup import check_name
+from nodecopy.classify.base import Classifier, Prediction, Trial
+from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.seeds import ClassifierSeeds
+from nodecopy.nn.networks import Recipe
+
+GNN_BENCHMARK = Recipe(
+    n_hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, n_epochs=2000, patience=50
+)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetworkClassifier(Classifier):
+    """A two-layer network that is trained on the observed graph.
+
+    A parameter that is ``None`` has the value of the preset.
+
+    Parameters
+    ----------
+    preset
+        ``"kipf"``: the settings of Kipf and Welling (2017), 200 epochs. ``"gnn-benchmark"``: those of
+        Shchur et al. (2018), which stop by the validation loss.
+    n_hidden
+        Hidden units.
+    activation
+        ``"relu"``, ``"leaky"`` (a slope of 0.2 below zero) or ``"none"``, a linear network.
+    bias
+        Whether both layers have a bias.
+    features
+        ``"rows"``: each node's features are scaled to a sum of one; ``"binary"``: present or not;
+        ``"plain"``: as they are.
+    dropout
+        Share of hidden units and, with ``drop_input``, of features that a training step drops.
+    drop_input
+        Whether features are dropped too.
+    learning_rate
+        Of Adam.
+    weight_decay
+        Decay of the first layer's weights, or of all weights with ``decay_all``.
+    decay_all
+        Whether ``weight_decay`` applies to all weights.
+    n_epochs
+        Epochs of training, at most.
+    patience
+        Epochs without a lower validation loss before training stops and takes back the best weights. 0
+        trains for ``n_epochs`` and takes the last weights, without validation nodes.
+    device
+        ``"cpu"`` or ``"cuda"``.
+    """
+
+    presets: ClassVar[dict[str, Recipe]]
+
+    preset: str = "kipf"
+    n_hidden: int | None = None
+    activation: str | None = None
+    bias: bool | None = None
+    features: str | None = None
+    dropout: float | None = None
+    drop_input: bool | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    decay_all: bool | None = None
+    n_epochs: int | None = None
+    patience: int | None = None
+    device: str = "cpu"
+
+    def build_recipe(self) -> Recipe:
+        """Return how networks are built and trained: the preset with the parameters that are given."""
+        name = check_name(self.preset, self.presets, f"preset of {type(self).__name__}")
+        return change_recipe(self.presets[name], self)
+
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        batch = TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)
+        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
+
+    fit_trials.__doc__ = Classifier.fit_trials.__doc__
+
+
+def change_recipe(recipe: Any, classifier: Classifier) -> Any:
+    """Return the recipe with those fields that are parameters of a classifier and not ``None``."""
+    values = {field.name: getattr(classifier, field.name, None) for field in fields(recipe)}
+    return replace(recipe, **{name: value for name, value in values.items() if value is not None})
