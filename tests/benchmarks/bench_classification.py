@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch_geometric.nn import GCNConv
 
 from nodecopy import Graph, datasets, to_pyg
-from nodecopy.classify import BayesianGCN
+from nodecopy.classify import GCN, BayesianGCN
 from tests.benchmarks.graphs import power_law_graph
 from tests.benchmarks.measuring import Measured, interleaved
 
@@ -36,7 +36,7 @@ def beside_pyg() -> None:
     """The same epochs for everybody: two layers, 16 hidden units, dropout one half."""
     graph = datasets.load("cora")
     split = datasets.label_split(graph.labels, 20, rng=0)
-    ours = BayesianGCN(n_graphs=N_GRAPHS, n_weight_samples=N_WEIGHT_SAMPLES, epochs=EPOCHS)
+    ours = BayesianGCN(n_graphs=N_GRAPHS, n_weight_samples=N_WEIGHT_SAMPLES, base=GCN(n_epochs=EPOCHS))
     tasks: dict[str, Callable[[], object]] = {
         f"nodecopy, Bayesian GCN, {N_GRAPHS} graphs": lambda: ours.fit(graph, split.train, rng=0),
         "PyG, one GCN, dense features": _pyg(graph, split.train, is_sparse=False),
@@ -60,7 +60,7 @@ def growth() -> None:
 def _measured(n_nodes: int, n_graphs: int) -> Measured:
     graph = _featured(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
     split = datasets.label_split(graph.labels, 20, rng=0)
-    classifier = BayesianGCN(n_graphs=n_graphs, n_weight_samples=5, epochs=50)
+    classifier = BayesianGCN(n_graphs=n_graphs, n_weight_samples=5, base=GCN(n_epochs=50))
     (one,) = interleaved({"fit": _fit(classifier, graph, split.train)}, rounds=1).values()
     print(f"{n_nodes:>10,}{n_graphs:>8}{one.ms / 1e3:>10.1f}{one.mb:>10,.0f}", flush=True)
     return one

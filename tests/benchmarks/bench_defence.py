@@ -47,7 +47,7 @@ def growth() -> None:
     for n_nodes in (10**4, 10**5, 10**6):
         graph = _featured(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
         split = datasets.label_split(graph.labels, 20, rng=0)
-        gcn = GCN(epochs=5).fit(graph, split.train, rng=0)
+        gcn = GCN(n_epochs=5).fit(graph, split.train, rng=0)
         draw = np.random.default_rng(0)
         pairs = np.repeat(split.test[:N_VICTIMS], N_DONORS), draw.integers(n_nodes, size=N_VICTIMS * N_DONORS)
         line = np.arange(n_nodes, dtype=float)[:, None]  # donors are given below, not looked for

@@ -94,7 +94,7 @@ def test_rounds_by_validation_hold_nodes_out(run: Run, files: Graph) -> None:
 
 
 def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
-    from nodecopy.classify import load
+    from nodecopy import load
 
     assert run("classify", "graph.csv", *TABLES, *QUICK, "--save", "model.npz").code == 0
     loaded = load("model.npz")

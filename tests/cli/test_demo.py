@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,10 @@ def missing(module: str, purpose: str) -> Any:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two splits and one graph, and networks that are hardly trained."""
-    base = pytest.importorskip("nodecopy.classify.single_network")
+    gcn = pytest.importorskip("nodecopy.classify.gcn")
     monkeypatch.setattr(demo, "N_SPLITS", 2)
     monkeypatch.setattr(demo, "N_GRAPHS", 1)
-    short = {"kipf": base.recipe_for("gcn", "kipf", {"epochs": 5})}
-    monkeypatch.setitem(base.PRESETS, "gcn", short)
+    monkeypatch.setitem(gcn.GCN.presets, "kipf", replace(gcn.KIPF, n_epochs=5))
 
 
 @pytest.mark.usefixtures("brief")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ def write_graph_files(n_known: int) -> list[str]:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    base = pytest.importorskip("nodecopy.classify.single_network")
+    gcn = pytest.importorskip("nodecopy.classify.gcn")
     monkeypatch.setattr(report, "N_GRAPHS", 1)
-    monkeypatch.setitem(base.PRESETS, "gcn", {"kipf": base.recipe_for("gcn", "kipf", {"epochs": 30})})
+    monkeypatch.setitem(gcn.GCN.presets, "kipf", replace(gcn.KIPF, n_epochs=30))
 
 
 def test_a_graph_alone(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What every classifier promises; a test class inherits it and says which classifier to try."""
+"""The contract of classifiers as a test suite; a test class inherits it and provides a classifier."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Graph
+from nodecopy import Graph, load
 from nodecopy._core.random import seed_sequence
-from nodecopy.classify import Classifier, Trial, load
+from nodecopy.classify import Classifier, Trial
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError, NotFittedError
 
@@ -40,7 +40,15 @@ def other_edges(graph: Graph) -> Graph:
 
 
 class ClassifierContract:
-    """Inherit and override ``classifier`` (unfitted); fitting happens once per class and parameter."""
+    """Inherit, and override ``classifier`` with one that is not fitted; it is fitted once per class.
+
+    The suite works for classes of your own. Set ``needs_features`` and ``predicts_other_graphs`` to False
+    where they do not apply, ``is_random`` to False if nothing is drawn.
+    """
+
+    needs_features = True
+    predicts_other_graphs = True
+    is_random = True
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -68,9 +76,58 @@ class ClassifierContract:
         return copy.deepcopy(classifier).fit(graph, nodes.train, validation=nodes.validation, rng=rng)
 
     def test_better_than_chance(self, fitted: Classifier, observed: Graph, nodes: Any) -> None:
-        """A blind guesser gets 18 of 30 right with probability 0.003."""
+        """Guessing gets 18 of 30 right with probability 0.003."""
         right = fitted.predict()[nodes.test] == np.array(observed.named_labels())[nodes.test]
         assert right.sum() >= 18
+        assert fitted.score(nodes.test) == right.mean()
+
+    def test_score(self, fitted: Classifier, observed: Graph, nodes: Any) -> None:
+        right = fitted.predict() == np.array(observed.named_labels())
+        mask = np.zeros(N_NODES, bool)
+        mask[nodes.test] = True
+        assert fitted.score(mask) == fitted.score(observed.node_ids[nodes.test]) == right[mask].mean()
+        unused = np.setdiff1d(np.arange(N_NODES), np.concatenate([nodes.train, nodes.validation]))
+        assert fitted.score() == right[unused].mean()
+        with pytest.raises(InputError, match="nodes must lie between 0 and 59; got 60"):
+            fitted.score([60])
+        if self.predicts_other_graphs:
+            changed = other_edges(observed)
+            expected = (fitted.predict(changed) == np.array(observed.named_labels())).mean()
+            assert fitted.score(graph=changed) == expected
+            with pytest.raises(InputError, match="graph must have labels to compare"):
+                fitted.score(graph=observed.replace(labels=None))
+
+    def test_masks_and_ids_choose_the_same_nodes(
+        self, classifier: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        train, validation = np.sort(nodes.train), np.sort(nodes.validation)
+        by_position = copy.deepcopy(classifier).fit(observed, train, validation=validation, rng=0)
+        masks = [np.isin(np.arange(N_NODES), chosen) for chosen in (train, validation)]
+        ids = [observed.node_ids[chosen] for chosen in (train, validation)]
+        for chosen, watched in (masks, ids):
+            other = copy.deepcopy(classifier).fit(observed, chosen, validation=watched, rng=0)
+            assert np.array_equal(other.predict_proba(), by_position.predict_proba())
+
+    def test_all_labelled_nodes_are_the_default(
+        self, classifier: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        labels = np.array(observed.named_labels())
+        labels[nodes.test] = ""
+        graph = observed.replace(labels=labels)
+        train = np.setdiff1d(np.flatnonzero(labels != ""), nodes.validation)
+        default = copy.deepcopy(classifier).fit(graph, validation=nodes.validation, rng=0)
+        explicit = copy.deepcopy(classifier).fit(graph, train, validation=nodes.validation, rng=0)
+        assert np.array_equal(default.predict_proba(), explicit.predict_proba())
+        with pytest.raises(InputError, match="at least one labelled node that was not used in fit"):
+            default.score()
+
+    def test_parameters(self, classifier: Classifier) -> None:
+        params = classifier.get_params(deep=False)
+        again = type(classifier)(**params)
+        assert repr(again) == repr(classifier)
+        assert again.get_params(deep=False) == params
+        with pytest.raises(InputError, match=f"a parameter of {type(classifier).__name__} must be one of"):
+            again.set_params(no_such_parameter=1)
 
     def test_predictions_are_probabilities_of_named_classes(self, fitted: Classifier) -> None:
         p = fitted.predict_proba()
@@ -105,8 +162,9 @@ class ClassifierContract:
             again = self.fit(classifier, observed, nodes, rng)
             assert np.array_equal(again.predict_proba(), fitted.predict_proba())
         other = self.fit(classifier, observed, nodes, 1)
-        assert not np.array_equal(other.predict_proba(), fitted.predict_proba())
-        assert self.fit(classifier, observed, nodes, np.random.default_rng(0)).predict_proba().any()
+        assert np.array_equal(other.predict_proba(), fitted.predict_proba()) != self.is_random
+        by_generator = [self.fit(classifier, observed, nodes, np.random.default_rng(0)) for _ in range(2)]
+        assert np.array_equal(by_generator[0].predict_proba(), by_generator[1].predict_proba())
 
     def test_a_trial_is_the_same_whoever_runs_beside_it(
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
@@ -124,11 +182,10 @@ class ClassifierContract:
     def test_input_stays_as_it_was(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
         before, train = pickle.loads(pickle.dumps(observed)), nodes.train.copy()
         settings = copy.deepcopy(vars(classifier))
-        one = copy.deepcopy(classifier)
-        one.fit(observed, nodes.train, validation=nodes.validation, rng=1)
+        fitted = self.fit(classifier, observed, nodes, 1)
         assert observed == before
         assert np.array_equal(train, nodes.train)
-        assert {key: repr(vars(one)[key]) for key in settings} == {k: repr(v) for k, v in settings.items()}
+        assert {key: repr(vars(fitted)[key]) for key in settings} == {k: repr(v) for k, v in settings.items()}
 
     def test_labels_that_must_not_be_seen_are_not(
         self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
@@ -144,16 +201,24 @@ class ClassifierContract:
         assert np.array_equal(unknown.predict_proba(), fitted.predict_proba())
 
     def test_another_graph(self, fitted: Classifier, observed: Graph) -> None:
+        if not self.predicts_other_graphs:
+            with pytest.raises(InputError, match="graph must be left out"):
+                fitted.predict_proba(observed)
+            return
         np.testing.assert_allclose(fitted.predict_proba(observed), fitted.predict_proba(), atol=1e-6)
         changed = other_edges(observed)
         by_graph = fitted.predict_proba(changed)
         assert np.array_equal(by_graph, fitted.predict_proba(changed))
         assert np.array_equal(fitted.predict(changed), fitted.classes_[by_graph.argmax(axis=1)])
-        assert (fitted.uncertainty(changed).total >= 0).all()
+        p = by_graph.astype(np.float64)
+        entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
+        np.testing.assert_allclose(fitted.uncertainty(changed).total, entropy, atol=1e-5)
         few = fitted.predict_proba(observed.replace(labels=None).subgraph(np.arange(20)))
         assert few.shape == (20, 3)
 
     def test_another_graph_must_have_the_same_features(self, fitted: Classifier, observed: Graph) -> None:
+        if not self.needs_features or not self.predicts_other_graphs:
+            pytest.skip("features are not used")
         with pytest.raises(InputError, match=r"features of the graph must have 12 columns.* got 5"):
             fitted.predict_proba(observed.replace(features=np.ones((N_NODES, 5))))
         with pytest.raises(InputError, match="must have features"):
@@ -162,33 +227,38 @@ class ClassifierContract:
     def test_saved_and_loaded(self, fitted: Classifier, observed: Graph, tmp_path: Path) -> None:
         path = tmp_path / "model.npz"
         fitted.save(path)
-        loaded = load(path)
+        loaded = load(path, classes=[type(fitted)])
         assert type(loaded) is type(fitted)
+        assert repr(loaded) == repr(fitted)
         assert np.array_equal(loaded.predict_proba(), fitted.predict_proba())
         assert np.array_equal(loaded.uncertainty().aleatoric, fitted.uncertainty().aleatoric)
         assert np.array_equal(loaded.predict(), fitted.predict())
         assert np.array_equal(loaded.node_ids_, observed.node_ids)
         assert loaded.prediction_.details == fitted.prediction_.details
-        for graph in (observed, other_edges(observed)):
+        for graph in (observed, other_edges(observed)) if self.predicts_other_graphs else ():
             np.testing.assert_allclose(loaded.predict_proba(graph), fitted.predict_proba(graph), atol=1e-6)
         assert [entry.name for entry in tmp_path.iterdir()] == ["model.npz"]
+        with pytest.raises(InputError, match="graph must be given to score a classifier that was loaded"):
+            loaded.score()
 
     def test_a_loaded_classifier_can_be_fitted_again(
         self, fitted: Classifier, observed: Graph, nodes: Any, tmp_path: Path
     ) -> None:
         fitted.save(tmp_path / "model.npz")
-        again = self.fit(load(tmp_path / "model.npz"), observed, nodes)
+        again = self.fit(load(tmp_path / "model.npz", classes=[type(fitted)]), observed, nodes)
         assert np.array_equal(again.predict_proba(), fitted.predict_proba())
 
     def test_pickles(self, fitted: Classifier, observed: Graph) -> None:
         again = pickle.loads(pickle.dumps(fitted))
-        assert np.array_equal(again.predict_proba(observed), fitted.predict_proba(observed))
+        graph = observed if self.predicts_other_graphs else None
+        assert np.array_equal(again.predict_proba(graph), fitted.predict_proba(graph))
 
     def test_nothing_before_fit(self, classifier: Classifier, observed: Graph, tmp_path: Path) -> None:
         for ask in (
             classifier.predict_proba,
             classifier.predict,
             classifier.uncertainty,
+            classifier.score,
             lambda: classifier.predict_proba(observed),
             lambda: classifier.save(tmp_path / "model.npz"),
         ):
@@ -216,9 +286,6 @@ class ClassifierContract:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"features": None}, "a graph must have features"),
-            ({"features": np.zeros((N_NODES, 0))}, "at least one feature"),
-            ({"features": np.full((N_NODES, 2), 1e300)}, "features in single precision must .* finite"),
             ({"labels": None}, "a graph must have labels"),
             ({"labels": np.zeros(N_NODES, int)}, "at least two classes; got 1"),
             ({"labels": np.full(N_NODES, -1)}, "at least two classes; got 0"),
@@ -229,6 +296,22 @@ class ClassifierContract:
     ) -> None:
         with pytest.raises(InputError, match=message):
             self.fit(classifier, observed.replace(**changes), nodes)
+
+    @pytest.mark.parametrize(
+        ("features", "message"),
+        [
+            (None, "a graph must have features"),
+            (np.zeros((N_NODES, 0)), "at least one feature"),
+            (np.full((N_NODES, 2), 1e300), "features in single precision must .* finite"),
+        ],
+    )
+    def test_wrong_features(
+        self, classifier: Classifier, observed: Graph, nodes: Any, features: Any, message: str
+    ) -> None:
+        if not self.needs_features:
+            pytest.skip("features are not used")
+        with pytest.raises(InputError, match=message):
+            self.fit(classifier, observed.replace(features=features), nodes)
 
     def test_unlabelled_nodes_teach_nothing(
         self, classifier: Classifier, observed: Graph, nodes: Any
@@ -245,24 +328,3 @@ class ClassifierContract:
     def test_training_and_validation_are_apart(self, classifier: Classifier, observed: Graph) -> None:
         with pytest.raises(InputError, match="validation must hold other nodes than train; got node 2"):
             copy.deepcopy(classifier).fit(observed, [0, 1, 2], validation=[2, 3], rng=0)
-
-    def test_trials_share_features_and_labels(self, classifier: Classifier, observed: Graph) -> None:
-        for changes in ({"features": np.ones((N_NODES, 2))}, {"labels": None}):
-            graphs = observed, observed.replace(**changes)
-            others = [Trial(graph, np.arange(3), np.arange(3, 9), 0) for graph in graphs]
-            with pytest.raises(InputError, match="must share their features and labels"):
-                classifier.fit_trials(others)
-        with pytest.raises(InputError, match="at least one trial"):
-            classifier.fit_trials([])
-
-    def test_wrong_settings(self, classifier: Classifier, observed: Graph, nodes: Any) -> None:
-        for attribute, value, message in (
-            ("device", "abacus", "device must be"),
-            ("preset", "kip", "preset must be one of gnn-benchmark, kipf; got 'kip'. Did you mean kipf"),
-            ("settings", {"hiden": 3}, "a setting must be one of .* Did you mean hidden"),
-            ("settings", {"hidden": 0}, "hidden of a recipe"),
-        ):
-            wrong = copy.deepcopy(classifier)
-            setattr(wrong, attribute, value)
-            with pytest.raises(InputError, match=message):
-                self.fit(wrong, observed, nodes)

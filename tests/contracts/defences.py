@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Graph
-from nodecopy.classify import Trial, load
+from nodecopy import Graph, load
+from nodecopy.classify import Trial
 from nodecopy.datasets import label_split
 from nodecopy.defend import Defence
 from nodecopy.errors import InputError, NotFittedError

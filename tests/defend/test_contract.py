@@ -21,18 +21,20 @@ from nodecopy.errors import InputError
 from tests.contracts.classifiers import ClassifierContract
 from tests.contracts.defences import DefenceContract
 
-QUICK: dict[str, Any] = {"epochs": 25, "learning_rate": 0.05}
+QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 NETWORKS: dict[str, Defence] = {
-    "svd": GCNSVD(8, **QUICK),
-    "jaccard": GCNJaccard(0.1, **QUICK),
+    "svd": GCNSVD(8, base=GCN(**QUICK)),
+    "jaccard": GCNJaccard(0.1, base=GCN(**QUICK)),
 }
 CORRECTIONS: dict[str, Defence] = {
     "copying": CopyingDefence(GCN(**QUICK), n_donors=4),
     "copying-row": CopyingDefence(GCN(**QUICK), "features", 4, place="row"),
     "copying-draws": CopyingDefence(GCN(**QUICK), "vgae", 4, n_graphs=3),
-    "copying-bayesian": CopyingDefence(BayesianGCN(n_graphs=2, n_weight_samples=1, **QUICK), n_donors=3),
-    "copying-appnp": CopyingDefence(APPNP(steps=3, **QUICK), n_donors=2),
-    "copying-jaccard": CopyingDefence(GCNJaccard(0.1, **QUICK), n_donors=3),
+    "copying-bayesian": CopyingDefence(
+        BayesianGCN(n_graphs=2, n_weight_samples=1, base=GCN(**QUICK)), n_donors=3
+    ),
+    "copying-appnp": CopyingDefence(APPNP(n_steps=3, **QUICK), n_donors=2),
+    "copying-jaccard": CopyingDefence(GCNJaccard(0.1, base=GCN(**QUICK)), n_donors=3),
     "suspects": SuspectCorrection(GCN(**QUICK), n_donors=4, share=0.2),
     "donor-average": DonorAverage(GCN(**QUICK), n_donors=4),
     "without-edges": WithoutEdges(GCN(**QUICK)),
@@ -55,7 +57,7 @@ class TestCorrections(DefenceContract):
     def test_wrong_settings(self, classifier: Any, observed: Graph, nodes: Any) -> None:
         """Those of the classifier inside are its own."""
         wrong = copy.deepcopy(classifier)
-        wrong.classifier.device = "abacus"
+        (getattr(wrong.classifier, "base", None) or wrong.classifier).device = "abacus"
         with pytest.raises(InputError, match="device must be"):
             self.fit(wrong, observed, nodes)
         wrong.classifier = "gcn"

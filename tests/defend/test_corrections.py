@@ -18,7 +18,7 @@ from nodecopy.errors import InputError, NotFittedError
 from tests.contracts.classifiers import planted_graph
 
 TRAIN, SOME = np.arange(9), np.array([40, 3, 7, 59])
-QUICK: dict[str, Any] = {"epochs": 25, "learning_rate": 0.05}
+QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_bayesian_networks_are_evaluated_without_dropout(place: str) -> None:
     from dataclasses import replace
 
     graph = planted_graph()
-    model = BayesianGCN(n_graphs=2, n_weight_samples=2, **QUICK).fit(graph, TRAIN, rng=0)
+    model = BayesianGCN(n_graphs=2, n_weight_samples=2, base=GCN(**QUICK)).fit(graph, TRAIN, rng=0)
     defence = CopyingDefence(n_donors=2, place=place).around(model, graph)
     assert model.prediction_.networks is not None
     plain = replace(model.prediction_.networks, n_weight_samples=0)
@@ -108,7 +108,7 @@ def test_an_mlp_sees_no_neighbours() -> None:
 
 def test_around_equals_fit() -> None:
     graph = planted_graph()
-    for inner in (GCN(**QUICK), APPNP(steps=3, **QUICK), GCNJaccard(0.2, **QUICK)):
+    for inner in (GCN(**QUICK), APPNP(n_steps=3, **QUICK), GCNJaccard(0.2, base=GCN(**QUICK))):
         fitted = CopyingDefence(inner, n_donors=2).fit(graph, TRAIN, rng=0)
         trained = inner.fit(graph, TRAIN, rng=0)
         wrapped = CopyingDefence(n_donors=2).around(trained, graph, rng=0)
@@ -154,7 +154,7 @@ def test_around_and_fit_do_not_mix() -> None:
 
 
 def test_a_loaded_defence_needs_a_graph(gcn: GCN, tmp_path: Any) -> None:
-    from nodecopy.classify import load
+    from nodecopy import load
 
     CopyingDefence(n_donors=2).around(gcn, planted_graph()).save(tmp_path / "model.npz")
     loaded: Any = load(tmp_path / "model.npz")
@@ -188,7 +188,9 @@ def test_svd_of_full_rank_is_a_gcn() -> None:
     star[0, 1:] = star[1:, 0] = 1
     graph = planted_graph().replace(adjacency=star)
     plain = GCN(**QUICK).fit(graph, TRAIN, rng=0).predict_proba()
-    np.testing.assert_allclose(GCNSVD(2, **QUICK).fit(graph, TRAIN, rng=0).predict_proba(), plain, atol=1e-3)
+    np.testing.assert_allclose(
+        GCNSVD(2, base=GCN(**QUICK)).fit(graph, TRAIN, rng=0).predict_proba(), plain, atol=1e-3
+    )
 
 
 @pytest.mark.skipif(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Graph
-from nodecopy.classify import GCN, Trial, load
+from nodecopy import Graph, load
+from nodecopy.classify import GCN, Trial
 from nodecopy.defend import CopyingDefence, DonorAverage, SuspectCorrection, WithoutEdges
 from nodecopy.defend.base import Correction
 from nodecopy.defend.pruning import with_entries, without_edges_of
@@ -18,7 +18,7 @@ from nodecopy.features.node_embeddings import embed_features
 from tests.contracts.classifiers import planted_graph
 
 TRAIN, SOME = np.arange(9), np.array([40, 3, 20, 59])
-QUICK: dict[str, Any] = {"epochs": 25, "learning_rate": 0.05}
+QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 
 
 CLEAN = planted_graph()
@@ -87,7 +87,7 @@ def test_retraining_needs_fit(tmp_path: Any) -> None:
     untold = SuspectCorrection(GCN(**QUICK), n_donors=3, retrain=True).fit(graph, TRAIN, rng=0)
     untold.save(tmp_path / "untold.npz")
     with pytest.raises(InputError, match="retrain must be False for a defence that was not fitted here"):
-        load(tmp_path / "untold.npz").correct(SOME, graph=graph)  # type: ignore[attr-defined]
+        load(tmp_path / "untold.npz").correct(SOME, graph=graph)
 
 
 def test_another_graph_teaches_nothing_by_its_labels() -> None:

@@ -82,12 +82,12 @@ def test_features_that_nobody_shares_find_no_donors(features: Any) -> None:
 
 def test_a_graph_without_features_is_defended() -> None:
     graph = with_features(planted_graph().replace(features=None))
-    defence = CopyingDefence(GCN(epochs=100), donors="neighbourhoods", n_donors=3)
+    defence = CopyingDefence(GCN(n_epochs=100), donors="neighbourhoods", n_donors=3)
     defence.fit(graph, np.arange(9), rng=0)
     labels = np.asarray(graph.labels)
     assert (defence.correct(np.arange(60)).argmax(axis=1) == labels).mean() > 0.7
     for wrong in ({"donors": "expected"}, {"donors": "neighbourhoods", "cautious": True}):
         with pytest.raises(InputError, match="graph must have features to find similar nodes"):
-            CopyingDefence(GCN(epochs=1), n_donors=3, **wrong).fit(graph, np.arange(9), rng=0).correct([4])
+            CopyingDefence(GCN(n_epochs=1), n_donors=3, **wrong).fit(graph, np.arange(9), rng=0).correct([4])
     with pytest.raises(InputError, match="graph must have features to find similar nodes"):
         defence.suspects()

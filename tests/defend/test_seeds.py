@@ -8,21 +8,21 @@ import pytest
 from numpy.random import SeedSequence
 
 from nodecopy.classify import GCN, BayesianGCN, Classifier
-from nodecopy.classify import base as classify_base
+from nodecopy.classify import batch as classify_batch
 from nodecopy.classify import bayesian as classify_bayesian
 from nodecopy.defend import CopyingDefence, donors
 from nodecopy.defend import copying_correction as defend_copying
 from tests.contracts.classifiers import planted_graph
 
-QUICK: dict[str, Any] = {"epochs": 1}
+QUICK: dict[str, Any] = {"n_epochs": 1}
 
 
 @pytest.mark.parametrize(
     "classifier",
     [
         GCN(**QUICK),
-        BayesianGCN(n_graphs=2, n_weight_samples=1, rounds=12, **QUICK),
-        BayesianGCN(n_graphs=2, schedule="online", **QUICK),
+        BayesianGCN(n_graphs=2, n_weight_samples=1, n_rounds=12, base=GCN(**QUICK)),
+        BayesianGCN(n_graphs=2, schedule="online", base=GCN(**QUICK)),
     ],
 )
 def test_no_seed_of_the_classifier_is_used_again(
@@ -39,7 +39,7 @@ def test_no_seed_of_the_classifier_is_used_again(
         return found(*settings, seed=seed, **others)
 
     found = donors.search
-    monkeypatch.setattr(classify_base, "child", child)
+    monkeypatch.setattr(classify_batch, "child", child)
     monkeypatch.setattr(classify_bayesian, "child", child)
     monkeypatch.setattr(defend_copying, "search", search)
     defence = CopyingDefence(classifier, n_donors=3).fit(planted_graph(), range(9), rng=0)

@@ -57,7 +57,7 @@ def attacked() -> tuple[CopyingDefence, Graph, Any]:
     others = draw.integers(digits.n_nodes, size=(30, 8))
     adjacency[victims[:, None], others] = 1
     graph = digits.replace(adjacency=np.maximum(adjacency, adjacency.T))
-    gcn = GCN(epochs=60).fit(graph, split.train, rng=0)
+    gcn = GCN(n_epochs=60).fit(graph, split.train, rng=0)
     return CopyingDefence().around(gcn, graph, rng=0), graph, victims
 
 
@@ -92,7 +92,7 @@ def test_the_share_decides_who_is_corrected(attacked: tuple[CopyingDefence, Grap
 def test_validation_nodes_decide_how_many_are_corrected() -> None:
     """The most that may be corrected: of four nodes, the third correction costs one that was right."""
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4) + np.eye(4, k=1), labels=[0, 0, 1, 1])
-    defence = SuspectCorrection(GCN(epochs=1), n_donors=1)
+    defence = SuspectCorrection(GCN(n_epochs=1), n_donors=1)
     fitted = defence.fit(graph, [0, 3], validation=[1, 2], rng=0)
     order = np.array([1, 0, 2, 3])
     zero, one = np.array([[1.0, 0.0]] * 4), np.array([[0.0, 1.0]] * 4)
@@ -111,11 +111,11 @@ def test_suspects_are_corrected_by_a_classifier_that_never_saw_their_edges(
     graph = attacked[1]
     split = datasets.label_split(graph.labels, 10, validation=0, test=200, rng=0)
     settings: Any = {"share": 0.2, "n_donors": 5}
-    defence = SuspectCorrection(GCN(epochs=60), retrain=True, **settings).fit(graph, split.train, rng=0)
+    defence = SuspectCorrection(GCN(n_epochs=60), retrain=True, **settings).fit(graph, split.train, rng=0)
     scores = defence.suspects()
     suspects = np.argsort(-scores, kind="stable")[: round(0.2 * graph.n_nodes)]
     pruned = without_edges_of(graph, suspects)
-    unpoisoned = CopyingDefence(GCN(epochs=60), n_donors=5).fit(pruned, split.train, rng=0)
+    unpoisoned = CopyingDefence(GCN(n_epochs=60), n_donors=5).fit(pruned, split.train, rng=0)
     np.testing.assert_allclose(defence.correct(suspects), unpoisoned.correct(suspects), atol=1e-5)
     again = defence.correct(suspects, graph=graph.replace(labels=None))
     np.testing.assert_allclose(again, defence.correct(suspects), atol=1e-6)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from nodecopy._core.random import generator
-from nodecopy.classify.base import Prediction, Trial
+from nodecopy.classify import Prediction, Trial
 from nodecopy.experiments import toml
 from nodecopy.experiments.spec import Experiment
 

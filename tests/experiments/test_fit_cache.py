@@ -33,7 +33,10 @@ test = 100
 [methods.slow]
 title = "Slow"
 class = "nodecopy.classify.bayesian.BayesianGCN"
-settings = {{ n_graphs = 2, epochs = 3, graph_model = {{ once = "{HERE}.Slow" }} }}
+[methods.slow.settings]
+n_graphs = 2
+base = {{ class = "nodecopy.classify.GCN", n_epochs = 3 }}
+graph_model = {{ once = "{HERE}.Slow" }}
 """
 
 

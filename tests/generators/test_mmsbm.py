@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nodecopy import Graph, datasets
-from nodecopy.classify import BayesianGCN
+from nodecopy.classify import GCN, BayesianGCN
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import MMSBM, mmsbm
 from nodecopy.generators.mmsbm import _StochasticGradient
@@ -211,7 +211,7 @@ def test_invalid_settings_are_named(wrong: dict[str, Any], message: str) -> None
 
 def test_bayesian_gcn_with_this_graph_model() -> None:
     graph = community_graph()
-    classifier = BayesianGCN(MMSBM(n_steps=5), n_graphs=2, n_weight_samples=1, epochs=5)
+    classifier = BayesianGCN(MMSBM(n_steps=5), n_graphs=2, n_weight_samples=1, base=GCN(n_epochs=5))
     classifier.fit(graph, train=[0, 1, 2, 3], rng=0)
     assert classifier.predict_proba().shape == (20, 2)
 

@@ -133,7 +133,7 @@ def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
 @pytest.mark.parametrize("orders", [(5, 3), (1, 4)])
 def test_logits_against_dense_powers(heads: int, shifted: bool, orders: tuple[int, int]) -> None:
     recipe = FilterRecipe(
-        widths=(2, 3), heads=heads, shifted=shifted, feedback=orders[0], feedforward=orders[1]
+        widths=(2, 3), n_heads=heads, shifted=shifted, feedback=orders[0], feedforward=orders[1]
     )
     nets = networks(recipe)
     draw = torch.Generator().manual_seed(0)
@@ -147,7 +147,7 @@ def test_logits_against_dense_powers(heads: int, shifted: bool, orders: tuple[in
 
 
 def test_masks_change_logits_and_are_a_function_of_the_step() -> None:
-    nets = networks(FilterRecipe(widths=(4,), heads=2, dropout=0.5))
+    nets = networks(FilterRecipe(widths=(4,), n_heads=2, dropout=0.5))
     graphs = SparseStack([matrix(0)] * 2, CPU)
     with torch.no_grad():
         plain, one, again, other = (nets.logits(graphs, None, step) for step in (None, 1, 1, 2))
@@ -158,7 +158,7 @@ def test_masks_change_logits_and_are_a_function_of_the_step() -> None:
 
 @pytest.mark.parametrize("heads", [0, 2])
 def test_weights_of_unit_length(heads: int) -> None:
-    nets = networks(FilterRecipe(widths=(4, 2), heads=heads))
+    nets = networks(FilterRecipe(widths=(4, 2), n_heads=heads))
     with torch.no_grad():
         for weight in nets.weights:
             weight.mul_(3.0)
@@ -175,7 +175,7 @@ def test_weights_of_unit_length(heads: int) -> None:
 
 
 def test_a_model_of_many_is_the_model_alone() -> None:
-    recipe = FilterRecipe(widths=(4,), heads=2)
+    recipe = FilterRecipe(widths=(4,), n_heads=2)
     both, alone = networks(recipe), networks(recipe, 1)
     assert all(torch.equal(one[:1], other) for one, other in zip(both.weights, alone.weights, strict=True))
     with torch.no_grad():
@@ -197,17 +197,17 @@ def test_column_moments() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"widths": ()}, "widths of a recipe must be a list of integers"),
-        ({"widths": 8}, "widths of a recipe must be a list of integers; got 8"),
-        ({"widths": (8, 0)}, "widths of a recipe must be an integer of at least 1; got 0"),
-        ({"heads": -1}, "heads of a recipe"),
-        ({"feedback": 0}, "feedback of a recipe"),
-        ({"feedforward": -1}, "feedforward of a recipe"),
-        ({"feedback": 11}, "feedback of a recipe must be an integer between 1 and 10; got 11"),
-        ({"radius": 0}, "radius of a recipe must be a number between 0.01 and 1; got 0"),
-        ({"radius": 1.5}, "radius of a recipe"),
-        ({"attention_dropout": 1.0}, "attention_dropout of a recipe"),
-        ({"spread": "convolution"}, "spread of a recipe must be one of 'filter'"),
+        ({"widths": ()}, "widths must be a list of integers"),
+        ({"widths": 8}, "widths must be a list of integers; got 8"),
+        ({"widths": (8, 0)}, "widths must be an integer of at least 1; got 0"),
+        ({"n_heads": -1}, "n_heads must be an integer of at least 0"),
+        ({"feedback": 0}, "feedback must be"),
+        ({"feedforward": -1}, "feedforward must be"),
+        ({"feedback": 11}, "feedback must be an integer between 1 and 10; got 11"),
+        ({"radius": 0}, "radius must be a number between 0.01 and 1; got 0"),
+        ({"radius": 1.5}, "radius must be"),
+        ({"attention_dropout": 1.0}, "attention_dropout must be"),
+        ({"propagation": "convolution"}, "propagation must be one of 'filter'"),
     ],
 )
 def test_wrong_recipes(settings: dict[str, Any], message: str) -> None:
@@ -216,6 +216,6 @@ def test_wrong_recipes(settings: dict[str, Any], message: str) -> None:
 
 
 def test_masks_of_attention_have_their_own_rate() -> None:
-    nets = networks(FilterRecipe(widths=(4,), heads=2, dropout=0.75, attention_dropout=0.25))
+    nets = networks(FilterRecipe(widths=(4,), n_heads=2, dropout=0.75, attention_dropout=0.25))
     assert (nets.masks.threshold, nets.edge_masks.threshold) == (192, 64)
     assert isinstance(nets.masks, Masks)

@@ -14,7 +14,7 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import APPNP_RECIPE, HIDDEN, INPUT, KIPF, MLP_RECIPE, Networks, Recipe
+from nodecopy.nn.networks import HIDDEN, INPUT, KIPF, Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
 from nodecopy.nn.training import Targets, Watch, train
 
@@ -26,7 +26,9 @@ FEATURES = sparse.csr_array((draw.random((N_NODES, N_FEATURES)) < 0.4).astype(np
 SEEDS = [SeedSequence(number) for number in range(4)]
 TRAIN = [np.sort(draw.permutation(N_NODES)[:size]) for size in (6, 9, 6, 4)]
 WATCHED = [np.setdiff1d(np.arange(N_NODES), nodes)[:12] for nodes in TRAIN]
-SHORT = replace(KIPF, epochs=25, hidden=5, weight_decay=0.05)
+MLP = replace(KIPF, propagation="none")
+APPNP = replace(KIPF, propagation="pagerank", weight_decay=5e-3)
+SHORT = replace(KIPF, n_epochs=25, n_hidden=5, weight_decay=0.05)
 
 
 def graph(seed: int) -> sparse.csr_array:
@@ -93,9 +95,9 @@ class Plain:
             loss = self.loss(WATCHED[self.model], None).item()
             if loss < best_loss:
                 best, best_loss, best_epoch = [p.detach().clone() for p in self.parameters], loss, epoch
-            elif self.recipe.patience is not None and epoch - best_epoch >= self.recipe.patience:
+            elif self.recipe.patience and epoch - best_epoch >= self.recipe.patience:
                 break
-        return [p.detach() for p in self.parameters] if self.recipe.patience is None else best
+        return [p.detach() for p in self.parameters] if not self.recipe.patience else best
 
 
 @pytest.mark.parametrize("recipe", [SHORT, replace(SHORT, bias=True)], ids=["plain", "bias"])
@@ -108,13 +110,13 @@ def test_a_network_is_what_plain_torch_trains(recipe: Recipe) -> None:
 
 @pytest.mark.parametrize("patience", [1, 2, 3, 5])
 def test_each_model_stops_on_its_own(patience: int) -> None:
-    recipe = replace(SHORT, patience=patience, epochs=60, learning_rate=0.1)
+    recipe = replace(SHORT, patience=patience, n_epochs=60, learning_rate=0.1)
     networks = trained(recipe, range(4), watch=True)
     for model in range(4):
         torch.testing.assert_close(weights(networks, model), Plain(recipe, model).train(), rtol=0, atol=1e-4)
         alone = trained(recipe, [model], watch=True)
         torch.testing.assert_close(weights(networks, model), weights(alone, 0), rtol=0, atol=1e-6)
-    whole = trained(replace(recipe, patience=None), range(4))
+    whole = trained(replace(recipe, patience=0), range(4))
     assert not any(torch.allclose(weights(networks, m)[0], weights(whole, m)[0]) for m in range(4))
 
 
@@ -122,10 +124,10 @@ def test_each_model_stops_on_its_own(patience: int) -> None:
     "recipe",
     [
         SHORT,
-        replace(MLP_RECIPE, epochs=10),
-        replace(APPNP_RECIPE, epochs=10, steps=3, hidden=6),
+        replace(MLP, n_epochs=10),
+        replace(APPNP, n_epochs=10, n_steps=3, n_hidden=6),
         replace(SHORT, drop_edges=0.3),
-        replace(APPNP_RECIPE, epochs=10, steps=3, hidden=6, drop_edges=0.3),
+        replace(APPNP, n_epochs=10, n_steps=3, n_hidden=6, drop_edges=0.3),
     ],
     ids=["gcn", "mlp", "appnp", "gcn-drop-edges", "appnp-drop-edges"],
 )
@@ -143,7 +145,7 @@ def test_models_whose_sizes_agree_are_the_same_bit_for_bit() -> None:
     Sixteen hidden units, as in Kipf's settings: arrays then fill whole vector registers, whose
     arithmetic rounds otherwise than that of single numbers.
     """
-    recipe = replace(SHORT, hidden=16)
+    recipe = replace(SHORT, n_hidden=16)
     networks, alone = trained(recipe, [0, 2]), trained(recipe, [2])
     assert all(map(torch.equal, weights(networks, 1), weights(alone, 0)))
 
@@ -161,18 +163,18 @@ def test_restored_networks_have_the_same_logits() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"spread": "far"}, "spread of a recipe must be one of 'none', 'convolution', 'pagerank'; got 'far'"),
-        ({"features": "x"}, "features of a recipe"),
-        ({"hidden": 0}, "hidden of a recipe must be an integer of at least 1; got 0"),
-        ({"epochs": 0}, "epochs of a recipe"),
-        ({"epochs": 2.5}, "epochs of a recipe"),
-        ({"patience": 0}, "patience of a recipe"),
-        ({"steps": -1}, "steps of a recipe"),
-        ({"dropout": 1.0}, "dropout of a recipe must be a number between 0 and 0.99; got 1.0"),
-        ({"drop_edges": -0.1}, "drop_edges of a recipe"),
-        ({"teleport": 1.5}, "teleport of a recipe"),
-        ({"learning_rate": float("nan")}, "learning_rate of a recipe"),
-        ({"weight_decay": -1}, "weight_decay of a recipe"),
+        ({"propagation": "far"}, "propagation must be one of 'none', 'convolution', 'pagerank'; got 'far'"),
+        ({"features": "x"}, "features must be one of"),
+        ({"n_hidden": 0}, "n_hidden must be an integer of at least 1; got 0"),
+        ({"n_epochs": 0}, "n_epochs must be"),
+        ({"n_epochs": 2.5}, "n_epochs must be an integer"),
+        ({"patience": -1}, "patience must be an integer of at least 0"),
+        ({"n_steps": -1}, "n_steps must be an integer of at least 0"),
+        ({"dropout": 1.0}, "dropout must be a number between 0 and 0.99; got 1.0"),
+        ({"drop_edges": -0.1}, "drop_edges must be"),
+        ({"teleport": 1.5}, "teleport must be"),
+        ({"learning_rate": float("nan")}, "learning_rate must be"),
+        ({"weight_decay": -1}, "weight_decay must be"),
     ],
 )
 def test_a_recipe_that_cannot_be_trained(wrong: dict[str, Any], message: str) -> None:

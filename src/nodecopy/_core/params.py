@@ -1,10 +1,9 @@
-"""Configurable by name, as scikit-learn has them: ``get_params``, ``set_params``, and so ``clone``."""
+"""Parameters by name, as in scikit-learn: ``get_params``, ``set_params``, and so ``clone``."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from nodecopy._core.lookup import check_name
 from nodecopy.errors import InputError
@@ -21,17 +20,14 @@ class Configurable:
     7
     """
 
-    OTHER_SETTINGS: ClassVar[Iterable[str]] = ()
-    """What the constructor takes as ``**settings``."""
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the constructor; ``deep`` adds those of parts, such as ``law__keep``."""
-        found = {name: getattr(self, name) for name in self.parameter_names()} | self._others()
+        params = {name: getattr(self, name) for name in self.parameter_names()}
         if deep:
-            for name, part in list(found.items()):
+            for name, part in list(params.items()):
                 if isinstance(part, Configurable):
-                    found |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
-        return found
+                    params |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return params
 
     def set_params(self, **changes: Any) -> Self:
         """Change parameters in place and return the object; the fitted state stays until the next ``fit``."""
@@ -39,9 +35,7 @@ class Configurable:
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
             head, _, inner = name.partition("__")
-            check_name(
-                head, [*self.parameter_names(), *self.OTHER_SETTINGS], f"a setting of {type(self).__name__}"
-            )
+            check_name(head, self.parameter_names(), f"a parameter of {type(self).__name__}")
             if inner:
                 of_parts.setdefault(head, {})[inner] = value
             else:
@@ -49,15 +43,11 @@ class Configurable:
         for name, inners in of_parts.items():
             part = own.get(name, getattr(self, name, None))
             if not isinstance(part, Configurable):
-                raise InputError(
-                    f"{name} of {type(self).__name__} must have settings to set {min(inners)}; got {part!r}."
-                )
+                where = f"{name} of {type(self).__name__}"
+                raise InputError(f"{where} must have parameters to set {min(inners)}; got {part!r}.")
             own[name] = part.set_params(**inners)
-        names = self.parameter_names()
-        for name in own.keys() & set(names):
-            setattr(self, name, own.pop(name))
-        if own:
-            self.settings = self._others() | own
+        for name, value in own.items():
+            setattr(self, name, value)
         return self
 
     @classmethod
@@ -73,7 +63,13 @@ class Configurable:
                     break
         return list(names)
 
-    def _others(self) -> dict[str, Any]:
-        """Arguments without a name of their own, where the constructor takes such and keeps them."""
-        others: dict[str, Any] = getattr(self, "settings", {})
-        return others
+    def __repr__(self) -> str:
+        """Return the class with the parameters that differ from their defaults."""
+        signature = inspect.signature(type(self)).parameters
+        changed = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in signature or repr(value) != repr(signature[name].default)
+        }
+        arguments = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        return f"{type(self).__name__}({arguments})"

@@ -22,8 +22,7 @@ class APPNP(NetworkClassifier):
         Probability of returning to the node itself in each step; 0.1 in both presets.
     drop_edges
         Share of edges that each step of propagation drops in a training step.
-    preset, n_hidden, activation, bias, features, dropout, drop_input, learning_rate, weight_decay, decay_all, \
-n_epochs, patience, device
+    preset, n_hidden, ..., device
         As in :class:`NetworkClassifier`.
 
     Examples

@@ -76,12 +76,11 @@ class Trial:
         classes, codes = class_codes(graph.labels)
         if len(classes) < 2:
             raise InputError(f"a graph must have labels of at least two classes; got {len(classes)}.")
+        every = np.flatnonzero(codes != UNLABELLED)
+        chosen = every if train is None else _check_nodes(graph, train, "train")
         watched = None if validation is None else _check_nodes(graph, validation, "validation")
-        if train is None:
-            chosen = np.flatnonzero(codes != UNLABELLED)
-            chosen = chosen if watched is None else np.setdiff1d(chosen, watched)
-        else:
-            chosen = _check_nodes(graph, train, "train")
+        if train is None and watched is not None:
+            chosen = np.setdiff1d(chosen, watched)
         missing = np.setdiff1d(np.arange(len(classes)), codes[chosen])
         if len(missing):
             code = classes[missing[0]]
@@ -225,9 +224,8 @@ class Classifier(Saveable):
         """
         networks = self.check_fitted().networks
         if networks is None:
-            raise InputError(
-                f"graph must be left out, since {type(self).__name__} predicts on the graph given to fit only."
-            )
+            name = type(self).__name__
+            raise InputError(f"graph must be left out: a {name} predicts on the graph given to fit only.")
         return networks.predict(graph, self._network_device())
 
     def _network_device(self) -> str:
@@ -276,8 +274,9 @@ class Classifier(Saveable):
         if nodes is None:
             chosen = np.flatnonzero(labelled.labels != UNLABELLED)
             if graph is None:
-                used = [self.trial_.train, [] if self.trial_.validation is None else self.trial_.validation]
-                chosen = np.setdiff1d(chosen, np.concatenate(used))
+                chosen = np.setdiff1d(chosen, self.trial_.train)
+                if self.trial_.validation is not None:
+                    chosen = np.setdiff1d(chosen, self.trial_.validation)
         else:
             chosen = _check_nodes(labelled, nodes, "nodes")
         if not len(chosen):

@@ -142,7 +142,7 @@ class TrainingBatch:
         return graphs, features
 
     def _validation(self, trials: Sequence[Trial]) -> Targets:
-        nodes = [trial.validation for trial in trials if trial.validation is not None and len(trial.validation)]
+        nodes = [t.validation for t in trials if t.validation is not None and len(t.validation)]
         if len(nodes) < len(trials):
             raise InputError("validation must be given, since training stops by the loss on its nodes.")
         codes = [trial.codes[chosen] for trial, chosen in zip(trials, nodes, strict=True)]

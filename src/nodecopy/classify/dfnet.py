@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from nodecopy._core.validation import check_integer
-from nodecopy.classify.base import Classifier, Prediction, Trial
+from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.network_classifier import change_recipe
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.errors import InputError

@@ -60,7 +60,7 @@ class Prediction:
 
     @classmethod
     def from_array(cls, probabilities: ArrayLike, graph: Graph, name: str) -> Prediction:
-        """Check probabilities that another classifier returned; ``name`` says in errors what returned them."""
+        """Return checked probabilities as a prediction; ``name`` says in errors what returned them."""
         array = as_array(probabilities, name).astype(np.float32)
         check_finite(array, name)
         if array.ndim != 2 or len(array) != graph.n_nodes:

@@ -23,8 +23,7 @@ class GCN(NetworkClassifier):
         Share of edges that each layer drops in a training step.
     rank
         Replace the adjacency by its truncated SVD of this rank (GCN-SVD; Entezari et al., 2020).
-    n_hidden, activation, bias, features, dropout, drop_input, learning_rate, weight_decay, decay_all, n_epochs, \
-patience, device
+    n_hidden, ..., device
         As in :class:`NetworkClassifier`.
 
     Examples

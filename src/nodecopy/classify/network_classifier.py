@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 from nodecopy._core.lookup import check_name
-from nodecopy.classify.base import Classifier, Prediction, Trial
+from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.nn.networks import Recipe
+
+AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 
 GNN_BENCHMARK = Recipe(
     n_hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, n_epochs=2000, patience=50
@@ -54,6 +57,12 @@ class NetworkClassifier(Classifier):
         trains for ``n_epochs`` and takes the last weights, without validation nodes.
     device
         ``"cpu"`` or ``"cuda"``.
+
+    Examples
+    --------
+    >>> from nodecopy.classify import GCN
+    >>> GCN(preset="gnn-benchmark", n_hidden=32).build_recipe().patience
+    50
     """
 
     presets: ClassVar[dict[str, Recipe]]
@@ -84,7 +93,7 @@ class NetworkClassifier(Classifier):
     fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
 
-def change_recipe(recipe: Any, classifier: Classifier) -> Any:
+def change_recipe(recipe: AnyRecipe, classifier: Classifier) -> AnyRecipe:
     """Return the recipe with those fields that are parameters of a classifier and not ``None``."""
     values = {field.name: getattr(classifier, field.name, None) for field in fields(recipe)}
     return replace(recipe, **{name: value for name, value in values.items() if value is not None})

@@ -1,4 +1,4 @@
-"""SBM-GCN (Ma et al., 2019): a generative model of labels and edges, with a GCN as the posterior of labels."""
+"""SBM-GCN (Ma et al., 2019): a generative model of labels and edges, with a GCN as its posterior."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
 from nodecopy._core.validation import check_choice, check_real
-from nodecopy.classify.base import Classifier, Prediction, Trial
+from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Targets, stacked
+
 
 class SBMGCN(Classifier):
     """Classify nodes by the posterior of a generative model of labels and edges (G3NN with SBM and GCN).

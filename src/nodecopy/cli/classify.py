@@ -137,7 +137,7 @@ def _classifier(
         return BayesianGCN(
             n_graphs=10 if graphs is None else graphs,
             n_weight_samples=10 if weight_samples is None else weight_samples,
-            rounds=number if number == "validation" else int(number),
+            n_rounds=number if number == "validation" else int(number),
             device=device,
         )
     if (graphs, weight_samples, rounds) != (None, None, None):

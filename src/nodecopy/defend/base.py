@@ -14,12 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.formats import PathLike
-from nodecopy._core.lookup import import_by_name
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_finite, check_indices, check_unique
+from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.classify import GCN, Classifier, Prediction, Trial
 from nodecopy.classify.ensemble import Ensemble, entropy
-from nodecopy.classify.saving import HOME_OF
 from nodecopy.defend.pruning import without_edges_of
 from nodecopy.errors import InputError
 from nodecopy.features.node_embeddings import NodeEmbeddings
@@ -123,7 +121,7 @@ class Correction(Defence):
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
     >>> from nodecopy.classify import GCN
-    >>> trained = GCN(epochs=50).fit(digits, split.train, rng=0)
+    >>> trained = GCN(n_epochs=50).fit(digits, split.train, rng=0)
     >>> WithoutEdges().around(trained, digits).correct([7]).shape
     (1, 10)
     """
@@ -131,7 +129,6 @@ class Correction(Defence):
     case_: Case
     corrector_: Any
     foreign_: Any
-    trial_: Trial
     told = True
     """Whether whoever asks for corrections knows that these nodes may have been attacked."""
 
@@ -156,16 +153,17 @@ class Correction(Defence):
         """Settings that need not wait for training to be found wrong."""
 
     def fit(
-        self, graph: Graph, train: ArrayLike, *, validation: ArrayLike | None = None, rng: Rng = None
+        self,
+        graph: Graph,
+        train: ArrayLike | None = None,
+        *,
+        validation: ArrayLike | None = None,
+        rng: Rng = None,
     ) -> Self:
         """Train the classifier, and prepare corrections on the same graph."""
-        seed = seed_sequence(rng)
         self.__dict__.pop("foreign_", None)
-        super().fit(graph, train, validation=validation, rng=seed)
-        nodes: Any = train
-        watched: Any = validation
-        self.trial_ = Trial(graph, nodes, watched, seed)
-        self._watch(self._case(graph, self.prediction_, seed, self.trial_))
+        super().fit(graph, train, validation=validation, rng=rng)
+        self._watch(self._case(graph, self.prediction_, self.trial_.rng, self.trial_))
         return self
 
     def around(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
@@ -186,7 +184,7 @@ class Correction(Defence):
         for former in ("trial_", "foreign_"):
             self.__dict__.pop(former, None)
         if isinstance(classifier, Classifier):
-            observed, now = classifier._predicted(None), classifier._predicted(graph)
+            observed, now = classifier.check_fitted(), classifier.predict_graph(graph)
             prediction = replace(now, networks=observed.networks, details=observed.details)
             classes = classifier.classes_
             self.classifier = classifier
@@ -194,13 +192,13 @@ class Correction(Defence):
             self.foreign_ = classifier
             prediction = _told(classifier, graph)
             classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
-        self._take(prediction, np.asarray(classes), graph.node_ids)
+        self.prediction_, self.classes_, self.node_ids_ = prediction, np.asarray(classes), graph.node_ids
         self._watch(self._case(graph, prediction, seed_sequence(rng)))
         return self
 
     def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
         if self.retrain and self.told:
-            self._predicted(None)
+            self.check_fitted()
             (found,) = self.correct_trials([self._retrainable(self._trial_on(graph))], [nodes])
             return found.probabilities
         corrector, n_nodes = self._prepared(graph)
@@ -216,10 +214,9 @@ class Correction(Defence):
             trained = [replace(t, graph=without_edges_of(t.graph, asked)) for t, asked in pairs]
         found = []
         for trial, used, prediction, asked in zip(
-            trials, trained, self._solved(trained, keep=True), chosen, strict=True
+            trials, trained, self.fit_trials(trained, keep_networks=True), chosen, strict=True
         ):
-            seed = seed_sequence(trial.rng)
-            corrector = self._corrector(self._case(used.graph, prediction, seed, trial))
+            corrector = self._corrector(self._case(used.graph, prediction, trial.rng, trial))
             probabilities = self._corrected(corrector, asked).astype(np.float32)
             details = prediction.details | self._details(corrector, asked)
             found.append(Prediction(probabilities, entropy(probabilities), details))
@@ -234,7 +231,7 @@ class Correction(Defence):
         function are not saved, nor are training nodes and their labels: a defence that retrains predicts
         when it is loaded, but corrects only after another ``fit``, or with its ``retrain`` set to False.
         """
-        if self._predicted(None).networks is None:
+        if self.check_fitted().networks is None:
             raise InputError("classifier must be one of nodecopy's own to be saved with its defence.")
         super().save(path)
 
@@ -245,7 +242,7 @@ class Correction(Defence):
     def _inner(self) -> Classifier:
         return GCN(device=self.device) if self.classifier is None else self.classifier
 
-    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         if self.classifier is not None and not isinstance(self.classifier, Classifier):
             raise InputError(
                 f"classifier must be a classifier such as GCN(); got {self.classifier!r}. "
@@ -253,21 +250,14 @@ class Correction(Defence):
             )
         if trials:
             self._check(trials[0].graph.n_nodes)
-        return self._inner()._solved(trials, keep=keep)
+        return self._inner().fit_trials(trials, keep_networks=keep_networks)
 
-    def _arguments(self) -> dict[str, Any]:
-        inner = self._inner()
-        return {"classifier": [type(inner).__name__, inner._arguments()], "retrain": self.retrain}
+    fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
-    def __repr__(self) -> str:
-        settings = self._arguments() | {"classifier": self._inner()}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
-
-    @classmethod
-    def _restored(cls, arguments: dict[str, Any], device: str) -> Self:
-        kind, settings = arguments["classifier"]
-        inner = import_by_name(kind, HOME_OF, "a saved classifier")._restored(settings, device)
-        return cls(**(arguments | {"classifier": inner}), device=device)
+    def get_state(self) -> dict[str, Any]:
+        """Return the prediction with its networks, without what was prepared for corrections."""
+        prepared = ("case_", "corrector_", "foreign_")
+        return {name: value for name, value in super().get_state().items() if name not in prepared}
 
     def _watch(self, case: Case) -> None:
         self.case_, self.corrector_ = case, self._corrector(case)
@@ -280,7 +270,7 @@ class Correction(Defence):
             return Case(
                 graph, told, None, partial(_told_on, self.foreign_), seed, NodeEmbeddings(graph), graph
             )
-        predict = partial(_probabilities, networks, self._inner().device)
+        predict = partial(_probabilities, networks, self._network_device())
         seen = self.seen(graph)
         attacked = seen if trial is None else self.seen(trial.graph)
         return Case(seen, told, networks, predict, seed, NodeEmbeddings(seen), attacked, trial)
@@ -310,21 +300,24 @@ class Correction(Defence):
 
     def _prepared(self, graph: Graph | None) -> tuple[Any, int]:
         """What is prepared for the graph of ``fit`` or for another, and how many nodes that has."""
-        observed = self._predicted(None)
+        observed = self.check_fitted()
         if graph is None:
             if not hasattr(self, "case_"):
                 raise InputError("graph must be given to a defence that was loaded: its file holds none.")
             return self.corrector_, self.case_.graph.n_nodes
         self._check(graph.n_nodes)
-        prediction = replace(self._predicted(graph), networks=observed.networks)
+        prediction = replace(self.predict_graph(graph), networks=observed.networks)
         seed = self.case_.seed if hasattr(self, "case_") else SeedSequence(0)
         case = self._case(graph, prediction, seed, self._trial_on(graph))
         return self._corrector(case), graph.n_nodes
 
-    def _predicted(self, graph: Graph | None) -> Prediction:
-        if graph is not None and hasattr(self, "foreign_"):
+    def predict_graph(self, graph: Graph) -> Prediction:
+        if hasattr(self, "foreign_"):
             return _told(self.foreign_, graph)
-        return super()._predicted(None if graph is None else self.seen(graph))
+        return super().predict_graph(self.seen(graph))
+
+    def _network_device(self) -> str:
+        return self._inner()._network_device()
 
 
 def corrected_trials(
@@ -375,11 +368,4 @@ def _told(classifier: Any, graph: Graph) -> Prediction:
     """What a classifier from elsewhere predicts."""
     if not hasattr(classifier, "predict_proba"):
         raise InputError(f"classifier must have predict_proba(graph); got {type(classifier).__name__}.")
-    probabilities = np.asarray(classifier.predict_proba(graph), np.float32)
-    check_finite(probabilities, "predict_proba of the classifier")
-    if probabilities.ndim != 2 or len(probabilities) != graph.n_nodes:
-        raise InputError(
-            f"predict_proba of the classifier must have {graph.n_nodes} rows, one per node; "
-            f"got shape {probabilities.shape}."
-        )
-    return Prediction(probabilities, entropy(probabilities))
+    return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")

@@ -14,6 +14,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.random import child, sample_key, threefry, unit_interval
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import Classifier
+from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.defend.base import Case, Correction, checked_nodes
 from nodecopy.defend.donors import search
 from nodecopy.defend.suspicion import suspicion
@@ -21,9 +22,6 @@ from nodecopy.defend.trust import trusted_neighbourhoods
 from nodecopy.defend.two_hop import LocalCopying, WholeCopying
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.graph import Graph
-
-EMBEDDING, DRAWING = 10**7, 10**7 + 1
-"""What children of a trial's seed are for; the classifier, trained with the same seed, takes others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +34,7 @@ class Donors:
 
     @property
     def draws(self) -> SeedSequence:
-        return child(self.case.seed, DRAWING)
+        return child(self.case.seed, ClassifierSeeds.DONOR_DRAWS)
 
 
 class _DonorDefence(Correction):
@@ -68,7 +66,7 @@ class _DonorDefence(Correction):
             check_integer(self.n_graphs, f"n_graphs of {name}", low=1)
 
     def _corrector(self, case: Case) -> Donors:
-        seed = child(case.seed, EMBEDDING)
+        seed = child(case.seed, ClassifierSeeds.DONOR_EMBEDDING)
         owner = type(self).__name__
         found = search(self.donors, case.places, seed=seed, device=self.device, owner=owner)
         return Donors(case, found, self._teller(case))
@@ -104,11 +102,6 @@ class _DonorDefence(Correction):
         told: NDArray[np.floating[Any]] = corrector.told(*pairs)
         mean: NDArray[np.floating[Any]] = told.reshape(*donors.shape, told.shape[-1]).mean(axis=1)
         return mean
-
-    def _arguments(self) -> dict[str, Any]:
-        kept = {"n_donors": self.n_donors, "n_graphs": self.n_graphs, "cautious": self.cautious}
-        named = {"donors": self.donors} if isinstance(self.donors, str) else {}
-        return {**super()._arguments(), **named, **kept}
 
 
 class CopyingDefence(_DonorDefence):
@@ -218,9 +211,6 @@ class CopyingDefence(_DonorDefence):
             assert case.networks is not None
             return LocalCopying(case.networks, case.graph, self.place)
         return WholeCopying(case.predict, case.graph, self.place)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {**super()._arguments(), "place": self.place}
 
 
 class DonorAverage(_DonorDefence):

@@ -107,7 +107,7 @@ class SuspectCorrection(CopyingDefence):
         """Both copied predictions of a classifier that never saw the suspects' edges."""
         known = self._retrainable(case.trial)
         pruned = replace(known, graph=without_edges_of(known.graph, suspects))
-        (prediction,) = self._solved([pruned], keep=True)
+        (prediction,) = self.fit_trials([pruned], keep_networks=True)
         unpoisoned = super()._corrector(self._case(pruned.graph, prediction, case.seed, known))
         nodes = np.arange(case.graph.n_nodes)
         alike = self._alike(replace(case, networks=prediction.networks, predict=unpoisoned.case.predict))
@@ -136,11 +136,6 @@ class SuspectCorrection(CopyingDefence):
 
     def _details(self, corrector: Any, nodes: IntArray) -> dict[str, Any]:
         return {"suspicion": corrector.suspicion[nodes], "corrected": corrector.corrected[nodes]}
-
-    def _arguments(self) -> dict[str, Any]:
-        kept = super()._arguments()
-        kept.pop("cautious")
-        return {**kept, "share": self.share}
 
 
 def _rank(order: IntArray) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.validation import check_integer, check_real
-from nodecopy.classify import GCN, Prediction, Trial
+from nodecopy.classify import GCN, Classifier, Prediction, Trial
 from nodecopy.defend.base import Defence
 from nodecopy.defend.pruning import with_entries
 from nodecopy.errors import InputError
@@ -20,7 +21,7 @@ from nodecopy.graph import Graph
 EDGES_AT_ONCE = 2**16
 
 
-class GCNSVD(Defence, GCN):
+class GCNSVD(Defence):
     """A GCN on the best approximation of the adjacency of a low rank (Entezari et al., 2020).
 
     The adjacency A is approximated, then loops are added and the sum is normalised, as in public
@@ -30,8 +31,10 @@ class GCNSVD(Defence, GCN):
     ----------
     rank
         The paper's K; at most the number of nodes less one is used.
-    preset, device, settings
-        As in :class:`~nodecopy.classify.GCN`.
+    base
+        The network: ``GCN()`` by default, or one with other parameters.
+    device
+        ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
 
     Examples
     --------
@@ -43,20 +46,21 @@ class GCNSVD(Defence, GCN):
     (2, 10)
     """
 
-    def __init__(self, rank: int = 50, *, preset: str = "kipf", device: str = "cpu", **settings: Any) -> None:
-        super().__init__(preset=preset, device=device, **settings)
-        self.rank = rank
+    def __init__(self, rank: int = 50, *, base: GCN | None = None, device: str = "cpu") -> None:
+        self.rank, self.base, self.device = rank, base, device
 
-    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         rank = check_integer(self.rank, "rank of GCNSVD", low=1)
-        plain = GCN(preset=self.preset, device=self.device, **self.settings, rank=rank)
-        return plain._solved(trials, keep=keep)
+        network = copy.copy(_base(self)).set_params(rank=rank)
+        return network.fit_trials(trials, keep_networks=keep_networks)
 
-    def _arguments(self) -> dict[str, Any]:
-        return {"rank": self.rank, **super()._arguments()}
+    fit_trials.__doc__ = Classifier.fit_trials.__doc__
+
+    def _network_device(self) -> str:
+        return _base(self).device
 
 
-class GCNJaccard(Defence, GCN):
+class GCNJaccard(Defence):
     """A GCN on the graph without edges between nodes that have hardly a feature in common (Wu et al., 2019).
 
     Parameters
@@ -65,8 +69,10 @@ class GCNJaccard(Defence, GCN):
         Edges stay whose ends have at least this share of features in common: those both have of those
         either has. A feature is there where it is not zero, so this is for sparse features. Two nodes
         without any feature tell nothing; their edge stays.
-    preset, device, settings
-        As in :class:`~nodecopy.classify.GCN`.
+    base
+        The network: ``GCN()`` by default, or one with other parameters.
+    device
+        ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
 
     Examples
     --------
@@ -78,11 +84,8 @@ class GCNJaccard(Defence, GCN):
     (2, 10)
     """
 
-    def __init__(
-        self, threshold: float = 0.01, *, preset: str = "kipf", device: str = "cpu", **settings: Any
-    ) -> None:
-        super().__init__(preset=preset, device=device, **settings)
-        self.threshold = threshold
+    def __init__(self, threshold: float = 0.01, *, base: GCN | None = None, device: str = "cpu") -> None:
+        self.threshold, self.base, self.device = threshold, base, device
 
     def seen(self, graph: Graph) -> Graph:
         """The graph without the edges that the threshold cuts."""
@@ -91,16 +94,25 @@ class GCNJaccard(Defence, GCN):
             raise InputError("a graph must have features to be classified; this one has none.")
         return with_entries(graph, jaccard(graph) >= self.threshold)
 
-    def _solved(self, trials: Sequence[Trial], *, keep: bool) -> list[Prediction]:
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         made = {id(trial.graph): trial.graph for trial in trials}
         seen = {key: self.seen(graph) for key, graph in made.items()}
-        return super()._solved([replace(trial, graph=seen[id(trial.graph)]) for trial in trials], keep=keep)
+        pruned = [replace(trial, graph=seen[id(trial.graph)]) for trial in trials]
+        return _base(self).fit_trials(pruned, keep_networks=keep_networks)
 
-    def _predicted(self, graph: Graph | None) -> Prediction:
-        return super()._predicted(None if graph is None else self.seen(graph))
+    fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
-    def _arguments(self) -> dict[str, Any]:
-        return {"threshold": self.threshold, **super()._arguments()}
+    def predict_graph(self, graph: Graph) -> Prediction:
+        return super().predict_graph(self.seen(graph))
+
+    def _network_device(self) -> str:
+        return _base(self).device
+
+
+def _base(defence: GCNSVD | GCNJaccard) -> GCN:
+    if defence.base is not None and not isinstance(defence.base, GCN):
+        raise InputError(f"base of {type(defence).__name__} must be GCN(); got {defence.base!r}.")
+    return GCN(device=defence.device) if defence.base is None else defence.base
 
 
 def jaccard(graph: Graph) -> NDArray[np.float64]:

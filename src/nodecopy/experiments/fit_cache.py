@@ -12,17 +12,20 @@ from collections.abc import Iterator, Mapping
 from threading import Lock
 from typing import Any, Self
 
+from numpy.random import SeedSequence
+
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import assembled
 from nodecopy.experiments.spec import Cell
 from nodecopy.experiments.trials import dataset_seed, graph_of
 from nodecopy.graph import Graph
+from nodecopy.models import GraphModel
 
 FITTED: dict[str, FittedOnce] = {}
 
 
-class FittedOnce:
+class FittedOnce(GraphModel[Graph]):
     """A graph model for one graph that takes every ``fit`` but the first as done."""
 
     def __init__(self, model: Any, graph: Graph, rng: Rng) -> None:
@@ -41,9 +44,14 @@ class FittedOnce:
                 start = time.perf_counter()
                 self.model.fit(self.graph.replace(labels=None), rng=self.rng)
                 self.seconds = time.perf_counter() - start
+        self.graph_ = self.graph
         return self
 
-    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
+    def draw(self, seed: SeedSequence) -> Graph:
+        sample: Graph = self.model.draw(seed)
+        return sample
+
+    def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
         samples: Iterator[Graph] = self.model.sample_many(n, rng=rng, workers=workers)
         return samples
 

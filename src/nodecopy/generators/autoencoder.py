@@ -172,7 +172,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         return distribution.probabilities(rows, columns)
 
     def _encoder_recipe(self) -> Recipe:
-        return Recipe(hidden=self.n_hidden, dropout=0.0)
+        return Recipe(n_hidden=self.n_hidden, dropout=0.0)
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
         return Decoder()

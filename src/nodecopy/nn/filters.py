@@ -281,7 +281,9 @@ class FilterNetworks(Networks):
         self, graphs: SparseStack, out: Tensor, score: Tensor, layer: int, step: int | None
     ) -> Tensor:
         means = []
-        heads = zip(out.chunk(self.recipe.n_heads, dim=2), score.chunk(self.recipe.n_heads, dim=2), strict=True)
+        heads = zip(
+            out.chunk(self.recipe.n_heads, dim=2), score.chunk(self.recipe.n_heads, dim=2), strict=True
+        )
         for head, (dense, weights) in enumerate(heads):
             own, other = (dense @ weights.transpose(1, 2)).unbind(dim=2)
             factors = None

@@ -49,7 +49,8 @@ class Recipe:
     bias
         Whether both layers have a bias.
     features
-        ``"rows"``: each node's features add up to one; ``"binary"``: present or not; ``"plain"``: as they are.
+        ``"rows"``: each node's features are scaled to a sum of one; ``"binary"``: present or not;
+        ``"plain"``: as they are.
     dropout
         Share of hidden units, and of features with ``drop_input``, that a training step drops.
     drop_edges

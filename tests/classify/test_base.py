@@ -1,0 +1,129 @@
+"""Trials, and the contract for a classifier that a user writes with public methods only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nodecopy import load
+from nodecopy.classify import GCN, BayesianGCN, Classifier, Prediction, Trial
+from nodecopy.errors import InputError
+from tests.contracts.classifiers import CLASSES, ClassifierContract, planted_graph
+
+GRAPH = planted_graph()
+
+
+class LabelPropagation(Classifier):
+    def __init__(self, n_steps: int = 10) -> None:
+        self.n_steps = n_steps
+
+    def predict_trial(self, trial: Trial) -> NDArray[np.float64]:
+        adjacency, train = trial.graph.adjacency, trial.train
+        p = np.full((trial.graph.n_nodes, trial.n_classes), 1 / trial.n_classes)
+        for _ in range(self.n_steps):
+            p[train] = np.eye(trial.n_classes)[trial.codes[train]]
+            p = adjacency @ p + 1e-9
+            p /= p.sum(axis=1, keepdims=True)
+        return p
+
+
+class TestOwnClassifier(ClassifierContract):
+    needs_features = predicts_other_graphs = is_random = False
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def classifier(cls) -> Classifier:
+        return LabelPropagation(n_steps=8)
+
+
+def test_a_subclass_must_define_predict_trial() -> None:
+    with pytest.raises(NotImplementedError, match=r"Classifier must define predict_trial\(trial\)"):
+        Classifier().fit(GRAPH, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (np.ones((3, 3)), r"predict_trial of Fixed must have 60 rows, one per node; got shape \(3, 3\)"),
+        (np.ones(60), r"predict_trial of Fixed must have 60 rows, one per node; got shape \(60,\)"),
+        (np.full((60, 3), np.nan), "predict_trial of Fixed must hold finite numbers; got nan"),
+    ],
+)
+def test_results_of_predict_trial_are_checked(result: Any, message: str) -> None:
+    class Fixed(Classifier):
+        def predict_trial(self, trial: Trial) -> Any:
+            return result
+
+    with pytest.raises(InputError, match=message):
+        Fixed().fit(GRAPH, [0, 1, 2])
+
+
+def test_predict_trial_may_return_a_prediction() -> None:
+    expected = Prediction(np.full((60, 3), 1 / 3, np.float32), np.zeros(60, np.float32), {"steps": 2})
+
+    class Fixed(Classifier):
+        def predict_trial(self, trial: Trial) -> Prediction:
+            return expected
+
+    assert Fixed().fit(GRAPH, [0, 1, 2]).prediction_ is expected
+
+
+def test_a_trial_holds_positions_codes_and_a_seed() -> None:
+    trial = Trial(GRAPH, GRAPH.node_ids[[5, 1, 0]], np.arange(60) == 7, 3)
+    assert (trial.train.tolist(), trial.n_classes) == ([5, 1, 0], 3)
+    assert trial.validation is not None
+    assert trial.validation.tolist() == [7]
+    assert (trial.rng.entropy, trial.rng.spawn_key) == (3, ())
+    assert np.array_equal(trial.codes, np.arange(60) % 3)
+
+
+def test_codes_number_the_labels_that_occur() -> None:
+    labels = np.array([4, 9, 2])[np.arange(60) % 3]
+    labels[10] = -1
+    trial = Trial(planted_graph(strings=False).replace(labels=labels))
+    assert trial.codes[:3].tolist() == [1, 2, 0]
+    assert trial.codes[10] == -1
+    assert 10 not in trial.train
+
+
+def test_whole_numbers_as_labels_come_back() -> None:
+    graph = planted_graph(strings=False)
+    labels = np.array([4, 9, 2])[np.array(graph.labels)]
+    fitted = GCN(n_epochs=5).fit(graph.replace(labels=labels), [0, 1, 2], rng=0)
+    assert fitted.classes_.tolist() == [2, 4, 9]
+    assert set(fitted.predict().tolist()) <= {2, 4, 9}
+
+
+def test_names_do_not_change_the_result() -> None:
+    named, plain = (planted_graph(strings=strings) for strings in (True, False))
+    first, second = (GCN(n_epochs=5).fit(graph, [0, 1, 2], rng=0) for graph in (named, plain))
+    assert np.array_equal(first.predict_proba(), second.predict_proba())
+    assert first.predict().tolist() == [CLASSES[code] for code in second.predict()]
+
+
+def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    GCN(n_epochs=3, n_hidden=4).fit(GRAPH, [0, 1, 2], rng=0).save(path)
+    with np.load(path, allow_pickle=False) as archive:
+        tree = json.loads(str(archive["tree"]))
+    assert tree["class"] == "nodecopy.classify.GCN"
+    params = tree["parts"]["params"]["dict"]
+    assert (params["n_epochs"], params["n_hidden"], params["dropout"]) == (3, 4, None)
+    assert "device" not in params
+    assert set(tree["parts"]["state"]["dict"]) == {"prediction_", "classes_", "node_ids_"}
+
+
+def test_the_graph_model_and_the_base_are_saved(tmp_path: Path) -> None:
+    from nodecopy import NodeCopying, SameLabel
+
+    model = NodeCopying(SameLabel(), keep=0.5)
+    classifier = BayesianGCN(model, n_graphs=1, n_weight_samples=1, base=GCN(n_epochs=2))
+    classifier.fit(GRAPH, [0, 1, 2], rng=0).save(tmp_path / "model.npz")
+    loaded = load(tmp_path / "model.npz")
+    assert (loaded.graph_model.keep, loaded.base.n_epochs) == (0.5, 2)
+    assert np.array_equal(loaded.predict_proba(GRAPH), classifier.predict_proba(GRAPH))

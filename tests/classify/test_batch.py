@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy.classify import GCN, DFNet, Trial, ensemble
+from nodecopy.classify.batch import TrainingBatch
+from nodecopy.errors import InputError
+from nodecopy.nn.networks import Networks
+from nodecopy.nn.stack import normalised
+from tests.contracts.classifiers import N_NODES, planted_graph
+
+GRAPH = planted_graph()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"features": np.ones((N_NODES, 2))}, {"labels": np.arange(N_NODES) % 2}],
+    ids=["features", "labels"],
+)
+def test_trials_share_features_and_labels(changes: dict[str, Any]) -> None:
+    trials = [Trial(graph, np.arange(3), np.arange(3, 9), 0) for graph in (GRAPH, GRAPH.replace(**changes))]
+    with pytest.raises(InputError, match="trials that run together must share their features and labels"):
+        GCN().fit_trials(trials)
+
+
+def test_there_is_at_least_one_trial() -> None:
+    with pytest.raises(InputError, match="trials must hold at least one trial; got none"):
+        GCN().fit_trials([])
+
+
+def test_training_on_two_hops_is_training_on_the_whole_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without dropout, whose masks number other entries in the smaller graph."""
+    classifier = GCN(n_epochs=20, dropout=0, bias=True)
+    two_hops = classifier.fit(GRAPH, [0, 4, 8], rng=0).predict_proba()
+
+    def keep_all(self: TrainingBatch, graphs: Any, *_: Any) -> Any:
+        return [*map(normalised, graphs)], [self.features] * len(graphs)
+
+    monkeypatch.setattr(TrainingBatch, "_cut_out", keep_all)
+    whole = classifier.fit(GRAPH, [0, 4, 8], rng=0).predict_proba()
+    np.testing.assert_allclose(two_hops, whole, atol=1e-5)
+
+
+def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    classifier = DFNet(n_epochs=12, widths=(4, 4), dropout=0.5, learning_rate=0.02)
+    trials = [Trial(GRAPH, np.arange(3), np.arange(3, 9), seed) for seed in range(5)]
+    pairs = [prediction for k in (0, 2, 4) for prediction in classifier.fit_trials(trials[k : k + 2])]
+    monkeypatch.setitem(ensemble.MAX_ACTIVATIONS, "cpu", 2 * 8 * 4 * (2 * 60 + 12))
+    sizes: list[int] = []
+    train_part = TrainingBatch._train_part
+
+    def count(self: TrainingBatch, adjacencies: Any, seeds: Any, models: range, *others: Any) -> Networks:
+        sizes.append(len(models))
+        return train_part(self, adjacencies, seeds, models, *others)
+
+    monkeypatch.setattr(TrainingBatch, "_train_part", count)
+    together = classifier.fit_trials(trials)
+    assert sizes == [2, 2, 1]
+    for prediction, expected in zip(together, pairs, strict=True):
+        assert np.array_equal(prediction.probabilities, expected.probabilities)

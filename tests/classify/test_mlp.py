@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodecopy.classify import MLP, Classifier
+from tests.contracts.classifiers import ClassifierContract, other_edges, planted_graph
+
+
+class TestMLP(ClassifierContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def classifier(cls) -> Classifier:
+        return MLP(n_epochs=30, learning_rate=0.05)
+
+
+def test_edges_are_ignored() -> None:
+    graph = planted_graph()
+    first, second = (MLP(n_epochs=5).fit(g, [0, 1, 2], rng=0) for g in (graph, other_edges(graph)))
+    assert np.array_equal(first.predict_proba(), second.predict_proba())

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy._core.random import seed_sequence
+from nodecopy.classify import APPNP, GCN, SBMGCN, Classifier, Trial
+from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.sbm_gcn import GenerativeObjective
+from nodecopy.errors import InputError
+from nodecopy.nn.networks import Networks
+from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.training import Targets
+from tests.contracts.classifiers import ClassifierContract, planted_graph
+
+
+class TestSBMGCN(ClassifierContract):
+    @pytest.fixture(scope="class", params=["paper", "authors"])
+    @classmethod
+    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
+        base = GCN(preset="g3nn", n_hidden=16, n_epochs=30, patience=10, learning_rate=0.03)
+        return SBMGCN(objective=request.param, base=base)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"device": "abacus"}, "device must be"),
+        ({"base": APPNP()}, r"base of SBMGCN must be GCN\(\); got APPNP\(\)"),
+        ({"within": 1.0}, "within of SBMGCN must lie strictly between 0 and 1; got 1"),
+        ({"across": 1.5}, "across of SBMGCN must be a number between 0 and 1; got 1.5"),
+        ({"weight": -1.0}, "weight of SBMGCN must be a number of at least 0; got -1"),
+        ({"objective": "code"}, "objective of SBMGCN must be one of 'paper', 'authors'; got 'code'"),
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SBMGCN(**parameters).fit(planted_graph(), [0, 1, 2], validation=[3, 4])
+
+
+def test_early_stopping_needs_validation_nodes() -> None:
+    with pytest.raises(InputError, match="validation must be given, since training stops by the loss"):
+        SBMGCN().fit(planted_graph(), [0, 1, 2], rng=0)
+
+
+def test_without_edges_the_posterior_depends_on_features_alone() -> None:
+    graph = planted_graph().replace(adjacency=np.zeros((60, 60)))
+    features = np.array(graph.features)
+    features[10] = features[11]
+    base = GCN(preset="g3nn", n_epochs=3)
+    fitted = SBMGCN(base=base).fit(graph.replace(features=features), [0, 1, 2], validation=[3, 4], rng=0)
+    p = fitted.predict_proba()
+    np.testing.assert_allclose(p[10], p[11], atol=1e-6)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", ["paper", "authors"])
+def test_losses_against_loops_over_edges_and_pairs(objective: str) -> None:
+    graph, classifier = planted_graph(), SBMGCN(0.8, 0.3, weight=2.0, objective=objective)
+    train = np.array([0, 1, 2, 5])
+    recipe = GCN(preset="g3nn", dropout=0.0).build_recipe()
+    trial = Trial(graph, train, np.array([7]), 0)
+    batch = TrainingBatch([trial], recipe, "cpu")
+    posterior = Networks(recipe, SparseStack([batch.features], batch.device), 3, [seed_sequence(1)])
+    codes = trial.codes[train]
+    goal = GenerativeObjective(classifier, batch, posterior, Targets([train], [codes], batch.device))
+    with torch.no_grad():
+        loss = goal.losses(0).item()
+        q, p = (
+            logits[0].double().softmax(dim=1).numpy()
+            for logits in (posterior.logits(goal.graphs, None, None), goal.prior.logits(None, None, None))
+        )
+    labels = dict(zip(train.tolist(), codes.tolist(), strict=True))
+    source = q if objective == "paper" else p
+    clamped = [np.eye(3)[labels[i]] if i in labels else source[i] for i in range(60)]
+    first, second = graph.adjacency.nonzero()
+    edges = np.mean([clamped[i] @ clamped[j] for i, j in zip(first, second, strict=True)])
+    pairs = np.mean([clamped[i] @ clamped[j] for i in range(60) for j in range(60)])
+    edge_loss = -edges * math.log(0.8 / 0.3) - pairs * math.log(0.2 / 0.7)
+    unlabelled = [i for i in range(60) if i not in labels]
+    cross_entropy = np.mean([-(q[i] @ np.log(p[i])) for i in unlabelled])
+    entropy = np.mean([-(q[i] @ np.log(q[i])) for i in unlabelled])
+    labelled_loss = np.mean([-np.log(p[i, k]) - 2 * np.log(q[i, k]) for i, k in labels.items()])
+    if objective == "paper":
+        unlabelled_loss = edge_loss + cross_entropy - entropy
+    else:
+        unlabelled_loss = (edge_loss + cross_entropy + entropy) / 3
+    assert loss == pytest.approx(unlabelled_loss + labelled_loss, rel=1e-4)
+
+
+def test_both_networks_are_trained() -> None:
+    """The prior's weights are trained with the posterior's, all with weight decay."""
+    recipe = GCN(preset="g3nn", n_epochs=2, patience=0).build_recipe()
+    batch = TrainingBatch([Trial(planted_graph(), [0, 1, 2], rng=0)], recipe, "cpu")
+    objectives: list[GenerativeObjective] = []
+    before: list[torch.Tensor] = []
+
+    def build_objective(posterior: Networks, targets: Targets) -> GenerativeObjective:
+        objectives.append(GenerativeObjective(SBMGCN(), batch, posterior, targets))
+        before.extend(weight.detach().clone() for weight in objectives[0].prior.weights)
+        return objectives[0]
+
+    batch.train(batch.observed, [seed_sequence(0)], build_objective=build_objective)
+    (objective,) = objectives
+    assert not any(torch.equal(*pair) for pair in zip(objective.prior.weights, before, strict=True))
+    assert all(group["weight_decay"] == recipe.weight_decay for group in objective.groups)
