@@ -112,10 +112,10 @@ def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path
     with np.load(path, allow_pickle=False) as archive:
         tree = json.loads(str(archive["tree"]))
     assert tree["class"] == "nodecopy.classify.GCN"
-    params = tree["parts"]["params"]["dict"]
+    params = tree["params"]
     assert (params["n_epochs"], params["n_hidden"], params["dropout"]) == (3, 4, None)
     assert "device" not in params
-    assert set(tree["parts"]["state"]["dict"]) == {"prediction_", "classes_", "node_ids_"}
+    assert set(tree["state"]) == {"prediction_", "classes_", "node_ids_"}
 
 
 def test_the_graph_model_and_the_base_are_saved(tmp_path: Path) -> None:

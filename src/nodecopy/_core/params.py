@@ -52,16 +52,8 @@ class Configurable:
 
     @classmethod
     def parameter_names(cls) -> list[str]:
-        """Arguments of the constructor, and of its parent's where it passes others on."""
-        names: dict[str, None] = {}
-        for kind in cls.__mro__[:-1]:
-            if "__init__" in vars(kind):
-                parameters = list(inspect.signature(vars(kind)["__init__"]).parameters.values())[1:]
-                named = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
-                names |= dict.fromkeys(named)
-                if len(named) == len(parameters):
-                    break
-        return list(names)
+        """Return the names of the constructor's parameters."""
+        return list(inspect.signature(cls).parameters)
 
     def __repr__(self) -> str:
         """Return the class with the parameters that differ from their defaults."""
