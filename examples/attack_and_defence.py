@@ -2,14 +2,14 @@
 Attack and defence
 ==================
 
-A few flipped edges make a graph neural network say what an attacker wants. Where a node may have been
-attacked, its own neighbours cannot be trusted; those of similar nodes can.
+A few flipped edges are enough to change the prediction of a graph neural network. If a node may have been
+attacked, its own edges are not reliable. The neighbourhoods of similar nodes can be used instead.
 """
 
 # %%
 # An attack
 # ---------
-# Five digits that a GCN classifies well; Nettack flips edges at them until its surrogate is fooled.
+# Nettack flips edges of five digits that a GCN classifies correctly, until its surrogate misclassifies them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,54 +23,55 @@ from nodecopy.report import draw_attacked_node
 digits = datasets.load("digits")
 split = datasets.label_split(digits.labels, 5, validation=0, test=1000, rng=0)
 clean = GCN().fit(digits, split.train, rng=0)
-right = (clean.predict() == digits.labels) & (digits.degrees <= 8)
-victims = split.test[right[split.test]][:5]
+is_correct = (clean.predict() == digits.labels) & (digits.degrees <= 8)
+targets = split.test[is_correct[split.test]][:5]
 
-flips = Nettack().attack(digits, victims, train=split.train, rng=0)
-print(flips)
-attacked = flips.apply(digits)
+perturbation = Nettack().attack(digits, targets, train=split.train, rng=0)
+print(perturbation)
+attacked = perturbation.apply(digits)
 
 # %%
 # The defence
 # -----------
-# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. ``predict`` says what the
-# classifier says; ``correct`` what it says with the neighbourhoods of similar nodes.
+# :class:`.CopyingDefence` is trained on the attacked graph like any classifier. ``predict`` returns the
+# predictions of its classifier, and ``correct`` those with the neighbourhoods of similar nodes.
 
 defence = CopyingDefence().fit(attacked, split.train, rng=0)
-corrected = defence.classes_[defence.correct(victims).argmax(axis=1)]
-print("true      ", digits.labels[victims])
-print("attacked  ", defence.predict()[victims])
+corrected = defence.classes_[defence.correct(targets).argmax(axis=1)]
+print("true      ", digits.labels[targets])
+print("attacked  ", defence.predict()[targets])
 print("corrected ", corrected)
 
 # %%
-# One victim, before and after
-# ----------------------------
+# One target, before and after the attack
+# ---------------------------------------
 
-victim = victims[np.argmax(corrected == digits.labels[victims])]
-own = set(digits.adjacency[[victim]].indices.tolist())
-now = attacked.adjacency[[victim]].indices.tolist()
-copied = np.unique(attacked.adjacency[defence.nearest_donors([victim])[0][:3]].indices)
+target = targets[np.argmax(corrected == digits.labels[targets])]
+before = set(digits.adjacency[[target]].indices.tolist())
+after = attacked.adjacency[[target]].indices.tolist()
+copied = np.unique(attacked.adjacency[defence.nearest_donors([target])[0][:3]].indices)
 neighbours = {
-    "before": [(node, "own") for node in sorted(own)],
-    "attacked": [(node, "own" if node in own else "added") for node in now],
-    "with copied neighbours": [(node, "copied") for node in copied.tolist() if node != victim],
+    "before": [(node, "own") for node in sorted(before)],
+    "attacked": [(node, "own" if node in before else "added") for node in after],
+    "with copied neighbours": [(node, "copied") for node in copied.tolist() if node != target],
 }
 probabilities = {
-    "before": clean.predict_proba()[victim],
-    "attacked": defence.predict_proba()[victim],
-    "with copied neighbours": defence.correct([victim])[0],
+    "before": clean.predict_proba()[target],
+    "attacked": defence.predict_proba()[target],
+    "with copied neighbours": defence.correct([target])[0],
 }
 figure, axes = plt.subplots(2, 3, figsize=(11, 6), height_ratios=[3, 2], layout="constrained")
 names = [str(name) for name in defence.classes_]
 images = np.asarray(digits.features).reshape(-1, 8, 8)
-draw_attacked_node(victim, neighbours, probabilities, digits.labels, names, images=images, axes=axes)
+draw_attacked_node(target, neighbours, probabilities, digits.labels, names, images=images, axes=axes)
 
 # %%
-# Nobody told which nodes were attacked?
-# --------------------------------------
-# Every node has a suspicion; victims should rank high. See :class:`.SuspectCorrection`, which corrects those
-# that validation nodes can bear.
+# Detecting attacked nodes
+# ------------------------
+# If the attacked nodes are unknown, every node gets a suspicion score; attacked nodes should rank high.
+# :class:`.SuspectCorrection` corrects the most suspicious nodes, as many as the accuracy on validation nodes
+# allows.
 
 suspicion = defence.suspects()
 rank = (-suspicion).argsort().argsort()
-print("ranks of the victims among", digits.n_nodes, "nodes:", np.sort(rank[victims] + 1))
+print("ranks of the targets among", digits.n_nodes, "nodes:", np.sort(rank[targets] + 1))

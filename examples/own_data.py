@@ -2,12 +2,13 @@
 Your own data
 =============
 
-Tables in, tables out, with your ids: data frames here, files just the same.
+Graphs are read from tables and written to tables, with your ids. This example uses data frames; files work in
+the same way.
 """
 
 # %%
-# Two tables: who knows whom, and what is known of them
-# -----------------------------------------------------
+# A table of edges and a table of labels
+# --------------------------------------
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,16 +29,16 @@ friends = pd.DataFrame(
 people = pd.DataFrame({"id": ["ann", "bob", "gus", "hal"], "label": ["chess", "chess", "go", "go"]})
 
 # %%
-# A label that is missing is unknown, and an id that stands in one table only is a node all the same.
+# Nodes may occur in only one of the tables. Those without a label are unlabelled.
 
 graph = read_graph(friends, labels=people)  # or read_graph("friends.csv", labels="people.csv")
 print(graph)
 
 # %%
-# Who belongs where?
-# ------------------
-# Only four have a label; the others are predicted, with their uncertainty. There are no features here, so
-# every person gets one of their own.
+# Predicting the missing labels
+# -----------------------------
+# Four people have a label. The labels of the others are predicted, with their uncertainty. The graph has no
+# features, so the feature matrix is the identity.
 
 known = [graph.node_ids.tolist().index(name) for name in people["id"]]
 known_by_themselves = graph.replace(features=np.eye(graph.n_nodes))
@@ -45,8 +46,8 @@ classifier = BayesianGCN(n_graphs=5).fit(known_by_themselves, known, rng=0)
 print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].round(2))
 
 # %%
-# Samples, once everybody has a label
-# -----------------------------------
+# Samples of the labelled graph
+# -----------------------------
 
 labelled = graph.replace(labels=classifier.predict())
 model = NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(labelled)
@@ -57,7 +58,7 @@ figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 draw_graphs({"observed": labelled, "sample": model.sample(rng=0)}, axes=axes)
 
 # %%
-# And back into a table
-# ---------------------
+# Back to a table
+# ---------------
 
 print(to_pandas(model.sample(rng=0)).head())

@@ -1,16 +1,16 @@
 """
-Sampling graphs like the one you have
-=====================================
+Sampling graphs
+===============
 
-Node copying gives every node the neighbours of a *donor*, a node that is like it. Who is like whom is the
-only choice; everything else follows.
+Node copying gives every node the neighbours of a *donor*, a similar node. The donor law defines which nodes
+are similar.
 """
 
 # %%
 # The karate club
 # ---------------
-# Zachary's club of 34 members split into two factions. Members of a faction are alike, so each takes the
-# friends of a random member of the own faction.
+# Zachary's karate club of 34 members split into two factions. With :class:`.SameLabel`, the donor of a member
+# is a random member of the same faction.
 
 import matplotlib.pyplot as plt
 
@@ -30,20 +30,20 @@ figure, axes = plt.subplots(1, 3, figsize=(12, 4.6), layout="constrained")
 draw_graphs(graphs, axes=axes)
 
 # %%
-# The paper's rule keeps an edge if either endpoint's copied row has it, which adds edges. With
-# ``symmetrise="one-endpoint"`` a coin for each pair picks whose row decides, which keeps the density.
+# By the rule of the paper, a pair is an edge if the copied row of either endpoint has it, which adds edges.
+# With ``symmetrise="one-endpoint"`` the row of one endpoint, drawn at random for each pair, decides, which
+# keeps the density.
 #
-# How much do samples resemble the observed graph?
-# ------------------------------------------------
-# Samples come as a stream: they are measured one at a time and not kept.
+# Comparing samples with the observed graph
+# -----------------------------------------
+# ``sample_many`` returns an iterator: samples are measured one at a time and not stored.
 
 print(compare(karate, keeps_density.sample_many(200, rng=3)))
 
 # %%
 # Exact expectations
 # ------------------
-# The mean over *all* samples needs no sampling. Here is the probability of each edge under the model, and how
-# far the mean of 200 samples still is from it.
+# The expected adjacency matrix is computed without sampling. The mean of 200 samples is compared with it.
 
 expected = keeps_density.expected_adjacency().toarray()
 sampled = keeps_density.monte_carlo_adjacency(200, rng=3).toarray()
@@ -58,24 +58,24 @@ for panel, (title, matrix) in zip(axes, matrices.items(), strict=True):
     panel.set_axis_off()
 
 # %%
-# Other notions of being alike
-# ----------------------------
-# Without labels, members who share friends are alike. Features, embeddings and any similarity matrix work the
-# same way: :class:`.NearestNeighbours`, :class:`.Weighted`.
+# Other donor laws
+# ----------------
+# Without labels, donors can be members who share neighbours (:class:`.Jaccard`). :class:`.NearestNeighbours`
+# takes features or embeddings, and :class:`.Weighted` any similarity matrix.
 
-by_friends = NodeCopying(Jaccard(max_donors=5), keep=0.2).fit(karate)
-print(by_friends.sample(rng=0))
-print("donors of member 34:", karate.node_ids[by_friends.draw_donors(rng=0)[33]])
+by_neighbours = NodeCopying(Jaccard(max_donors=5), keep=0.2).fit(karate)
+print(by_neighbours.sample(rng=0))
+print("donors of member 34:", karate.node_ids[by_neighbours.draw_donors(rng=0)[33]])
 
 # %%
-# NetworkX in, NetworkX out
-# -------------------------
-# Nodes and attributes stay.
+# NetworkX graphs
+# ---------------
+# Nodes and their attributes are kept.
 
 import networkx as nx
 
 from nodecopy.interop.networkx import sample
 
 club = nx.karate_club_graph()
-other = sample(club, label="club", rng=0)
-print(other, other.nodes[33])
+sampled_club = sample(club, label="club", rng=0)
+print(sampled_club, sampled_club.nodes[33])

@@ -84,13 +84,14 @@ class EdgeScoreModel(GraphModel[Graph]):
         adjacency, device = self._select_adjacency(graph), checked_device(self.device)
         seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit
         training = self._start_training(adjacency, seed, device)
-        evaluation = child(seed, self._evaluation_seed)
         for step in range(1, self.n_steps + 1):
             training.step()
             if step % self.evaluate_every and step != self.n_steps:
                 continue
             vars(fitted).update(training.evaluate(step))
-            sample = fitted._draw_graph(graph, np.random.default_rng(child(evaluation, step)))
+            sample = fitted._draw_graph(
+                graph, np.random.default_rng(child(seed, self._evaluation_seed, step))
+            )
             fitted.overlap_, fitted.n_steps_ = edge_overlap(sample, graph), step
             if (callback is not None and callback(step, sample)) or fitted.overlap_ >= self.overlap:
                 break
