@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nodecopy.edge_tables.engines import Engine
 from nodecopy.errors import InputError
+from nodecopy.io.table_columns import Roles, match_columns
 
 
-def columns(table: Any, roles: Mapping[str, Sequence[str]], name: str, *, needed: int) -> Any:
-    """The columns for some roles, named after them: by known names, else by place, as files are read.
-
-    A role beyond those ``needed`` may be missing; it goes by place only where those do.
-    """
-    lower = [column.lower() for column in table.columns]
-    found = {}
-    for role, words in roles.items():
-        places = [lower.index(word) for word in words if word in lower]
-        if places:
-            found[role] = table.columns[places[0]]
-    by_name = all(role in found for role in list(roles)[:needed])
-    for place, role in enumerate(roles):
-        if role in found or (by_name and place >= needed):
-            continue
-        at_place = [column for column in table.columns[place : place + 1] if column not in found.values()]
-        if place < needed and not at_place:
-            raise InputError(f"{name} must have a column for {role}; it has {', '.join(table.columns)}.")
-        if place < needed or (at_place and table[at_place[0]].type().is_numeric()):
-            found[role] = at_place[0]
-    return table.select(**found)
+def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> Any:
+    """Return the columns of some roles, named after the roles, found as in files (:func:`match_columns`)."""
+    names = list(table.columns)
+    positions = match_columns(
+        names,
+        len(names),
+        roles,
+        n_required=n_required,
+        is_numeric=lambda position: table[names[position]].type().is_numeric(),
+        owner=name,
+    )
+    return table.select(**{role: names[position] for role, position in positions.items()})
 
 
 def check_ids(table: Any, roles: Sequence[str], name: str, engine: Engine) -> None:

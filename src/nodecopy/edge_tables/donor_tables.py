@@ -15,17 +15,17 @@ from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key
 from nodecopy._core.validation import check_integer
 from nodecopy.copying.distributions import SIMILARITY_UNITS
-from nodecopy.edge_tables.columns import check_ids, check_once, check_weights, columns
+from nodecopy.edge_tables.columns import check_ids, check_once, check_weights, select_columns
 from nodecopy.edge_tables.draws import exactly, uniforms
 from nodecopy.edge_tables.engines import Engine
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
-from nodecopy.io.graphs import EDGES, NODES
+from nodecopy.io.table_columns import EDGE_COLUMNS, NODE_COLUMNS
 
-LABELS = {"id": NODES["node"], "label": NODES["label"]}
-PAIRS = {"node": NODES["node"], "donor": ("donor", "neighbour", "neighbor")}
+LABELS = {"id": NODE_COLUMNS["node"], "label": NODE_COLUMNS["label"]}
+PAIRS = {"node": NODE_COLUMNS["node"], "donor": ("donor", "neighbour", "neighbor")}
 LISTS = PAIRS | {"rank": ("rank", "place", "distance")}
-WEIGHTS = PAIRS | {"weight": EDGES["weight"]}
+WEIGHTS = PAIRS | {"weight": EDGE_COLUMNS["weight"]}
 
 
 class FittedLaw(Protocol):
@@ -70,7 +70,7 @@ class SameLabelTable(Configurable):
         return _Lists.of(members.select("id", "number", list="label", rank="number"), engine)
 
     def _table(self, engine: Engine) -> Any:
-        return columns(engine.scan(self.labels), LABELS, "labels of SameLabelTable", needed=2)
+        return select_columns(engine.scan(self.labels), LABELS, "labels of SameLabelTable", n_required=2)
 
 
 @dataclass(eq=False)
@@ -91,7 +91,7 @@ class NearestNeighboursTable(Configurable):
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         name = "neighbours of NearestNeighboursTable"
-        table = columns(engine.scan(self.neighbours), LISTS, name, needed=2)
+        table = select_columns(engine.scan(self.neighbours), LISTS, name, n_required=2)
         rank = (
             table["rank"].min()
             if "rank" in table.columns
@@ -120,7 +120,7 @@ class WeightedTable(Configurable):
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         name = "weights of WeightedTable"
-        table = columns(engine.scan(self.weights), WEIGHTS, name, needed=3)
+        table = select_columns(engine.scan(self.weights), WEIGHTS, name, n_required=3)
         check_weights(table, name, engine)
         table = table.filter(table.weight > 0)
         table = table.group_by("node", "donor").agg(weight=table.weight.max())

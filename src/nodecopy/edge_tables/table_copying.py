@@ -9,13 +9,12 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
-from nodecopy.edge_tables.columns import check_ids, check_weights, columns
+from nodecopy.edge_tables.columns import check_ids, check_weights, select_columns
 from nodecopy.edge_tables.donor_tables import EdgeTableLaw, FittedLaw
 from nodecopy.edge_tables.draws import fall_to_larger
 from nodecopy.edge_tables.engines import Engine
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.io.graphs import EDGES, NODES
-from nodecopy.io.logs import LOG
+from nodecopy.io.table_columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
 
 MOST_NODES = 2**32  # counters are words of 32 bits
 
@@ -88,16 +87,18 @@ class EdgeTableCopying(Configurable):
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
-        self._names = dict(zip(EDGES, LOG if interactions else EDGES, strict=False))
-        known = LOG if interactions else EDGES
-        roles = {role: known[name] for role, name in self._names.items()}
-        table = columns(engine.scan(edges), roles, "edges", needed=2)
+        columns = INTERACTION_COLUMNS if interactions else EDGE_COLUMNS
+        self._names = dict(zip(EDGE_COLUMNS, columns, strict=False))
+        roles = {role: columns[name] for role, name in self._names.items()}
+
+        table = select_columns(engine.scan(edges), roles, "edges", n_required=2)
         check_ids(table, ["source", "target"], "edges", engine)
         check_weights(table, "edges", engine)
         self.weighted = "weight" in table.columns
         listed = [table.select(id="source")] + ([] if interactions else [table.select(id="target")])
         if nodes is not None:
-            listed.append(columns(engine.scan(nodes), {"id": NODES["node"]}, "nodes", needed=1))
+            roles = {"id": NODE_COLUMNS["node"]}
+            listed.append(select_columns(engine.scan(nodes), roles, "nodes", n_required=1))
             check_ids(listed[-1], ["id"], "nodes", engine)
         brought = self.law.ids(engine)
         listed += [] if brought is None else [brought]

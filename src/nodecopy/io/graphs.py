@@ -1,4 +1,4 @@
-"""Graphs in and out of files."""
+"""Reading and writing graphs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,18 @@ from nodecopy._core.ids import check_ids, deduplicate
 from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io import networkx_graphs, npz, table_files
+from nodecopy.io import networkx_graphs, npz
+from nodecopy.io.table_columns import (
+    EDGE_COLUMNS,
+    NODE_COLUMNS,
+    check_identifiers,
+    is_number,
+    parse_numbers,
+    read_columns,
+    unify_ids,
+)
+from nodecopy.io.table_files import Column, Table, read_table, write_table
 
-EDGES = {
-    "source": (
-        "source",
-        "src",
-        "from",
-        "u",
-        "source_id",
-        "from_node",
-        "fromnodeid",
-        "node1",
-        "node_1",
-        "citing",
-    ),
-    "target": ("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
-    "weight": ("weight", "w", "value"),
-}
-NODES = {"node": ("id", "node", "node_id", "name"), "label": ("label", "class", "y")}
 FORMATS = (*TABLES, ".npz", ".graphml")
 
 
@@ -48,7 +41,7 @@ def read_graph(
     target: str | None = None,
     weight: str | None = None,
 ) -> Graph:
-    """Read a graph from a file, or from data frames in place of tables.
+    """Return the graph in a file, or in data frames instead of tables.
 
     Parameters
     ----------
@@ -56,25 +49,28 @@ def read_graph(
         An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), an ``.npz`` or a ``.graphml`` file; or a
         pandas data frame of edges.
     labels
-        A table of node ids and labels. A node that is not in it has no label.
+        A table of node ids and labels, none by default. A node that is not in it has no label.
     features
-        A table of node ids and numbers, with a row for every node; or an ``.npz`` or ``.npy`` matrix
-        whose rows follow the node order.
+        A table of node ids and numbers with a row for every node, or an ``.npz`` or ``.npy`` matrix whose
+        rows follow the node order; none by default.
     node_ids
-        The nodes of an edge list in their order. By default they are the ids of all tables, ascending,
-        so that a label or feature table may also declare isolated nodes.
+        The nodes of an edge list in their order. By default the ids of all tables in ascending order, so
+        that a table of labels or features can add isolated nodes.
     directed
-        By default what the file says; an edge list, and a matrix in ``.npz``, are undirected.
+        Whether the graph is directed. By default as stored in the file; edge lists and ``.npz`` matrices are
+        undirected.
     source, target, weight
-        Names of columns of an edge list. By default those with known names (source, target, weight and
-        their relatives), else the first two, and the third as weight if it starts with a number.
+        Names of the columns of an edge list. By default columns with usual names (``source``, ``from``,
+        ``u``, ``target``, ``weight``, ...); otherwise the first two columns, and the third one as weight if
+        it holds numbers.
 
     Notes
     -----
-    Ids are integers if every one is written like an integer (7, but not 007), else strings. An edge
-    listed twice takes the largest weight. The first row is a header if it holds known names, if a name
-    was given, or if some column holds numbers everywhere but there. A header alone is a graph without
-    edges, as :func:`write_graph` writes it; its nodes are those of ``labels`` and ``features``, if any.
+    Ids are integers if all of them are integers in canonical form (7, but not 007), otherwise strings. An
+    edge that is listed twice has the largest of its weights. The first row is a header if it has usual names,
+    if the caller names a column, or if some column holds numbers everywhere but there. A file with nothing
+    but a header is a graph without edges, as :func:`write_graph` writes it; its nodes are those of ``labels``
+    and ``features``, if any.
 
     Examples
     --------
@@ -97,7 +93,7 @@ def read_graph(
         if suffix in TABLES:
             edges = _read_edges(file, given)
         elif fixed is not None or any(given.values()):
-            raise InputError("node_ids and names of columns are for edge lists; this file holds its own.")
+            raise InputError("node_ids and names of columns are for edge lists; this file has its own ids.")
         else:
             graph = (npz.read_graph if suffix == ".npz" else networkx_graphs.read_graphml)(file, directed)
             fixed = graph.node_ids
@@ -106,36 +102,36 @@ def read_graph(
 
     ends = edges.ends if edges else ()
     own = [() if ids is None else ids for ids in (feature_ids, fixed)]
-    *typed, order = table_files.same_type([*ends, label_ids, *own])
+    *typed, order = unify_ids([*ends, label_ids, *own])
     if fixed is None:
         order = sorted({node for ids in typed for node in ids})
-    place = {node: number for number, node in enumerate(order)}
+    position_of = {node: number for number, node in enumerate(order)}
     if edges:
         with reading(path):
-            graph = edges.graph(typed[0], typed[1], place, bool(directed))
+            graph = edges.to_graph(typed[:2], position_of, bool(directed))
     if labels is not None:
         with reading(labels):
-            graph = graph.replace(labels=_ordered_labels(typed[-2], label_values, place))
+            graph = graph.replace(labels=_ordered_labels(typed[-2], label_values, position_of))
     if features is not None:
         with reading(features):
-            rows = slice(None) if feature_ids is None else _ordered_rows(typed[-1], place)
+            rows = slice(None) if feature_ids is None else _ordered_rows(typed[-1], position_of)
             graph = graph.replace(features=matrix[rows])
     return graph
 
 
 def read_matrix(path: PathLike) -> Any:
-    """Read a matrix, dense or sparse, from ``.npy``, SciPy's ``.npz`` or an ``.npz`` with one array."""
+    """Return the matrix in an ``.npy`` file, in SciPy's ``.npz`` format or in an ``.npz`` with one array."""
     format_of(path, (".npz", ".npy"))
     with reading(path) as file:
         return npz.read_matrix(file)
 
 
 def write_graph(graph: Graph, path: PathLike) -> None:
-    """Write a graph; the suffix of ``path`` chooses the format, and the file is there whole or not at all.
+    """Write a graph, whole or not at all, in the format of the suffix of ``path``.
 
-    Tables hold the edges (``source``, ``target`` and, where there are weights, ``weight``; undirected
-    edges once), so neither isolated nodes nor labels nor features. ``.graphml`` holds all but features,
-    ``.npz`` everything.
+    Tables hold the edges (``source``, ``target`` and, for weighted graphs, ``weight``; undirected edges once)
+    and neither isolated nodes nor labels nor features. ``.graphml`` holds all but features, ``.npz``
+    everything.
 
     >>> from tempfile import TemporaryDirectory
     >>> graph = Graph.from_edges(["ann", "bob"], ["bob", "cleo"])
@@ -153,99 +149,104 @@ def write_graph(graph: Graph, path: PathLike) -> None:
         networkx_graphs.write_graphml(graph, path)
     else:
         source, target, weight = graph.edges()
-        table_files.write_table(path, {"source": source, "target": target, "weight": weight})
+        write_table(path, {"source": source, "target": target, "weight": weight})
 
 
 @dataclass(frozen=True)
 class _Edges:
-    table: table_files.Table
-    ends: tuple[table_files.Column, table_files.Column]
+    table: Table
+    ends: tuple[Column, Column]
     weights: NDArray[np.float64]
 
-    def graph(self, source: list[Any], target: list[Any], place: dict[Any, int], directed: bool) -> Graph:
-        """The graph of these edges, whose ends came into one type, on nodes with given places."""
-        first, second = self._numbers("source", source, place), self._numbers("target", target, place)
-        matrix = deduplicate(first, second, self.weights, (len(place), len(place)))
-        return Graph(matrix, node_ids=np.array(list(place) or np.zeros(0, np.int64)), directed=directed)
+    def to_graph(self, ends: list[list[Any]], position_of: dict[Any, int], directed: bool) -> Graph:
+        """Return the graph of these edges, whose ends are ids of one type, on nodes with given positions."""
+        n = len(position_of)
+        first, second = (
+            self._positions(role, ids, position_of)
+            for role, ids in zip(("source", "target"), ends, strict=True)
+        )
+        ids = np.array(list(position_of) or np.zeros(0, np.int64))
+        return Graph(deduplicate(first, second, self.weights, (n, n)), node_ids=ids, directed=directed)
 
-    def _numbers(self, role: str, ids: list[Any], place: dict[Any, int]) -> NDArray[np.int64]:
+    def _positions(self, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
         try:
-            return np.array([place[node] for node in ids], np.int64)
+            return np.array([position_of[node] for node in ids], np.int64)
         except KeyError as error:
             where = self.table.where(ids.index(error.args[0]))
             raise InputError(f"{where} has {role} {error.args[0]!r}, which is not in node_ids.") from None
 
 
 def _read_edges(path: Path, given: dict[str, str | None]) -> _Edges:
-    table, columns = table_files.columns_for(path, EDGES, given)
-    source, target = (table_files.identifiers(table, columns[role], role) for role in ("source", "target"))
+    table, columns = read_columns(path, EDGE_COLUMNS, given)
+    source, target = (check_identifiers(table, columns[role], role) for role in ("source", "target"))
     weights = np.ones(len(source))
     if "weight" in columns:
-        weights = table_files.numbers(table, columns["weight"], "weight", low=0)
+        weights = parse_numbers(table, columns["weight"], "weight", low=0)
     return _Edges(table, (source, target), weights)
 
 
-def _read_labels(path: TableLike) -> tuple[table_files.Column, list[Any]]:
-    """Ids and labels: integers where all are, else strings; ``None`` where the cell is empty."""
+def _read_labels(path: TableLike) -> tuple[Column, list[Any]]:
+    """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty."""
     format_of(path, TABLES)
     with reading(path) as file:
-        table, columns = table_files.columns_for(file, NODES, {})
+        table, columns = read_columns(file, NODE_COLUMNS, {})
         column = columns["label"]
-        if isinstance(column, np.ndarray):  # Parquet; a column of integers with gaps comes as floats
-            known = [None if value is None or value != value else value for value in column.tolist()]
-            values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in known]
+        if isinstance(column, np.ndarray):  # Parquet; integers with missing values are floats there
+            labels = [None if value is None or value != value else value for value in column.tolist()]
+            values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in labels]
         else:
-            typed = iter(table_files.same_type([[label for label in column if label]])[0])
+            typed = iter(unify_ids([[label for label in column if label]])[0])
             values = [next(typed) if label else None for label in column]
-        return table_files.identifiers(table, columns["node"], "node"), values
+        return check_identifiers(table, columns["node"], "node"), values
 
 
-def _read_features(path: TableLike) -> tuple[table_files.Column | None, Any]:
-    """Ids and rows of numbers from a table, whose first row is a header if its first cell names ids or its
-    last cell is not a number; or a matrix without ids.
+def _read_features(path: TableLike) -> tuple[Column | None, Any]:
+    """Return ids and rows of numbers from a table, or a matrix without ids.
+
+    The first row is a header if its first cell is a usual name of ids or its last cell is not a number.
     """
     suffix = format_of(path, (*TABLES, ".npz", ".npy"))
     with reading(path) as file:
         if suffix not in TABLES:
             return None, npz.read_matrix(file)
-        table = table_files.read_table(
-            file, lambda first, _: first[0].lower() in NODES["node"] or not table_files.is_number(first[-1])
+        table = read_table(
+            file, lambda first, _: first[0].lower() in NODE_COLUMNS["node"] or not is_number(first[-1])
         )
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
         lower = [name.lower() for name in names]
-        place = next((lower.index(name) for name in NODES["node"] if name in lower), 0)
+        id_column = next((lower.index(name) for name in NODE_COLUMNS["node"] if name in lower), 0)
         numbers = [
-            table_files.numbers(table, column, name)
+            parse_numbers(table, column, name)
             for number, (name, column) in enumerate(zip(names, table.columns, strict=True))
-            if number != place
+            if number != id_column
         ]
         if not numbers:
             raise InputError("the table must have a column of ids and at least one of numbers.")
-        return table_files.identifiers(table, table.columns[place], "node"), np.stack(numbers, axis=1)
+        return check_identifiers(table, table.columns[id_column], "node"), np.stack(numbers, axis=1)
 
 
-def _ordered_labels(ids: list[Any], values: list[Any], place: dict[Any, int]) -> ArrayLike:
-    """Labels in node order, unknown where the table has none."""
-    ordered: list[Any] = [None] * len(place)
-    for number, value in zip(_known(ids, place), values, strict=True):
+def _ordered_labels(ids: list[Any], values: list[Any], position_of: dict[Any, int]) -> ArrayLike:
+    """Return the labels in node order, unlabelled where the table has none."""
+    ordered: list[Any] = [None] * len(position_of)
+    for number, value in zip(_check_positions(ids, position_of), values, strict=True):
         ordered[number] = value
     array = networkx_graphs.label_array(ordered)
-    return np.full(len(place), UNLABELLED) if array is None else array
+    return np.full(len(position_of), UNLABELLED) if array is None else array
 
 
-def _ordered_rows(ids: list[Any], place: dict[Any, int]) -> NDArray[np.int64]:
-    """The row of every node in node order; every node needs one."""
-    rows = np.argsort(_known(ids, place))
-    if len(rows) < len(place):
-        raise InputError(f"there is no row for node {min(set(place) - set(ids))!r}.")
+def _ordered_rows(ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
+    """Return the row of every node in node order; a node without a row is an error."""
+    rows = np.argsort(_check_positions(ids, position_of))
+    if len(rows) < len(position_of):
+        raise InputError(f"there is no row for node {min(set(position_of) - set(ids))!r}.")
     return rows
 
 
-def _known(ids: list[Any], place: dict[Any, int]) -> list[int]:
-    """The number of each id; ids that are unknown or come twice are errors."""
+def _check_positions(ids: list[Any], position_of: dict[Any, int]) -> list[int]:
+    """Return the position of each id; ids that are unknown or repeated are errors."""
     for node, count in Counter(ids).items():
         if count > 1:
-            raise InputError(f"node {node!r} comes more than once.")
-        if node not in place:
+            raise InputError(f"node {node!r} is listed more than once.")
+        if node not in position_of:
             raise InputError(f"node {node!r} is not a node of the graph.")
-    return [place[node] for node in ids]
+    return [position_of[node] for node in ids]

@@ -1,4 +1,4 @@
-"""Interactions in and out of files."""
+"""Reading and writing interactions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import numpy as np
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.io import npz, table_files
+from nodecopy.io import npz
+from nodecopy.io.table_columns import (
+    INTERACTION_COLUMNS,
+    check_identifiers,
+    parse_numbers,
+    parse_times,
+    read_columns,
+    unify_ids,
+)
+from nodecopy.io.table_files import Column, write_table
 
-LOG = {
-    "user": ("user", "user_id", "userid", "customer", "customer_id"),
-    "item": ("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id"),
-    "rating": ("rating", "score", "weight", "value", "count"),
-    "time": ("time", "timestamp", "date"),
-}
 FORMATS = (*TABLES, ".npz")
 
 
@@ -26,24 +29,24 @@ def read_interactions(
     rating: str | None = None,
     time: str | None = None,
 ) -> Interactions:
-    """Read a log of who took what.
+    """Return the interactions in a file or data frame.
 
     Parameters
     ----------
     path
-        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), one row an interaction, or an ``.npz`` that
-        :func:`write_interactions` or SciPy wrote; or a pandas data frame.
+        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) with one row per interaction, or an ``.npz`` file
+        that :func:`write_interactions` or SciPy wrote; or a pandas data frame.
     user, item, rating, time
-        Names of columns. By default those with known names (user, item, rating, time and their
-        relatives), else the first four in this order; rating and time may be missing.
+        Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
+        ``rating``, ``time``, ...); otherwise the first four in this order. Rating and time are optional.
 
     Notes
     -----
-    Where a user met an item more than once the latest row counts, the last one if there are no times.
-    Ids are integers if every one is written like an integer, else strings. A rating of zero is no
-    interaction. The first row is a header if it holds known names, if a name was given, or if
-    some column holds numbers everywhere but there. A header alone is an empty log, as
-    :func:`write_interactions` writes it; recommenders refuse to learn from one.
+    Of repeated interactions of a user with an item the latest row counts, the last one if there are no times.
+    Ids are integers if all of them are integers in canonical form, otherwise strings. A rating of zero is no
+    interaction. The first row is a header if it has usual names, if the caller names a column, or if some
+    column holds numbers everywhere but there. A file with nothing but a header is an empty log, as
+    :func:`write_interactions` writes it; recommenders cannot be fitted to it.
 
     Examples
     --------
@@ -56,22 +59,22 @@ def read_interactions(
     with reading(path) as file:
         if suffix == ".npz":
             if any(given.values()):
-                raise InputError("an .npz file has no columns to name.")
+                raise InputError(
+                    "user, item, rating and time must be left out: .npz has no columns to name."
+                )
             return npz.read_interactions(file)
-        table, columns = table_files.columns_for(file, LOG, given)
-        users, items = (table_files.identifiers(table, columns[role], role) for role in ("user", "item"))
-        user_ids, user_codes = _encoded(users)
-        item_ids, item_codes = _encoded(items)
-        ratings = (
-            table_files.numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
-        )
-        when = table_files.times(table, columns["time"]) if "time" in columns else None
+        table, columns = read_columns(file, INTERACTION_COLUMNS, given)
+        users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
+        user_ids, user_codes = _encode_ids(users)
+        item_ids, item_codes = _encode_ids(items)
+        ratings = parse_numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
+        when = parse_times(table, columns["time"]) if "time" in columns else None
         log = Interactions.from_table(user_codes, item_codes, ratings, when)
         return Interactions(log.matrix, user_ids, item_ids)
 
 
 def write_interactions(interactions: Interactions, path: PathLike) -> None:
-    """Write interactions: columns ``user``, ``item`` and, where there are weights, ``rating``.
+    """Write interactions as columns ``user``, ``item`` and, if they are weighted, ``rating``.
 
     Only ``.npz`` keeps users and items without any interaction.
 
@@ -86,12 +89,13 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
         npz.write_interactions(interactions, path)
     else:
         users, items, ratings = interactions.table()
-        table_files.write_table(path, {"user": users, "item": items, "rating": ratings})
+        write_table(path, {"user": users, "item": items, "rating": ratings})
 
 
-def _encoded(column: table_files.Column) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct ids in ascending order, and each entry's place among them."""
-    (values,) = table_files.same_type([column])
+def _encode_ids(column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct ids in ascending order, and the position of each entry among them."""
+    (values,) = unify_ids([column])
     ids = sorted(set(values))
-    place = {value: number for number, value in enumerate(ids)}
-    return np.array(ids or np.zeros(0, np.int64)), np.array([place[value] for value in values], np.int64)
+    position_of = {value: number for number, value in enumerate(ids)}
+    codes = np.array([position_of[value] for value in values], np.int64)
+    return np.array(ids or np.zeros(0, np.int64)), codes

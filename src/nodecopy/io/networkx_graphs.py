@@ -15,7 +15,7 @@ from nodecopy._core.ids import deduplicate
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.table_files import same_type
+from nodecopy.io.table_columns import unify_ids
 
 
 def from_networkx(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
@@ -80,7 +80,7 @@ def read_graphml(path: Path, directed: bool | None) -> Graph:
     """Read GraphML; ids that are all canonical integers become integers."""
     networkx = import_optional("networkx", "reading GraphML")
     graph = from_networkx(networkx.read_graphml(path, node_type=str))
-    (ids,) = same_type([graph.node_ids.tolist()])
+    (ids,) = unify_ids([graph.node_ids.tolist()])
     return graph.replace(node_ids=_ids(ids), directed=graph.directed if directed is None else directed)
 
 

@@ -71,7 +71,7 @@ def test_the_caller_names_columns(write: Write) -> None:
     assert graph == Graph.from_edges([1, 2], [2, 3], [0.5, 0.25])
     with pytest.raises(InputError, match=r"edges.csv: there is no column 'z'; there are a, b, c, d"):
         read_graph(path, source="z")
-    with pytest.raises(InputError, match=r"which column holds the target\? Name it with target="):
+    with pytest.raises(InputError, match=r"column for target; it has a, b, c, d\. Name it with target=\."):
         read_graph(path, source="b")
 
 
@@ -164,11 +164,11 @@ def test_given_nodes(write: Write) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
-        ("labels", "a,0\na,1\n", "node 'a' comes more than once"),
+        ("labels", "a,0\na,1\n", "node 'a' is listed more than once"),
         ("labels", "a\n", "must have a column for node and label"),
         ("labels", ",x\n", "line 1 has no node"),
         ("features", "a,1\n", "no row for node 'b'"),
-        ("features", "a,1\nb,1\na,2\n", "node 'a' comes more than once"),
+        ("features", "a,1\nb,1\na,2\n", "node 'a' is listed more than once"),
         ("features", "a,1\nb,x\n", "line 2 has feature 1 'x', which is not a number"),
         ("features", "id,age\na,1\nb,nan\n", "line 3 has age nan; it must be finite"),
         ("features", "a\nb\n", "a column of ids and at least one of numbers"),
