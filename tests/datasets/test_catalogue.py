@@ -25,7 +25,7 @@ needs_data = pytest.mark.skipif(
 
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No file at hand and nothing to be reached."""
+    """Return an empty cache; there is no data folder and no network."""
 
     def unreachable(location: str) -> bytes:
         raise OSError("offline")
@@ -67,9 +67,9 @@ def test_options_that_do_not_fit_the_kind(empty: Path) -> None:
     "name", [name for name in datasets.names() if name not in ("karate", "digits", "library")]
 )
 def test_without_files(name: str, empty: Path) -> None:
-    described = datasets.describe(name)
-    assert not described.present
-    assert described.paths == ()
+    description = datasets.describe(name)
+    assert not description.present
+    assert description.paths == ()
     with pytest.raises(InputError, match=r"is missing\. Looked at:(.|\n)*NODECOPY_DATA"):
         datasets.load(name)
     with pytest.raises(InputError, match="not fetched yet"):
@@ -81,7 +81,7 @@ def test_embedded_datasets_are_always_there(empty: Path) -> None:
     assert datasets.fetch("karate") == datasets.verify("karate") == ()
 
 
-def test_cora_comes_as_text_where_planetoids_files_cannot_be_had(
+def test_cora_is_read_from_text_without_planetoids_files(
     empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = {"cora/cora.content": b"31\t0\t1\tTheory\n7\t1\t1\tGenetic\n", "cora/cora.cites": b"7\t31\n"}
@@ -106,18 +106,18 @@ def test_cora_comes_as_text_where_planetoids_files_cannot_be_had(
 @needs_data
 @pytest.mark.parametrize("name", [name for name in datasets.names() if name != "digits"])
 def test_real_counts(name: str) -> None:
-    described = datasets.describe(name)
+    description = datasets.describe(name)
     data = datasets.load(name)
     if isinstance(data, Graph):
-        assert described.counts == {"nodes": data.n_nodes, "edges": data.n_edges}
+        assert description.counts == {"nodes": data.n_nodes, "edges": data.n_edges}
         assert not data.directed
     else:
         sizes = {"users": data.n_users, "items": data.n_items, "interactions": data.n_interactions}
-        assert described.counts == sizes
+        assert description.counts == sizes
         assert data.rows.degrees.min() >= 1
     assert data.rows.weights is None
-    assert described.present
-    assert datasets.verify(name) == datasets.fetch(name) == described.paths
+    assert description.present
+    assert datasets.verify(name) == datasets.fetch(name) == description.paths
 
 
 @needs_data

