@@ -1,11 +1,12 @@
 """The paper's two theorems, over many draws of the observed graph and of the donors.
 
-Each test draws ``N_GRAPHS`` observed graphs, joins them into one block-diagonal graph and takes one
-sample of it. This gives as many independent pairs of an observed graph and a sample, by the package's own code. A count of entries is binomial, so it is compared with an exact interval. All intervals of this
-file together (fewer than ``N_CHECKS``) fail by chance with probability below ``ERROR_RATE``; seeds
-are fixed, so that results are reproducible. A claimed probability that is off by ``DETECTABLE`` or more
-survives with probability below 1e-8 (see the first test), so the expected rejections, also fewer than
-``N_CHECKS``, are as certain. See ``docs/theory.md`` for the formulas.
+Each test draws ``N_GRAPHS`` observed graphs, joins them into one block-diagonal graph and takes one sample
+of it. This gives as many independent pairs of an observed graph and a sample, by the package's own code. A
+count of entries is binomial, so it is compared with an exact interval. All intervals of this file together
+(fewer than ``N_CHECKS``) fail by chance with probability below ``ERROR_RATE``; seeds are fixed, so that
+results are reproducible. A claimed probability that is off by ``DETECTABLE`` or more survives with
+probability below 1e-8 (see the first test), so the expected rejections, also fewer than ``N_CHECKS``, are
+as certain. See ``docs/theory.md`` for the formulas.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def beta() -> Floats:
 
 
 def test_a_deviation_of_the_stated_size_is_detected() -> None:
-    """For any true p and a claim that is off by DETECTABLE, a count falls inside the claim's interval rarely."""
+    """For any p and a claim that is off by DETECTABLE, a count is rarely inside the interval of the claim."""
     for p in np.linspace(0.02, 0.98, 49):
         for claim in (p - DETECTABLE, p + DETECTABLE):
             low, high = interval(claim)
