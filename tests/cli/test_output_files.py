@@ -18,11 +18,11 @@ def test_other_files_are_no_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["in.csv", "folder/../in.csv"])
 def test_what_is_read_is_not_replaced(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="--out must not name a file that is read"):
+    with pytest.raises(InputError, match="--out must be a file that is neither an input nor another output"):
         check_outputs([str(tmp_path / "in.csv")], out=(tmp_path / name, ANY))
 
 
 def test_two_outputs_are_two_files(tmp_path: Path) -> None:
     both = tmp_path / "both.npz"
-    with pytest.raises(InputError, match=r"--flips must not name .* written too; got .*both\.npz"):
+    with pytest.raises(InputError, match=r"--flips must be a file that .*; got .*both\.npz\. Choose"):
         check_outputs([], out=(both, ANY), flips=(both, ANY))

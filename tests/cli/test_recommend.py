@@ -181,7 +181,7 @@ def test_files_that_cannot_be_written_are_told_before_anything_is_learnt(
         ("--out", "folder.csv", "folder.csv must be a file; there is a folder"),
         ("--out", "log.csv/all.csv", "log.csv/all.csv must lie in a folder; "),
         ("--save", "log.csv/new/model.npz", "log.csv/new/model.npz must lie in a folder; "),
-        ("--out", "log.csv", "--out must not name a file that is read"),
+        ("--out", "log.csv", "--out must be a file that is neither an input nor another output; got log.csv"),
     ):
         ran = run("recommend", log, "--all-users", option, path)
         assert (ran.code, ran.out) == (2, "")
@@ -255,10 +255,13 @@ def _short(make: Any) -> Any:
         (["library", "--all-users", "--out", "all.xlsx"], "must end in one of"),
         (["library", "--all-users", "--save", "model.pkl"], "must end in one of .npz"),
         (["librari", "--all-users"], "Did you mean library"),
-        (["karate", "--all-users"], "karate must hold interactions for this command"),
+        (["karate", "--all-users"], "the source must hold interactions for this command; karate is a graph"),
         (["none.csv", "--all-users"], "none.csv does not exist"),
         (["words.csv", "--all-users"], "words.csv: line 3 has rating 'good', which is not a number"),
-        (["empty.csv", "--all-users"], "empty.csv must hold at least one interaction; a rating of zero is"),
+        (
+            ["empty.csv", "--all-users"],
+            "empty.csv must hold at least one interaction; it holds none (a rating of",
+        ),
         (["heads.csv", "--all-users"], "heads.csv must hold at least one interaction"),
         (["nothing.csv", "--all-users"], "nothing.csv: the file is empty"),
         (["nan.csv", "--all-users"], "nan.csv: line 2 has rating nan; it must be finite"),

@@ -97,8 +97,8 @@ def test_laws_with_settings(run: Run, edges: Path) -> None:
         run("sample", edges, "--law", "weighted", "--similarity", "similarity.npz", "--json").out
     )
     assert found["samples"] == [{"edges": 4, "overlap": 1.0}]  # opposite corners of a square are alike
-    assert "go together" in run("sample", edges, "--law", "weighted").err
-    assert "go together" in run("sample", edges, "--similarity", "similarity.npz").err
+    assert "must be given together" in run("sample", edges, "--law", "weighted").err
+    assert "must be given together" in run("sample", edges, "--similarity", "similarity.npz").err
     sparse.save_npz("small.npz", sparse.eye_array(3, format="csr"))
     assert "(4, 4); got (3, 3)" in run("sample", edges, "--law", "weighted", "--similarity", "small.npz").err
     Path("junk.npz").write_text("junk")
@@ -137,7 +137,7 @@ def test_a_directed_file_stays_directed(run: Run) -> None:
 def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:
     ran = run("sample", "karate", "--keep", "1.4", "--out", "out")
     assert ran.code == 2
-    assert "keep of NodeCopying must be a number between 0 and 1; got 1.4." in ran.err.replace("\n", " ")
+    assert "--keep must be a number between 0 and 1; got 1.4." in ran.err.replace("\n", " ")
     assert list(Path().iterdir()) == []
 
 
@@ -146,11 +146,20 @@ def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:
     [
         (["karat"], "Did you mean karate?"),
         (["nowhere.csv"], "nowhere.csv does not exist"),
-        (["karate", "--n", "-1"], "n of sample_many must be an integer of at least 0; got -1."),
-        (["karate", "--seed", "-1"], "rng must be a non-negative integer"),
-        (["karate", "--directed"], "go with a file"),
-        (["karate", "--law", "nearest-neighbours"], "embeddings of NearestNeighbours must be given"),
-        (["karate", "--interactions"], "it is a graph"),
+        (["karate", "--n", "-1"], "--n must be an integer of at least 0; got -1."),
+        (["karate", "--seed", "-1"], "--seed must be an integer of at least 0; got -1."),
+        (
+            ["karate", "--directed"],
+            "--directed applies to files only; got the dataset 'karate'.",
+        ),
+        (
+            ["karate", "--law", "nearest-neighbours"],
+            "needs features; got none. Give --features FILE.",
+        ),
+        (
+            ["karate", "--interactions"],
+            "the source must hold interactions for this command; karate is",
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_line(run: Run, arguments: list[str], message: str) -> None:

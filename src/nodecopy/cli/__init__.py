@@ -80,7 +80,7 @@ def _print_version(is_requested: bool) -> None:
 
 
 @app.callback()
-def options(
+def _declare_options(
     version: bool = typer.Option(
         False, "--version", callback=_print_version, is_eager=True, help="Show the version."
     ),

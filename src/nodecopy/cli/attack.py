@@ -15,7 +15,7 @@ from nodecopy._core.formats import TABLES, format_of
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
-from nodecopy.cli import node_splits, sources
+from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
 from nodecopy.errors import InputError
@@ -47,10 +47,10 @@ class Method(StrEnum):
 
 
 def attack(
-    source: sources.Source,
-    labels: sources.Labels = None,
-    features: sources.Features = None,
-    largest_component: sources.LargestComponent = False,
+    source: options.Source,
+    labels: options.Labels = None,
+    features: options.Features = None,
+    largest_component: options.LargestComponent = False,
     method: Annotated[Method, typer.Option(help="The attack.")] = Method.NETTACK,
     nodes: Annotated[
         str | None, typer.Option(help="Ids of the victims, commas between, or a file with one a line.")
@@ -80,7 +80,7 @@ def attack(
         Path | None, typer.Option(help="The attacked graph: .csv .tsv .txt .parquet .npz .graphml.")
     ] = None,
     flips: Annotated[Path | None, typer.Option(help="Keep the flips as .npz, for nodecopy defend.")] = None,
-    json_: sources.AsJson = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
 

@@ -16,7 +16,7 @@ import nodecopy
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli import node_splits, sources
+from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
 from nodecopy.errors import InputError
@@ -50,11 +50,11 @@ class Rounds(StrEnum):
 
 
 def classify(
-    source: sources.Source,
-    labels: sources.Labels = None,
-    features: sources.Features = None,
-    directed: sources.Directed = False,
-    largest_component: sources.LargestComponent = False,
+    source: options.Source,
+    labels: options.Labels = None,
+    features: options.Features = None,
+    directed: options.Directed = False,
+    largest_component: options.LargestComponent = False,
     method: Annotated[
         Method, typer.Option(help="The classifier; sbm-gcn on a file needs --validation.")
     ] = Method.BGCN_COPY,
@@ -77,7 +77,7 @@ def classify(
         Path | None, typer.Option(help="Table of predictions: .csv, .tsv, .txt or .parquet.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Keep the fitted classifier as .npz.")] = None,
-    json_: sources.AsJson = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
 

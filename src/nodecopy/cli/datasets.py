@@ -1,74 +1,76 @@
-"""``nodecopy datasets``: what there is, fetch it, verify it."""
+"""``nodecopy datasets``: list, fetch and verify datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from nodecopy import datasets as catalogue
-from nodecopy.cli import sources
-from nodecopy.cli.terminal import console, format_value, print_error, print_json, print_table, show_progress
+from nodecopy.cli.options import AsJson
+from nodecopy.cli.terminal import (
+    console,
+    format_value,
+    print_error,
+    print_json,
+    print_table,
+    show_progress,
+)
 from nodecopy.errors import InputError
 
 datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)
-Names = Annotated[list[str] | None, typer.Argument(help="Datasets; all by default.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Names of datasets. (default: all)")]
 
 
 @datasets.command("list")
-def list_(json_: sources.AsJson = False) -> None:
+def list_datasets(json_: AsJson = False) -> None:
     """List the datasets and where their files are."""
-    found = [catalogue.describe(name) for name in catalogue.names()]
+    descriptions = [catalogue.describe(name) for name in catalogue.names()]
     if json_:
         print_json(
             [
                 {
-                    "name": one.name,
-                    "kind": one.kind,
-                    "summary": one.summary,
-                    **dict(one.counts),
-                    "present": one.present,
-                    "paths": [str(path) for path in one.paths],
+                    "name": dataset.name,
+                    "kind": dataset.kind,
+                    "summary": dataset.summary,
+                    **dict(dataset.counts),
+                    "present": dataset.present,
+                    "paths": [str(path) for path in dataset.paths],
                 }
-                for one in found
+                for dataset in descriptions
             ]
         )
         return
-    rows = [
-        [one.name, one.kind, _size(one.counts), "yes" if one.present else "no", one.summary] for one in found
-    ]
-    print_table(["name", "kind", "size", "at hand", "what it is"], rows)
+    rows = []
+    for dataset in descriptions:
+        size = ", ".join(f"{format_value(count)} {what}" for what, count in dataset.counts.items())
+        rows.append([dataset.name, dataset.kind, size, "yes" if dataset.present else "no", dataset.summary])
+    print_table(["name", "kind", "size", "present", "summary"], rows)
 
 
 @datasets.command("fetch")
-def fetch(names: Names = None) -> None:
-    """Make sure the files of datasets are at hand, fetching and verifying what is missing."""
-    chosen = names or list(catalogue.names())
-    missed = []
-    for name in show_progress(chosen, len(chosen), "fetching"):
+def fetch_datasets(names: Names = None) -> None:
+    """Fetch and verify the files of datasets that are missing."""
+    requested = names or list(catalogue.names())
+    missing = []
+    for name in show_progress(requested, len(requested), "fetching"):
         try:
-            _tell(name, len(catalogue.fetch(name)))
+            _print_verified(name, len(catalogue.fetch(name)))
         except InputError as error:
-            missed.append(name)
+            missing.append(name)
             print_error(f"{name}: {error}")
-    if missed:
-        raise InputError(f"not all datasets could be had; missing: {', '.join(missed)}.")
+    if missing:
+        raise InputError(f"all datasets must be fetched; missing are {', '.join(missing)}, see above.")
 
 
 @datasets.command("verify")
-def verify(names: Names = None) -> None:
-    """Check the files at hand against their sha256; nothing is fetched."""
-    chosen = names or [name for name in catalogue.names() if catalogue.describe(name).present]
-    for name in show_progress(chosen, len(chosen), "verifying"):
-        _tell(name, len(catalogue.verify(name)))
+def verify_datasets(names: Names = None) -> None:
+    """Check the SHA-256 digests of the files that are present; nothing is fetched."""
+    requested = names or [name for name in catalogue.names() if catalogue.describe(name).present]
+    for name in show_progress(requested, len(requested), "verifying"):
+        _print_verified(name, len(catalogue.verify(name)))
 
 
-def _tell(name: str, n_files: int) -> None:
-    console.print(
-        f"{name}: {n_files} files, all verified" if n_files else f"{name}: embedded, no files needed"
-    )
-
-
-def _size(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{format_value(count)} {what}" for what, count in counts.items())
+def _print_verified(name: str, n_files: int) -> None:
+    files = f"{n_files} files, all verified" if n_files else "embedded, no files needed"
+    console.print(f"{name}: {files}")

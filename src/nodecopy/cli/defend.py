@@ -14,7 +14,7 @@ import nodecopy
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
-from nodecopy.cli import node_splits, sources
+from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
 from nodecopy.errors import InputError
@@ -38,10 +38,10 @@ class Donors(StrEnum):
 
 
 def defend(
-    source: sources.Source,
-    labels: sources.Labels = None,
-    features: sources.Features = None,
-    largest_component: sources.LargestComponent = False,
+    source: options.Source,
+    labels: options.Labels = None,
+    features: options.Features = None,
+    largest_component: options.LargestComponent = False,
     nodes: Annotated[
         str | None, typer.Option(help="Ids of attacked nodes, commas between, or a file with one a line.")
     ] = None,
@@ -68,7 +68,7 @@ def defend(
     out: Annotated[
         Path | None, typer.Option(help="Table of corrections: .csv, .tsv, .txt or .parquet.")
     ] = None,
-    json_: sources.AsJson = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Correct the predictions for attacked nodes by node copying.
 

@@ -1,4 +1,4 @@
-"""Files that commands write."""
+"""Checks of the files that commands write."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
 
 
-def check_outputs(inputs: Iterable[object], **targets: tuple[Path | None, Iterable[str]]) -> None:
-    """See that files can be written, before anything is computed: none that is read, and each another.
+def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterable[str]]) -> None:
+    """Check before any computation that outputs can be written and replace no input and no other output.
 
     Parameters
     ----------
     inputs
-        Files that are read, and whatever else a command takes in their place.
-    targets
-        By option, the file and the formats it may have; ``None`` where the option was left out.
+        Paths that are read. Names of datasets and ``None`` are allowed among them.
+    outputs
+        By option, the path and its allowed formats; the path is ``None`` where the option was not given.
     """
-    taken = {Path(one).resolve() for one in inputs if isinstance(one, (str, os.PathLike))}
-    for option, (path, formats) in targets.items():
+    used = {Path(path).resolve() for path in inputs if isinstance(path, (str, os.PathLike))}
+    for option, (path, formats) in outputs.items():
         if path is None:
             continue
         if target_format(path, formats) == ".parquet":
             import_optional("pyarrow", "writing Parquet")
-        if path.resolve() in taken:
-            raise InputError(f"--{option} must not name a file that is read, or written too; got {path}.")
-        taken.add(path.resolve())
+        if path.resolve() in used:
+            raise InputError(
+                f"--{option} must be a file that is neither an input nor another output; got {path}. "
+                "Choose another name."
+            )
+        used.add(path.resolve())

@@ -18,7 +18,7 @@ from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy._core.validation import check_integer, check_real
-from nodecopy.cli import sources
+from nodecopy.cli import options, sources
 from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.terminal import (
     error_console,
@@ -94,7 +94,7 @@ def recommend(
     model_file: Annotated[
         Path | None, typer.Option(help="A recommender that --save kept; nothing is learnt.")
     ] = None,
-    json_: sources.AsJson = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy._core.validation import check_integer
-from nodecopy.cli import node_splits, sources
+from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.sample import default_law, donor_law
+from nodecopy.cli.sample import choose_law, create_law
 from nodecopy.cli.terminal import error_console, print_note
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError, MissingExtraError
@@ -48,10 +48,10 @@ def report(
         str | None,
         typer.Argument(help="A dataset or a file with a graph; may be left out where other data are given."),
     ] = None,
-    labels: sources.Labels = None,
-    features: sources.Features = None,
-    directed: sources.Directed = False,
-    largest_component: sources.LargestComponent = False,
+    labels: options.Labels = None,
+    features: options.Features = None,
+    directed: options.Directed = False,
+    largest_component: options.LargestComponent = False,
     interactions: Annotated[
         str | None, typer.Option(help="A dataset or table of user, item[, rating, time]: recommendations.")
     ] = None,
@@ -106,8 +106,9 @@ def _of_graph(
                 trained += _attack(graph, split, seed)
     else:
         print_note(f"no classification: {reason}")
-    law = default_law(like)
-    model = NodeCopying(donor_law(law, min(10, graph.n_nodes), 1.0, 50, None)).fit(like)
+    law = choose_law(like)
+    donor_law, _ = create_law(law, like, n_neighbours=min(10, graph.n_nodes), max_donors=50)
+    model = NodeCopying(donor_law).fit(like)
     drawn = copied_samples(model, min(N_DRAWN, n_samples), seed)
     titled = {f"sample {number}": sample for number, sample in enumerate(drawn, 1)}
     compared = compare(graph, (graph.with_rows(one.rows) for one in model.sample_many(n_samples, rng=seed)))

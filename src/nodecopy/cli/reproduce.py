@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress
 
 from nodecopy._core.atomic_files import atomic_write, check_writable
-from nodecopy.cli import sources
+from nodecopy.cli import options
 from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, runner, toml
@@ -77,7 +77,7 @@ def reproduce(
             "--out", help="Folder for the table as .md, .csv and .tex; of graph models also a .png."
         ),
     ] = None,
-    json_: sources.AsJson = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Reproduce a table of the paper, or the part of it that the options choose.
 

@@ -1,21 +1,26 @@
-"""``nodecopy sample``: draw graphs like the observed one."""
+"""``nodecopy sample``: draw graphs or interactions by node copying."""
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import nodecopy
 from nodecopy import datasets
-from nodecopy._core.atomic_files import atomic_folder
-from nodecopy.cli import sample_engines, sources
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, show_progress
+from nodecopy.cli import options, sample_engines, sources
+from nodecopy.cli.options import at_least, between, check_applicable
+from nodecopy.cli.sample_files import create_sample_folder
+from nodecopy.cli.terminal import (
+    format_value,
+    print_json,
+    print_note,
+    print_table,
+    print_written,
+    show_progress,
+)
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.edge_tables import EdgeTableCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -34,7 +39,7 @@ class Law(StrEnum):
 
 
 class Rule(StrEnum):
-    """How undirected samples are made symmetric."""
+    """How undirected samples are symmetrised."""
 
     MAXIMUM = "maximum"
     ONE_ENDPOINT = "one-endpoint"
@@ -42,7 +47,7 @@ class Rule(StrEnum):
 
 
 class Engine(StrEnum):
-    """Where samples are made."""
+    """Where samples are drawn."""
 
     MEMORY = "memory"
     DUCKDB = "duckdb"
@@ -50,7 +55,7 @@ class Engine(StrEnum):
 
 
 class Format(StrEnum):
-    """What samples can be written as."""
+    """The file formats of samples."""
 
     CSV = "csv"
     TSV = "tsv"
@@ -60,169 +65,183 @@ class Format(StrEnum):
 
 
 def sample(
-    source: sources.Source,
-    labels: sources.Labels = None,
-    features: sources.Features = None,
-    directed: sources.Directed = False,
+    source: options.Source,
+    labels: options.Labels = None,
+    features: options.Features = None,
+    directed: options.Directed = False,
     interactions: Annotated[
         bool, typer.Option("--interactions", help="The file is a table of user, item[, rating, time].")
     ] = False,
-    largest_component: sources.LargestComponent = False,
+    largest_component: options.LargestComponent = False,
     law: Annotated[
         Law,
         typer.Option(
-            help="Who may be whose donor; auto: by label, else by features, else by shared neighbours."
+            help="The donor law. auto takes same-label where there are labels, else nearest-neighbours where "
+            "there are features, else jaccard."
         ),
     ] = Law.AUTO,
-    n_neighbours: Annotated[int, typer.Option(help="nearest-neighbours: how many.")] = 10,
-    exponent: Annotated[float, typer.Option(help="jaccard: power of the index.")] = 1.0,
-    max_donors: Annotated[int | None, typer.Option(help="jaccard: only so many of the most similar.")] = None,
+    n_neighbours: Annotated[
+        int | None,
+        typer.Option(help="nearest-neighbours: donors of each node. (default: 10)", callback=at_least(1)),
+    ] = None,
+    exponent: Annotated[
+        float | None, typer.Option(help="jaccard: exponent of the Jaccard index. (default: 1)")
+    ] = None,
+    max_donors: Annotated[
+        int | None,
+        typer.Option(
+            help="jaccard: use this many of the most similar nodes only. (default: all)",
+            callback=at_least(1),
+        ),
+    ] = None,
     similarity: Annotated[
         Path | None,
         typer.Option(
-            help="weighted: a square .npz or .npy matrix, rows in node order; with an engine, Parquet of "
-            "node, donor and weight."
+            help="weighted: a square .npz or .npy matrix with rows in node order; with an engine, a Parquet "
+            "file of node, donor and weight."
         ),
     ] = None,
     neighbours: Annotated[
-        Path | None, typer.Option(help="nearest-neighbours with an engine: Parquet of node and donor.")
+        Path | None,
+        typer.Option(help="nearest-neighbours with an engine: a Parquet file of node and donor."),
     ] = None,
     max_item_degree: Annotated[
-        int | None, typer.Option(help="jaccard with an engine: items that more nodes have do not count.")
+        int | None,
+        typer.Option(help="jaccard with an engine: ignore shared items of more nodes than this."),
     ] = None,
-    keep: Annotated[float, typer.Option(help="Probability that a node keeps its own neighbours.")] = 0.0,
+    keep: Annotated[
+        float,
+        typer.Option(help="Probability that a node keeps its own neighbours.", callback=between(0, 1)),
+    ] = 0.0,
     symmetrise: Annotated[
         Rule,
         typer.Option(
-            help="Undirected samples: the paper's maximum (adds edges), one endpoint decides, or neither."
+            help="How undirected samples are symmetrised: an edge exists if either endpoint has it (maximum, "
+            "as in the paper; adds edges), if a random endpoint has it (one-endpoint), or samples stay "
+            "directed (none)."
         ),
     ] = Rule.MAXIMUM,
-    n: Annotated[int, typer.Option("--n", "-n", help="Number of samples.")] = 1,
-    seed: Annotated[int, typer.Option(help="Sample s depends on the seed and s alone.")] = 0,
-    workers: Annotated[int, typer.Option(help="Threads over samples.")] = 1,
+    n: Annotated[int, typer.Option("--n", "-n", help="Number of samples.", callback=at_least(0))] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(help="Seed; sample s depends on the seed and on s alone.", callback=at_least(0)),
+    ] = 0,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Threads that draw samples in parallel. (default: 1)", callback=at_least(1)),
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the samples, written whole or not at all.")
+        Path | None, typer.Option(help="Folder for the samples, written completely or not at all.")
     ] = None,
     format: Annotated[
         Format | None,
-        typer.Option(help="File format of the samples; that of the input file, or csv, by default."),
+        typer.Option(help="File format of the samples. (default: that of the input file, else csv)"),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a folder of earlier samples.")
     ] = False,
     engine: Annotated[
-        Engine, typer.Option(help="Where: in memory, or on Parquet of any size by DuckDB or Spark.")
+        Engine,
+        typer.Option(help="Draw in memory, or by DuckDB or Spark on Parquet files of any size."),
     ] = Engine.MEMORY,
-    memory: Annotated[str | None, typer.Option(help="duckdb: what it may use, such as 1GB.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="duckdb: the memory that it may use, such as 1GB.")
+    ] = None,
     master: Annotated[
-        str, typer.Option(help="spark: where it runs, such as spark://host:7077.")
+        str, typer.Option(help="spark: the master URL, such as spark://host:7077.")
     ] = "local[*]",
     scratch: Annotated[
-        Path | None, typer.Option(help="Engines: folder for what is spilled; beside --out by default.")
+        Path | None,
+        typer.Option(help="duckdb, spark: folder for temporary files. (default: the folder of --out)"),
     ] = None,
-    json_: sources.AsJson = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Sample graphs or interactions by node copying.
 
-    With --out, every sample becomes a table of source, target and weight with the ids that came in,
-    beside samples.json, which says how they were made. Without, only a summary is shown. With --engine
-    duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
+    With --out, each sample is written as a table of source, target and weight with the ids of the input,
+    and samples.json records the source, the settings and the seed. Without it, only a summary is printed.
+    With --engine duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
     """
-    if engine is not Engine.MEMORY:
-        if features or largest_component or n_neighbours != 10 or exponent != 1.0 or workers != 1:
-            raise InputError(
-                "--features, --largest-component, --n-neighbours, --exponent and --workers go with "
-                "--engine memory."
-            )
-        if out is None or format not in (None, Format.PARQUET):
-            raise InputError("--engine duckdb and spark need --out FOLDER, and write Parquet there.")
-        name, table_law = sample_engines.chosen_law(
-            law.value, labels, neighbours, similarity, max_item_degree, max_donors
+    settings = {"keep": keep, "symmetrise": symmetrise.value, "seed": seed, "n": n}
+    if engine is Engine.MEMORY:
+        check_applicable(
+            "--engine duckdb and --engine spark",
+            "--engine memory",
+            memory=memory,
+            neighbours=neighbours,
+            max_item_degree=max_item_degree,
+            scratch=scratch,
         )
-        origin = {
-            "nodecopy": nodecopy.__version__,
-            "source": Path(source).name,
-            "engine": engine.value,
-            "law": name,
-            **({"max_item_degree": max_item_degree, "max_donors": max_donors} if name == "jaccard" else {}),
-            "keep": keep,
-            "symmetrise": symmetrise.value,
-            "seed": seed,
-            "n": n,
-        }
-        found = sample_engines.write_samples(
-            EdgeTableCopying(table_law, keep, symmetrise.value),
+        data: Any = _load(source, labels, features, directed, interactions, largest_component)
+        law = choose_law(data) if law is Law.AUTO else law
+        donor_law, law_settings = create_law(law, data, n_neighbours, exponent, max_donors, similarity)
+        origin = sources.describe_run(source, law=law.value, **law_settings, **settings)
+        model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise.value).fit(data)
+        suffix = _choose_format(format, source, data) if out else ""
+        summaries = _sample_in_memory(model, origin, workers or 1, out, suffix, overwrite)
+        title = repr(data)
+    else:
+        check_applicable(
+            "--engine memory",
+            f"--engine {engine.value}",
+            features=features,
+            largest_component=largest_component,
+            n_neighbours=n_neighbours,
+            exponent=exponent,
+            workers=workers,
+        )
+        if out is None or format not in (None, Format.PARQUET):
+            raise InputError(f"--engine {engine.value} writes Parquet: give --out FOLDER, without --format.")
+        tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
+        name, table_law = sample_engines.create_law(law.value, tables, max_item_degree, max_donors)
+        limits = {"max_item_degree": max_item_degree, "max_donors": max_donors} if name == "jaccard" else {}
+        origin = sources.describe_run(source, engine=engine.value, law=name, **limits, **settings)
+        summaries = sample_engines.write_samples(
+            table_law,
             source,
-            [path for path in (labels, neighbours, similarity) if path is not None],
-            sample_engines.opener(engine.value, memory, master, scratch or out.resolve().parent),
+            [path for path in tables.values() if path is not None],
+            sample_engines.engine_factory(engine.value, memory, master, scratch or out.resolve().parent),
             origin,
             out,
             overwrite=overwrite,
             directed=directed,
             interactions=interactions,
         )
-        _tell(origin, found, f"{source}, {engine.value}", out, json_)
+        title = f"{source}, {engine.value}"
+    if json_:
+        print_json({**origin, "samples": summaries})
         return
-    if memory is not None or neighbours or max_item_degree is not None or scratch:
-        raise InputError(
-            "--memory, --neighbours, --max-item-degree and --scratch go with --engine duckdb or spark."
-        )
+    print_note(f"{title}, law {origin['law']}, seed {seed}")
+    if summaries:
+        print_table(list(summaries[0]), [list(map(format_value, row.values())) for row in summaries])
+    print_written(out, "samples", option="--out FOLDER")
+
+
+def _load(
+    source: str,
+    labels: Path | None,
+    features: Path | None,
+    directed: bool,
+    interactions: bool,
+    largest_component: bool,
+) -> Graph | Interactions:
     if sources.is_dataset(source):
         interactions |= datasets.describe(source).kind == "interactions"
-    data: Any
-    if interactions:
-        if labels or features or directed or largest_component:
-            raise InputError("--labels, --features, --directed and --largest-component go with graphs.")
-        data = sources.load_interactions(source)
-    else:
-        data = sources.load_graph(source, labels, features, directed, largest_component)
-    law = default_law(data) if law is Law.AUTO else law
-    model: NodeCopying[Any] = NodeCopying(
-        donor_law(law, n_neighbours, exponent, max_donors, similarity), keep, symmetrise.value
-    ).fit(data)
-    samples = show_progress(model.sample_many(n, rng=seed, workers=workers), n, "sampling")
-    origin = {
-        "nodecopy": nodecopy.__version__,
-        "source": Path(source).name,
-        "law": law.value,
-        **({"n_neighbours": n_neighbours} if law is Law.NEAREST_NEIGHBOURS else {}),
-        **({"exponent": exponent, "max_donors": max_donors} if law is Law.JACCARD else {}),
-        **({"similarity": similarity.name} if similarity else {}),
-        "keep": keep,
-        "symmetrise": symmetrise.value,
-        "seed": seed,
-        "n": n,
-    }
-    if out is None:
-        found = [_summary(data, one) for one in samples]
-    else:
-        suffix = format.value if format else _format_of(source)
-        if interactions and suffix == Format.GRAPHML:
-            raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
-        with atomic_folder(out, mark="samples.json", overwrite=overwrite) as folder:
-            found = [
-                _written(one, folder / f"sample-{number:0{len(str(n - 1))}d}.{suffix}") | _summary(data, one)
-                for number, one in enumerate(samples)
-            ]
-            (folder / "samples.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
-    _tell(origin, found, repr(data), out, json_)
+    if not interactions:
+        return sources.load_graph(source, labels, features, directed, largest_component)
+    check_applicable(
+        "graphs",
+        "interactions",
+        labels=labels,
+        features=features,
+        directed=directed,
+        largest_component=largest_component,
+    )
+    return sources.load_interactions(source)
 
 
-def _tell(
-    origin: dict[str, Any], found: list[dict[str, Any]], what: str, out: Path | None, json_: bool
-) -> None:
-    """What was made, for people or for programs."""
-    if json_:
-        print_json({**origin, "samples": found})
-        return
-    print_note(f"{what}, law {origin['law']}, seed {origin['seed']}")
-    if found:
-        print_table(list(found[0]), [[format_value(value) for value in one.values()] for one in found])
-    print_note(f"written to {out}" if out else "nothing written: give --out FOLDER to keep samples")
-
-
-def default_law(data: Graph | Interactions) -> Law:
-    """By label, else by features, else by shared neighbours."""
+def choose_law(data: Graph | Interactions) -> Law:
+    """Return the donor law by label, else by features, else by shared neighbours."""
     if isinstance(data, Graph) and data.labels is not None:
         return Law.SAME_LABEL
     if isinstance(data, Graph) and data.features is not None:
@@ -230,36 +249,64 @@ def default_law(data: Graph | Interactions) -> Law:
     return Law.JACCARD
 
 
-def donor_law(
-    law: Law, n_neighbours: int, exponent: float, max_donors: int | None, similarity: Path | None
-) -> DonorLaw:
-    """The law of that name with its settings; those of other laws do not matter."""
+def create_law(
+    law: Law,
+    data: Graph | Interactions,
+    n_neighbours: int | None = None,
+    exponent: float | None = None,
+    max_donors: int | None = None,
+    similarity: Path | None = None,
+) -> tuple[DonorLaw, dict[str, Any]]:
+    """Return the donor law of that name, and its settings; options of other laws are ignored."""
     if (law is Law.WEIGHTED) != (similarity is not None):
-        raise InputError("--similarity and --law weighted go together; one of them is missing.")
+        raise InputError("--law weighted and --similarity FILE must be given together; one is missing.")
     if similarity is not None:
-        return Weighted(read_matrix(similarity))
+        return Weighted(read_matrix(similarity)), {"similarity": similarity.name}
     if law is Law.SAME_LABEL:
-        return SameLabel()
+        return SameLabel(), {}
     if law is Law.NEAREST_NEIGHBOURS:
-        return NearestNeighbours(n_neighbours)
-    return Jaccard(exponent=exponent, max_donors=max_donors)
+        if getattr(data, "features", None) is None:
+            raise InputError("--law nearest-neighbours needs features; got none. Give --features FILE.")
+        n_neighbours = 10 if n_neighbours is None else n_neighbours
+        return NearestNeighbours(n_neighbours), {"n_neighbours": n_neighbours}
+    settings: dict[str, Any] = {"exponent": 1.0 if exponent is None else exponent, "max_donors": max_donors}
+    return Jaccard(**settings), settings
 
 
-def _format_of(source: str) -> str:
-    """A sample looks like its input, where samples can."""
-    name = Path(source).name.removesuffix(".gz")
-    suffix = Path(name).suffix.removeprefix(".")
-    return suffix if suffix in list(Format) else Format.CSV.value
+def _sample_in_memory(
+    model: NodeCopying[Any],
+    origin: dict[str, Any],
+    workers: int,
+    out: Path | None,
+    suffix: str,
+    overwrite: bool,
+) -> list[dict[str, Any]]:
+    """Draw samples, write them where there is a folder, and return a summary of each."""
+    n = origin["n"]
+    samples = show_progress(model.sample_many(n, rng=origin["seed"], workers=workers), n, "sampling")
+    if out is None:
+        return [_summarise(sample, model.graph_) for sample in samples]
+    write: Any = write_interactions if isinstance(model.graph_, Interactions) else write_graph
+    summaries = []
+    with create_sample_folder(out, origin, suffix, overwrite=overwrite) as sample_path:
+        for number, sample in enumerate(samples):
+            path = sample_path(number)
+            write(sample, path)
+            summaries.append({"file": path.name} | _summarise(sample, model.graph_))
+    return summaries
 
 
-def _written(one: Any, path: Path) -> dict[str, Any]:
-    write: Any = write_interactions if isinstance(one, Interactions) else write_graph
-    write(one, path)
-    return {"file": path.name}
+def _choose_format(format: Format | None, source: str, data: Graph | Interactions) -> str:
+    """Return the suffix of sample files: as requested, else that of the input file, else csv."""
+    suffix = Path(Path(source).name.removesuffix(".gz")).suffix.removeprefix(".")
+    chosen = format or (Format(suffix) if suffix in list(Format) else Format.CSV)
+    if chosen is Format.GRAPHML and isinstance(data, Interactions):
+        raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
+    return chosen.value
 
 
-def _summary(data: Any, one: Any) -> dict[str, Any]:
-    if isinstance(one, Interactions):
-        shared = one.binary().matrix.multiply(data.binary().matrix).nnz
-        return {"interactions": one.n_interactions, "overlap": shared / max(1, data.n_interactions)}
-    return {"edges": one.n_edges, "overlap": edge_overlap(one, data)}
+def _summarise(sample: Any, data: Any) -> dict[str, Any]:
+    if isinstance(sample, Interactions):
+        n_shared = sample.binary().matrix.multiply(data.binary().matrix).nnz
+        return {"interactions": sample.n_interactions, "overlap": n_shared / max(1, data.n_interactions)}
+    return {"edges": sample.n_edges, "overlap": edge_overlap(sample, data)}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from nodecopy import datasets
-from nodecopy._core.atomic_files import atomic_folder
-from nodecopy._core.validation import check_integer
+from nodecopy.cli.options import check_applicable
+from nodecopy.cli.sample_files import create_sample_folder
 from nodecopy.cli.terminal import show_progress
 from nodecopy.edge_tables import (
     EdgeTableCopying,
@@ -22,47 +21,41 @@ from nodecopy.edge_tables.donor_tables import EdgeTableLaw
 from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 
+TABLE_LAWS: dict[str, tuple[str, type[Any]]] = {
+    "same-label": ("labels", SameLabelTable),
+    "nearest-neighbours": ("neighbours", NearestNeighboursTable),
+    "weighted": ("similarity", WeightedTable),
+}
+"""The donor laws that read a table: the option that names it, and the class."""
 
-def opener(name: str, memory: str | None, master: str, scratch: Path) -> Callable[[], Engine]:
-    """What opens an engine."""
+
+def engine_factory(name: str, memory: str | None, master: str, scratch: Path) -> Callable[[], Engine]:
+    """Return the function that starts an engine."""
     if name == "duckdb":
         return lambda: DuckDB(memory, scratch=scratch)
-    if memory is not None:
-        raise InputError("--memory goes with --engine duckdb; Spark's is set where its cluster is.")
+    check_applicable("--engine duckdb", "--engine spark, whose memory its cluster sets", memory=memory)
     return lambda: Spark(master, scratch)
 
 
-def chosen_law(
-    law: str,
-    labels: Path | None,
-    neighbours: Path | None,
-    similarity: Path | None,
-    max_item_degree: int | None,
-    max_donors: int | None,
+def create_law(
+    law: str, tables: Mapping[str, Path | None], max_item_degree: int | None, max_donors: int | None
 ) -> tuple[str, EdgeTableLaw]:
-    """The donor law by its name; auto takes the one whose table was given, else jaccard."""
-    given = {"same-label": labels, "nearest-neighbours": neighbours, "weighted": similarity}
+    """Return the name of a donor law and the law; auto takes the law whose table is given, else jaccard."""
     if law == "auto":
-        law = next((name for name, path in given.items() if path is not None), "jaccard")
+        law = next((name for name, (option, _) in TABLE_LAWS.items() if tables[option]), "jaccard")
     if law == "jaccard":
         return law, JaccardTable(max_item_degree, max_donors=max_donors)
-    path = given[law]
-    if path is None:
-        option = {"same-label": "labels", "nearest-neighbours": "neighbours", "weighted": "similarity"}[law]
-        raise InputError(f"--law {law} with an engine needs a Parquet file: --{option} FILE.")
-    laws: dict[str, type[Any]] = {
-        "same-label": SameLabelTable,
-        "nearest-neighbours": NearestNeighboursTable,
-        "weighted": WeightedTable,
-    }
-    return law, laws[law](path)
+    option, kind = TABLE_LAWS[law]
+    if tables[option] is None:
+        raise InputError(f"--law {law} with an engine needs a Parquet file; got none. Give --{option} FILE.")
+    return law, kind(tables[option])
 
 
 def write_samples(
-    model: EdgeTableCopying,
+    law: EdgeTableLaw,
     source: str,
     inputs: Iterable[Path],
-    open_engine: Callable[[], Engine],
+    start_engine: Callable[[], Engine],
     origin: dict[str, Any],
     out: Path,
     *,
@@ -70,23 +63,26 @@ def write_samples(
     directed: bool,
     interactions: bool,
 ) -> list[dict[str, Any]]:
-    """Write a folder of samples, whole or not at all; returns what each file holds."""
-    n, found = check_integer(origin["n"], "--n", low=0), []
+    """Write a folder of samples, completely or not at all, and return a summary of each file."""
     if not Path(source).exists() and source in datasets.names():
         raise InputError(
-            f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}."
+            f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}. "
+            "Leave --engine out."
         )
     for path in (Path(source), *inputs):
         if out.resolve() in (path.resolve(), *path.resolve().parents):
-            raise InputError(f"--out {out} must not be a folder that is read; it holds {path}.")
-    with atomic_folder(out, mark="samples.json", overwrite=overwrite) as folder, open_engine() as engine:
+            raise InputError(f"--out must not be a folder that is read; got {out}, which holds {path}.")
+    model, n, summaries = EdgeTableCopying(law, origin["keep"], origin["symmetrise"]), origin["n"], []
+    with (
+        create_sample_folder(out, origin, "parquet", overwrite=overwrite) as sample_path,
+        start_engine() as engine,
+    ):
         model.fit(source, engine=engine, directed=directed, interactions=interactions)
         if not model.n_nodes_:
-            raise InputError(f"{source} must hold at least one edge; it has none.")
+            raise InputError(f"{source} must hold at least one edge; it holds none.")
         for number in show_progress(range(n), n, "sampling"):
-            path = folder / f"sample-{number:0{len(str(n - 1))}d}.parquet"
+            path = sample_path(number)
             model.write(path, rng=origin["seed"], sample=number)
-            written = engine.scan(path)
-            found.append({"file": path.name, "edges": engine.row(written.aggregate(n=written.count()))["n"]})
-        (folder / "samples.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
-    return found
+            edges = engine.scan(path)
+            summaries.append({"file": path.name, "edges": engine.row(edges.aggregate(n=edges.count()))["n"]})
+    return summaries

@@ -1,4 +1,4 @@
-"""``nodecopy stats``: describe a graph, or compare it with samples."""
+"""``nodecopy stats``: structural statistics of a graph, or a comparison with samples."""
 
 from __future__ import annotations
 
@@ -9,67 +9,57 @@ from typing import Annotated
 import typer
 
 from nodecopy._core.ids import find_positions
-from nodecopy.cli import sources
+from nodecopy.cli import options, sources
+from nodecopy.cli.sample_files import find_samples
 from nodecopy.cli.terminal import format_value, print_json, print_table, show_progress
-from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
 
 
 def stats(
-    source: sources.Source,
-    labels: sources.Labels = None,
-    directed: sources.Directed = False,
-    largest_component: sources.LargestComponent = False,
+    source: options.Source,
+    labels: options.Labels = None,
+    directed: options.Directed = False,
+    largest_component: options.LargestComponent = False,
     samples: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A sampled graph, or a folder of them as 'nodecopy sample' writes it; may be repeated."
+            help="A sampled graph, or a folder that 'nodecopy sample' wrote, to compare the graph with. May "
+            "be repeated."
         ),
     ] = None,
     path_length: Annotated[
         bool | None,
         typer.Option(
-            "--path-length/--no-path-length", help="Mean shortest path; by default up to 10,000 nodes."
+            "--path-length/--no-path-length",
+            help="Compute the mean shortest path length. (default: for at most 10,000 nodes)",
         ),
     ] = None,
-    json_: sources.AsJson = False,
+    json_: options.AsJson = False,
 ) -> None:
     """Compute structural statistics of a graph, or compare it with samples."""
     graph = sources.load_graph(source, labels, None, directed, largest_component)
     if samples:
-        files = [file for path in samples for file in _sample_files(path)]
-        comparison = compare(
-            graph, show_progress(_read(files, graph), len(files), "reading"), path_length=path_length
-        )
+        files = [file for path in samples for file in find_samples(path)]
+        sampled = show_progress(_read_samples(files, graph), len(files), "reading")
+        comparison = compare(graph, sampled, path_length=path_length)
         if json_:
             print_json(comparison.to_dict())
         else:
             rows = [[row.name, *(format_value(value) for value in row[1:])] for row in comparison]
             print_table(["statistic", "observed", f"mean of {comparison.n_samples}", "deviation"], rows)
         return
-    found = statistics(graph, path_length=path_length)
+    values = statistics(graph, path_length=path_length)
     if json_:
-        print_json(found)
+        print_json(values)
     else:
-        print_table(["statistic", "value"], [[name, format_value(value)] for name, value in found.items()])
+        print_table(["statistic", "value"], [[name, format_value(value)] for name, value in values.items()])
 
 
-def _sample_files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    files = sorted(file for file in path.glob("sample-*") if file.is_file())
-    if not files:
-        raise InputError(f"--samples must name a graph or a folder with sample-* files; {path} has none.")
-    return files
-
-
-def _read(files: list[Path], observed: Graph) -> Iterator[Graph]:
-    """Samples on the observed nodes; tables of edges know neither isolated nodes nor labels."""
+def _read_samples(files: list[Path], observed: Graph) -> Iterator[Graph]:
+    """Yield samples on the observed nodes; edge lists have neither isolated nodes nor labels."""
     for file in files:
-        if not file.exists():
-            raise InputError(f"--samples must name graphs or folders of them; {file} does not exist.")
         if is_table(file):
             sample = read_graph(file, node_ids=observed.node_ids, directed=observed.directed)
         else:

@@ -99,11 +99,14 @@ def test_tables_that_cannot_be_used(run: Run, columns: dict[str, Any], message: 
     ("arguments", "message"),
     [
         (("--out", "out", "--memory", "much"), "memory must be a size"),
-        ((), "need --out FOLDER"),
+        ((), "--engine duckdb writes Parquet: give --out FOLDER, without --format."),
         (("--out", "out", "--law", "weighted"), "--similarity FILE"),
         (("--out", "out", "--labels", "edges.parquet.gz"), "does not exist"),
         (("--out", "out", "--n", "-1"), "--n must be"),
-        (("--out", "out", "--n-neighbours", "3"), "go with --engine memory"),
+        (
+            ("--out", "out", "--n-neighbours", "3"),
+            "--n-neighbours applies to --engine memory only",
+        ),
     ],
 )
 def test_wrong_options(run: Run, files: tuple[str, str], arguments: tuple[str, ...], message: str) -> None:

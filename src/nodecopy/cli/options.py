@@ -1,0 +1,77 @@
+"""Options that several commands share, and checks whose messages name the option."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from nodecopy._core.validation import check_integer, check_real
+from nodecopy.errors import InputError
+
+Source: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="The name of a dataset (see 'nodecopy datasets list') or a file: .csv .tsv .txt .parquet .npz "
+        ".graphml. The first row of a table is a header if it names columns such as source,target, or if "
+        "the rows below are numbers."
+    ),
+]
+Labels: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="A table of node ids and labels. Ids without edges become isolated nodes."),
+]
+Features: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="A table of node ids and features, or a .npz or .npy matrix with rows in node order."),
+]
+Directed: TypeAlias = Annotated[bool, typer.Option("--directed", help="The edges of the file are directed.")]
+LargestComponent: TypeAlias = Annotated[
+    bool, typer.Option("--largest-component", help="Use the largest connected component only.")
+]
+Device: TypeAlias = Annotated[
+    str, typer.Option(help="The device on which networks are trained: cpu or cuda.")
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+def at_least(low: int) -> Callable[[typer.CallbackParam, Any], Any]:
+    """Return a callback that accepts integers of at least ``low``, and nothing given."""
+    return _callback(lambda value, option: check_integer(value, option, low=low))
+
+
+def between(low: float, high: float) -> Callable[[typer.CallbackParam, Any], Any]:
+    """Return a callback that accepts numbers between ``low`` and ``high``, and nothing given."""
+    return _callback(lambda value, option: check_real(value, option, low=low, high=high))
+
+
+def _callback(check: Callable[[Any, str], Any]) -> Callable[[typer.CallbackParam, Any], Any]:
+    def check_option(param: typer.CallbackParam, value: Any) -> Any:
+        return None if value is None else check(value, max(param.opts, key=len))
+
+    return check_option
+
+
+def check_applicable(applies_to: str, got: str, **options: object) -> None:
+    """Raise an error that names the options that were given although they apply elsewhere.
+
+    Parameters
+    ----------
+    applies_to, got
+        Where the options apply, and what was given instead, such as ``--method dice``.
+    options
+        The options by their Python names; ``None`` and ``False`` mean that one was not given.
+
+    Examples
+    --------
+    >>> check_applicable("--method dice", "--method fga", delete="any")
+    Traceback (most recent call last):
+    nodecopy.errors.InputError: --delete applies to --method dice only; got --method fga. Leave it out.
+    """
+    names = [name for name, value in options.items() if value is not None and value is not False]
+    if names:
+        listing = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+        verb, pronoun = ("applies", "it") if len(names) == 1 else ("apply", "them")
+        raise InputError(f"{listing} {verb} to {applies_to} only; got {got}. Leave {pronoun} out.")

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from nodecopy.cli.terminal import (
+    format_value,
+    print_error,
+    print_json,
+    print_note,
+    print_table,
+    print_written,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("as it is", "as it is"),
+        (1234567, "1,234,567"),
+        (1234.0, "1,234"),
+        (12.0, "12"),
+        (0.123456, "0.1235"),
+        (math.nan, "-"),
+        (math.inf, "inf"),
+    ],
+)
+def test_values(value: str | float, text: str) -> None:
+    assert format_value(value) == text
+
+
+def test_tables_align_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [["a", "1"], ["[bold]b", "-"], ["c" * 90, "1,000"]]
+    print_table(["name", "value"], rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["name", "value"],
+        ["a", "1"],
+        ["[bold]b", "-"],
+        ["c" * 90, "1,000"],
+    ]
+    assert {len(line) for line in lines} == {97}
+    assert lines[1].startswith("a ")
+
+
+def test_json_has_null_in_place_of_undefined_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": [1.5, math.nan], "b": ({"c": math.inf},)})
+    assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": [{"c": None}]}
+
+
+def test_notes_and_errors_are_apart_from_results(capsys: pytest.CaptureFixture[str]) -> None:
+    print_error("a [dim] word")
+    print_note("note [1]")
+    print_written(Path("out.csv"), "table of predictions")
+    print_written(None, "samples", option="--out FOLDER")
+    print_written(None, "flips")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "error: a [dim] word",
+        "note [1]",
+        "table of predictions written to out.csv",
+        "nothing written: give --out FOLDER to write samples",
+    ]
