@@ -59,9 +59,7 @@ def read_interactions(
     with reading(path) as file:
         if suffix == ".npz":
             if any(given.values()):
-                raise InputError(
-                    "user, item, rating and time must be left out: .npz has no columns to name."
-                )
+                raise InputError("user, item, rating and time must be left out: .npz has no columns to name.")
             return npz.read_interactions(file)
         table, columns = read_columns(file, INTERACTION_COLUMNS, given)
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))

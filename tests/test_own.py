@@ -1,0 +1,74 @@
+"""The classes of the page "Write your own" pass the contract suites of their families."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from examples.own.attack import LinkToRarestClass
+from examples.own.classifier import RandomWalkClassifier
+from examples.own.graph_model import Rewired
+from examples.own.recommender import CoOccurrence
+from nodecopy import Graph, GraphModel, datasets
+from nodecopy.attacks import TargetedAttack
+from nodecopy.classify import BayesianGCN, Classifier
+from nodecopy.recommend import Recommender
+from tests.contracts.attacks import AttackContract
+from tests.contracts.classifiers import ClassifierContract
+from tests.contracts.graph_models import GraphModelContract
+from tests.contracts.recommenders import RecommenderContract
+
+ROOT = Path(__file__).parents[1]
+
+
+class TestGraphModel(GraphModelContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def model(cls) -> GraphModel[Graph]:
+        return Rewired(0.5)
+
+
+class TestClassifier(ClassifierContract):
+    needs_features = False
+    predicts_other_graphs = False
+    is_random = False
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def classifier(cls) -> Classifier:
+        return RandomWalkClassifier()
+
+
+class TestAttack(AttackContract):
+    needs_features = False
+    connects_isolated = True
+
+    def build(self, *, together: bool = True) -> TargetedAttack:
+        return LinkToRarestClass(together=together)
+
+
+class TestRecommender(RecommenderContract):
+    classes = (CoOccurrence,)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def recommender(cls) -> Recommender:
+        return CoOccurrence()
+
+
+def test_a_graph_model_of_ones_own_serves_the_bayesian_gcn() -> None:
+    club = datasets.load("karate").replace(features=np.eye(34))
+    fitted = BayesianGCN(Rewired(0.05), n_graphs=3).fit(club, [0, 33], rng=0)
+    assert fitted.score() > 0.8
+    assert fitted.uncertainty().epistemic.max() > 0
+
+
+def test_the_page_shows_every_example() -> None:
+    page = (ROOT / "docs" / "write_your_own.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"literalinclude} \.\./examples/own/(\w+)\.py", page))
+    assert shown == {path.stem for path in (ROOT / "examples" / "own").glob("*.py")}
