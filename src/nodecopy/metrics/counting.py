@@ -49,9 +49,9 @@ def degree_products(rows: Rows) -> int:
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each class of source, the entries whose target has the same label, and any label."""
     own, other = labels[rows.row_numbers], labels[rows.indices]
-    known = (own >= 0) & (other >= 0)
-    same = known & (own == other)
-    return np.bincount(own[same], minlength=n_classes), np.bincount(own[known], minlength=n_classes)
+    labelled = (own >= 0) & (other >= 0)
+    same = labelled & (own == other)
+    return np.bincount(own[same], minlength=n_classes), np.bincount(own[labelled], minlength=n_classes)
 
 
 def common_entries(first: Rows, second: Rows) -> int:

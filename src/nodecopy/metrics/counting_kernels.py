@@ -45,8 +45,8 @@ def degree_products(rows: Rows) -> int:
 
 def label_counts(rows: Rows, labels: IntArray, n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each class of source, the entries whose target has the same label, and any label."""
-    same, known = _label_counts(rows.indptr, rows.indices, labels, n_classes)
-    return same, known
+    same, labelled = _label_counts(rows.indptr, rows.indices, labels, n_classes)
+    return same, labelled
 
 
 def common_entries(first: Rows, second: Rows) -> int:
@@ -164,19 +164,19 @@ def _degree_products(indptr: IntArray, indices: IntArray) -> int:
 @njit(cache=True, nogil=True)
 def _label_counts(indptr: IntArray, indices: IntArray, labels: IntArray, n_classes: int) -> Any:
     same = np.zeros(n_classes, np.int64)
-    known = np.zeros(n_classes, np.int64)
+    labelled = np.zeros(n_classes, np.int64)
     for u in range(len(indptr) - 1):
         own = labels[u]
         if own < 0:
             continue
-        n_same = n_known = 0
+        n_same = n_labelled = 0
         for e in range(indptr[u], indptr[u + 1]):
             other = labels[indices[e]]
             n_same += other == own
-            n_known += other >= 0
+            n_labelled += other >= 0
         same[own] += n_same
-        known[own] += n_known
-    return same, known
+        labelled[own] += n_labelled
+    return same, labelled
 
 
 @njit(cache=True, nogil=True)

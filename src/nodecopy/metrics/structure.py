@@ -155,20 +155,20 @@ def label_statistics(graph: Graph) -> Statistics:
         codes, labels = np.unique(labels, return_inverse=True)
         labels, n_classes = labels - (codes[0] < 0), len(codes) - int(codes[0] < 0)
     labels = labels.astype(np.int32)
-    same, known = _counting(graph.rows).label_counts(graph.rows, labels, n_classes)
-    return summarise_label_counts(same, known, np.bincount(labels[labels >= 0], minlength=n_classes))
+    same, labelled = _counting(graph.rows).label_counts(graph.rows, labels, n_classes)
+    return summarise_label_counts(same, labelled, np.bincount(labels[labels >= 0], minlength=n_classes))
 
 
-def summarise_label_counts(same: IntArray, known: IntArray, sizes: IntArray) -> Statistics:
+def summarise_label_counts(same: IntArray, labelled: IntArray, sizes: IntArray) -> Statistics:
     """Return :func:`label_statistics` from counts per class.
 
-    ``same`` counts the entries that join two nodes of the class, ``known`` those that join one of them with
-    any labelled node, and ``sizes`` the nodes.
+    ``same`` counts the entries that join two nodes of the class, ``labelled`` those that join one of them
+    with any labelled node, and ``sizes`` the nodes.
     """
-    n_same, n_known = int(same.sum()), int(known.sum())
-    excess = np.maximum(0, same / np.maximum(known, 1) - sizes / sizes.sum())
-    insensitive = _ratio(float(excess.sum()), int(np.count_nonzero(sizes)) - 1) if n_known else math.nan
-    values = (_ratio(n_known - n_same, n_known), _ratio(n_same, n_known), insensitive)
+    n_same, n_labelled = int(same.sum()), int(labelled.sum())
+    excess = np.maximum(0, same / np.maximum(labelled, 1) - sizes / sizes.sum())
+    insensitive = _ratio(float(excess.sum()), int(np.count_nonzero(sizes)) - 1) if n_labelled else math.nan
+    values = (_ratio(n_labelled - n_same, n_labelled), _ratio(n_same, n_labelled), insensitive)
     return dict(zip(LABEL_NAMES, values, strict=True))
 
 

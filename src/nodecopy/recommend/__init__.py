@@ -15,6 +15,8 @@ from nodecopy._core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from nodecopy.recommend.base import Recommender as Recommender
+    from nodecopy.recommend.bpr import BPRRecommender as BPRRecommender
+    from nodecopy.recommend.bpr import EmbeddingNetwork as EmbeddingNetwork
     from nodecopy.recommend.bprmf import BPRMF as BPRMF
     from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
     from nodecopy.recommend.ease import EASE as EASE
@@ -30,8 +32,10 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BPRMF": "bprmf",
+    "BPRRecommender": "bpr",
     "CopyEASE": "copy_ease",
     "EASE": "ease",
+    "EmbeddingNetwork": "bpr",
     "EmbeddingRecommender": "embeddings",
     "EnsembleBPR": "ensemble_bpr",
     "Fusion": "fusion",

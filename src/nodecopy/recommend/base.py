@@ -265,10 +265,15 @@ class Recommender(Saveable, ABC):
         item_ids = self.check_fitted().item_ids
         positions = find_ids(items, item_ids, "items")
         check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
-        similarity = np.array(self.similarity_rows(one_hot(positions, len(item_ids))), np.float32)
-        similarity[np.arange(len(positions)), positions] = -np.inf
-        best = ranking.top_items(similarity, k)
-        return item_ids[best], np.take_along_axis(similarity, best, axis=1)
+        rows = one_hot(positions, len(item_ids))
+        return select_best(
+            lambda block: (np.array(self.similarity_rows(rows[block]), np.float32), rows[block]),
+            len(positions),
+            k,
+            item_ids,
+            None,
+            exclude_seen=True,  # the item itself
+        )
 
     def explain(self, user: Any, item: Any, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the items of a user's history that contribute most to the score of an item, and how much.

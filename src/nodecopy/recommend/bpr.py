@@ -51,7 +51,22 @@ class TrainingSeeds(IntEnum):
 
 
 class EmbeddingNetwork(nn.Module):
-    """Free embeddings of users and items, which a subclass transforms on a graph."""
+    """Free embeddings of users and items, which a subclass transforms on a graph.
+
+    A subclass writes :meth:`prepare_graph` and :meth:`forward`; :class:`BPRRecommender` trains it.
+
+    Parameters
+    ----------
+    n_users, n_items, n_factors
+        Numbers of users and items, and the length of the embeddings.
+
+    Examples
+    --------
+    >>> from nodecopy.recommend import EmbeddingNetwork
+    >>> users, items = EmbeddingNetwork(3, 4, 2)(None)
+    >>> users.shape, items.shape
+    (torch.Size([3, 2]), torch.Size([4, 2]))
+    """
 
     def __init__(self, n_users: int, n_items: int, n_factors: int) -> None:
         super().__init__()
@@ -107,6 +122,26 @@ class BPRRecommender(EmbeddingRecommender):
         Number of epochs after which the weights were kept.
     weights_
         The network's weights by name.
+
+    Examples
+    --------
+    A network whose users are represented by the mean of their items:
+
+    >>> import torch
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import BPRRecommender, EmbeddingNetwork
+    >>> class MeanNetwork(EmbeddingNetwork):
+    ...     def prepare_graph(self, matrix, device):
+    ...         return torch.from_numpy(matrix.toarray()).float().to(device)
+    ...     def forward(self, graph, draws=None):
+    ...         items = self.free[self.n_users :]
+    ...         return graph @ items / graph.sum(dim=1, keepdim=True).clamp(min=1), items
+    >>> class MeanOfItems(BPRRecommender):
+    ...     def build_network(self, interactions):
+    ...         return MeanNetwork(interactions.n_users, interactions.n_items, self.n_factors)
+    >>> model = MeanOfItems(n_factors=8, n_epochs=2).fit(datasets.load("library"), rng=0)
+    >>> model.recommend(["reader 001"], 3)[0].shape
+    (1, 3)
     """
 
     n_factors: int = 64

@@ -14,7 +14,7 @@ class BPRMF(BPRRecommender):
 
     The parameters and attributes are those of every network trained by pairs: ``n_factors``,
     ``learning_rate``, ``batch_size``, ``regularisation``, ``n_epochs``, ``evaluate_every``, ``patience``
-    and ``device``, described in :class:`~nodecopy.recommend.bpr.BPRRecommender`.
+    and ``device``, described in :class:`.BPRRecommender`.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from nodecopy.recommend.bpr import BPRRecommender, EmbeddingNetwork, Embeddings
 class LightGCN(BPRRecommender):
     """Average free embeddings over 0, 1, ..., ``n_layers`` propagation steps of D^-1/2 A D^-1/2.
 
-    The other parameters and the attributes are those of :class:`~nodecopy.recommend.bpr.BPRRecommender`.
+    The other parameters and the attributes are those of :class:`.BPRRecommender`.
 
     Parameters
     ----------

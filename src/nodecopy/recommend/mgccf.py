@@ -27,7 +27,7 @@ class MGCCF(BPRRecommender):
     graphs join the pairs with the largest cosine. They are built from the training interactions and do not
     change when the bipartite graph is replaced.
 
-    The other parameters and the attributes are those of :class:`~nodecopy.recommend.bpr.BPRRecommender`.
+    The other parameters and the attributes are those of :class:`.BPRRecommender`.
 
     Parameters
     ----------
