@@ -37,12 +37,10 @@ print(graph)
 # %%
 # Predicting the missing labels
 # -----------------------------
-# Four people have a label. The labels of the others are predicted, with their uncertainty. The graph has no
-# features, so the feature matrix is the identity.
+# All labelled nodes, here four, are training nodes by default. The labels of the others are predicted, with
+# their uncertainty. The graph has no features, so the feature matrix is the identity.
 
-known = [graph.node_ids.tolist().index(name) for name in people["id"]]
-known_by_themselves = graph.replace(features=np.eye(graph.n_nodes))
-classifier = BayesianGCN(n_graphs=5).fit(known_by_themselves, known, rng=0)
+classifier = BayesianGCN(n_graphs=5).fit(graph.replace(features=np.eye(graph.n_nodes)), rng=0)
 print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].round(2))
 
 # %%

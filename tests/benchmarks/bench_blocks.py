@@ -1,7 +1,7 @@
-"""One sample of each block and classical model beside igraph and networkit, where they have it.
+"""One sample of each block model and classical model, compared with igraph and networkit.
 
-Run from the repository: ``python -m tests.benchmarks.bench_blocks [n_entries]``. Ours are whole
-graphs, sorted and ready for use; theirs are what their generators return.
+Run from the repository: ``python -m tests.benchmarks.bench_blocks [n_entries]``. Samples of
+nodecopy are complete graphs with sorted rows; the others are the objects that the libraries return.
 """
 
 from __future__ import annotations
@@ -24,32 +24,33 @@ from nodecopy.generators import (
     ErdosRenyi,
 )
 from nodecopy.generators.base import EdgeListModel, list_edges
-from tests.benchmarks.bench_sampling import _igraph_sbm
-from tests.benchmarks.graphs import power_law_graph
-from tests.benchmarks.measuring import interleaved
+from tests.benchmarks.bench_sampling import build_igraph_sbm
+from tests.benchmarks.measurement import measure_interleaved
+from tests.benchmarks.synthetic_graphs import power_law_graph
 
 
 def main(n_entries: int = 1_000_000) -> None:
     graph = power_law_graph(n_entries, rng=0)
     print(f"{graph}, largest degree {graph.degrees.max():,}")
     models = [SBM(), DegreeCorrectedSBM(), ErdosRenyi(), ChungLu(), ConfigurationModel(), BarabasiAlbert()]
-    tasks: dict[str, Callable[[], Any]] = {type(model).__name__: _sampler(model, graph) for model in models}
-    found = interleaved(tasks | _others(graph), rounds=3)
-    for name, one in found.items():
-        print(f"{name:<28}{one.ms:>9.0f} ms{one.mb:>8.0f} MB")
+    tasks: dict[str, Callable[[], Any]] = {
+        type(model).__name__: _build_sampler(model, graph) for model in models
+    }
+    for name, measurement in measure_interleaved(tasks | _other_libraries(graph), rounds=3).items():
+        print(f"{name:<28}{measurement.milliseconds:>9.0f} ms{measurement.megabytes:>8.0f} MB")
 
 
-def _sampler(model: EdgeListModel, graph: Graph) -> Callable[[], Graph]:
+def _build_sampler(model: EdgeListModel, graph: Graph) -> Callable[[], Graph]:
     fitted = model.fit(graph, rng=0)
     return lambda: fitted.sample(rng=0)
 
 
-def _others(graph: Graph) -> dict[str, Callable[[], Any]]:
+def _other_libraries(graph: Graph) -> dict[str, Callable[[], Any]]:
     n_nodes, degrees = graph.n_nodes, graph.degrees.tolist()
     simple = igraph.Graph(n_nodes, np.stack(list_edges(graph), axis=1).tolist())
     density = 2 * graph.n_edges / (n_nodes * (n_nodes - 1))
     return {
-        "SBM, igraph": _igraph_sbm(graph),
+        "SBM, igraph": build_igraph_sbm(graph),
         "ErdosRenyi, networkit": lambda: networkit.generators.ErdosRenyiGenerator(
             n_nodes, density
         ).generate(),

@@ -1,4 +1,4 @@
-"""One Bayesian GCN with 20 sampled graphs beside one plain GCN of PyG, and how it grows.
+"""A Bayesian GCN with 20 sampled graphs compared with a GCN of PyG, and its scaling.
 
 Run from the repository: ``python -m tests.benchmarks.bench_classification``. The first part needs Cora
 (see ``nodecopy datasets fetch cora``).
@@ -19,62 +19,71 @@ from torch_geometric.nn import GCNConv
 
 from nodecopy import Graph, datasets, to_pyg
 from nodecopy.classify import GCN, BayesianGCN
-from tests.benchmarks.graphs import power_law_graph
-from tests.benchmarks.measuring import Measured, interleaved
+from tests.benchmarks.measurement import Measurement, measure_interleaved
+from tests.benchmarks.synthetic_graphs import power_law_graph
 
-PICTURE = Path(__file__).parents[2] / "docs" / "growth.png"
+FIGURE_PATH = Path(__file__).parents[2] / "docs" / "growth.png"
 
 EPOCHS, N_GRAPHS, N_WEIGHT_SAMPLES = 200, 20, 10
 
 
 def main() -> None:
-    beside_pyg()
-    growth()
+    compare_with_pyg()
+    measure_scaling()
 
 
-def beside_pyg() -> None:
-    """The same epochs for everybody: two layers, 16 hidden units, dropout one half."""
+def compare_with_pyg() -> None:
+    """Train all with the same number of epochs: two layers, 16 hidden units, dropout one half."""
     graph = datasets.load("cora")
     split = datasets.label_split(graph.labels, 20, rng=0)
     ours = BayesianGCN(n_graphs=N_GRAPHS, n_weight_samples=N_WEIGHT_SAMPLES, base=GCN(n_epochs=EPOCHS))
     tasks: dict[str, Callable[[], object]] = {
         f"nodecopy, Bayesian GCN, {N_GRAPHS} graphs": lambda: ours.fit(graph, split.train, rng=0),
-        "PyG, one GCN, dense features": _pyg(graph, split.train, is_sparse=False),
-        "PyG, one GCN, sparse features": _pyg(graph, split.train, is_sparse=True),
+        "PyG, one GCN, dense features": _build_pyg_fit(graph, split.train, is_sparse=False),
+        "PyG, one GCN, sparse features": _build_pyg_fit(graph, split.train, is_sparse=True),
     }
-    found = interleaved(tasks, rounds=3)
-    first, *_ = found.values()
+    measurements = measure_interleaved(tasks, rounds=3)
+    first, *_ = measurements.values()
     print(f"Cora, {EPOCHS} epochs, {torch.get_num_threads()} threads")
-    for name, one in found.items():
-        print(f"{name:<36}{one.ms / 1e3:>8.2f} s   ours / this: {first.ms / one.ms:.2f}")
+    for name, measurement in measurements.items():
+        ratio = first.milliseconds / measurement.milliseconds
+        print(f"{name:<36}{measurement.milliseconds / 1e3:>8.2f} s   ours / this: {ratio:.2f}")
 
 
-def growth() -> None:
-    """Time and memory against the number of nodes and of graphs; a picture of both."""
+def measure_scaling() -> None:
+    """Measure time and memory against the number of nodes and of graphs, and save a figure."""
     print(f"\n{'nodes':>10}{'graphs':>8}{'seconds':>10}{'peak MB':>10}")
-    by_nodes = [(n_nodes, _measured(n_nodes, 5)) for n_nodes in (10**4, 30_000, 10**5, 300_000, 10**6)]
-    by_graphs = [(n_graphs, _measured(10**5, n_graphs)) for n_graphs in (2, 5, 10, 20, 40)]
-    _draw({"nodes (5 graphs)": by_nodes, "graphs (100,000 nodes)": by_graphs})
+    by_nodes = [(n_nodes, _measure_fit(n_nodes, 5)) for n_nodes in (10**4, 30_000, 10**5, 300_000, 10**6)]
+    by_graphs = [(n_graphs, _measure_fit(10**5, n_graphs)) for n_graphs in (2, 5, 10, 20, 40)]
+    _save_figure({"nodes (5 graphs)": by_nodes, "graphs (100,000 nodes)": by_graphs})
 
 
-def _measured(n_nodes: int, n_graphs: int) -> Measured:
-    graph = _featured(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
+def _measure_fit(n_nodes: int, n_graphs: int) -> Measurement:
+    graph = add_features(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
     split = datasets.label_split(graph.labels, 20, rng=0)
     classifier = BayesianGCN(n_graphs=n_graphs, n_weight_samples=5, base=GCN(n_epochs=50))
-    (one,) = interleaved({"fit": _fit(classifier, graph, split.train)}, rounds=1).values()
-    print(f"{n_nodes:>10,}{n_graphs:>8}{one.ms / 1e3:>10.1f}{one.mb:>10,.0f}", flush=True)
-    return one
+    (measurement,) = measure_interleaved(
+        {"fit": _build_fit(classifier, graph, split.train)}, rounds=1
+    ).values()
+    print(
+        f"{n_nodes:>10,}{n_graphs:>8}{measurement.milliseconds / 1e3:>10.1f}{measurement.megabytes:>10,.0f}",
+        flush=True,
+    )
+    return measurement
 
 
-def _draw(series: dict[str, list[tuple[int, Measured]]]) -> None:
-    """Seconds and memory on logarithmic axes, each beside a line of slope one."""
+def _save_figure(series: dict[str, list[tuple[int, Measurement]]]) -> None:
+    """Plot seconds and memory on logarithmic axes, with lines of slope one."""
     figure = Figure(figsize=(9, 6), layout="constrained")
     for row, (what, points) in zip(figure.subplots(2, 2), series.items(), strict=True):
         x = np.array([number for number, _ in points], float)
         for axes, name, y in zip(
             row,
             ("seconds", "MB above the graph"),
-            (np.array([one.ms / 1e3 for _, one in points]), np.array([one.mb for _, one in points])),
+            (
+                np.array([measurement.milliseconds / 1e3 for _, measurement in points]),
+                np.array([measurement.megabytes for _, measurement in points]),
+            ),
             strict=True,
         ):
             axes.loglog(x, y, "o-", color="#5e81ac")
@@ -84,28 +93,28 @@ def _draw(series: dict[str, list[tuple[int, Measured]]]) -> None:
             axes.minorticks_off()
             axes.grid(alpha=0.3)
             axes.legend()
-    figure.savefig(PICTURE, dpi=110)
-    print(f"drawn to {PICTURE}")
+    figure.savefig(FIGURE_PATH, dpi=110)
+    print(f"saved to {FIGURE_PATH}")
 
 
-def _fit(classifier: BayesianGCN, graph: Graph, train: Any) -> Callable[[], object]:
+def _build_fit(classifier: BayesianGCN, graph: Graph, train: Any) -> Callable[[], object]:
     return lambda: classifier.fit(graph, train, rng=0)
 
 
-def _featured(graph: Graph) -> Graph:
-    """Eight ones among 64 features, more often those of the node's community."""
+def add_features(graph: Graph) -> Graph:
+    """Return the graph with eight ones among 64 features per node, more often those of its community."""
     assert graph.labels is not None
-    draw = np.random.default_rng(0)
-    own = draw.random((graph.n_nodes, 8)) < 0.3
+    rng = np.random.default_rng(0)
+    own = rng.random((graph.n_nodes, 8)) < 0.3
     columns = np.where(
-        own, 9 * graph.labels[:, None] + draw.integers(9, size=own.shape), draw.integers(64, size=own.shape)
+        own, 9 * graph.labels[:, None] + rng.integers(9, size=own.shape), rng.integers(64, size=own.shape)
     )
     rows = np.repeat(np.arange(graph.n_nodes), 8)
     return graph.replace(features=sparse.csr_array((np.ones(rows.size, np.float32), (rows, columns.ravel()))))
 
 
 class _PygGCN(torch.nn.Module):
-    """PyG's example network; sparse features are dropped out on their values."""
+    """The network of PyG's example; dropout of sparse features applies to their values."""
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__()
@@ -125,7 +134,7 @@ class _PygGCN(torch.nn.Module):
         return out
 
 
-def _pyg(graph: Graph, train: Any, *, is_sparse: bool) -> Callable[[], object]:
+def _build_pyg_fit(graph: Graph, train: Any, *, is_sparse: bool) -> Callable[[], object]:
     data = to_pyg(graph)
     x = data.x / data.x.sum(dim=1, keepdim=True).clamp(min=1)
     x = x.to_sparse().coalesce() if is_sparse else x

@@ -1,8 +1,8 @@
-"""One VGAE beside PyG's, its memory on Pubmed, and how well autoencoders predict links of Cora.
+"""VGAE compared with that of PyG, its memory on Pubmed, and link prediction of autoencoders on Cora.
 
 Run ``python -m tests.benchmarks.bench_generators``; link prediction takes minutes.
-Needs Cora and Pubmed (see ``nodecopy datasets fetch``). PyG's own example replaces most of the loss by as
-many random pairs as there are edges; the loss of Kipf and Welling, over all pairs, is measured there too.
+Needs Cora and Pubmed (see ``nodecopy datasets fetch``). PyG's example replaces most of the loss by as many
+random pairs as there are edges; PyG is measured with the loss of Kipf and Welling, over all pairs, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch_geometric import nn as pyg
 from nodecopy import Graph, datasets, to_pyg
 from nodecopy.generators import DGLFRMB, GAE, VGAE, Graphite
 from nodecopy.generators.autoencoder import GraphAutoencoder
-from tests.benchmarks.measuring import interleaved
+from tests.benchmarks.measurement import measure_interleaved
 from tests.generators.scoring import score_link_prediction
 
 EPOCHS, FEW_EPOCHS = 200, 3
@@ -28,55 +28,58 @@ PUBLISHED: dict[type[GraphAutoencoder], tuple[float, float, int]] = {
     Graphite: (91.5, 93.2, 8),
     DGLFRMB: (91.6, 91.8, 2),
 }
-"""AUC and AP on Cora as their authors have them, and on how many splits to compare: the last is slow."""
+"""Published AUC and AP on Cora, and the number of splits to compare them on; DGLFRM-B is slow."""
 
 
 def main() -> None:
-    beside_pyg()
-    on_pubmed()
-    links_of_cora()
+    compare_with_pyg()
+    measure_pubmed_memory()
+    predict_links_of_cora()
 
 
-def beside_pyg() -> None:
-    """The same epochs for everybody: 32 hidden units, 16 dimensions, Adam."""
+def compare_with_pyg() -> None:
+    """Train all with the same number of epochs: 32 hidden units, 16 dimensions, Adam."""
     graph = datasets.load("cora")
     tasks: dict[str, Callable[[], object]] = {
         "nodecopy, all pairs": lambda: VGAE(n_epochs=EPOCHS, sampler="raw").fit(graph, rng=0),
-        "PyG, all pairs": _pyg(graph, all_pairs=True),
+        "PyG, all pairs": _build_pyg_fit(graph, all_pairs=True),
         "nodecopy, sampled pairs": lambda: VGAE(n_epochs=EPOCHS, pairs="sampled").fit(graph, rng=0),
-        "PyG, sampled pairs": _pyg(graph, all_pairs=False),
+        "PyG, sampled pairs": _build_pyg_fit(graph, all_pairs=False),
     }
-    found = interleaved(tasks, rounds=3)
-    every, _, sampled, _ = found.values()
+    measurements = measure_interleaved(tasks, rounds=3)
+    all_pairs, _, sampled, _ = measurements.values()
     print(f"VGAE on Cora, {EPOCHS} epochs, {torch.get_num_threads()} threads; ours / this")
-    for name, one in found.items():
-        ratios = f"all pairs {every.ms / one.ms:.2f}, sampled {sampled.ms / one.ms:.2f}"
-        print(f"{name:<24}{one.ms / 1e3:>8.2f} s{one.mb:>8,.0f} MB   {ratios}")
+    for name, measurement in measurements.items():
+        seconds = measurement.milliseconds / 1e3
+        ratios = [ours.milliseconds / measurement.milliseconds for ours in (all_pairs, sampled)]
+        columns = f"{seconds:>8.2f} s{measurement.megabytes:>8,.0f} MB"
+        print(f"{name:<24}{columns}   all pairs {ratios[0]:.2f}, sampled {ratios[1]:.2f}")
 
 
-def on_pubmed() -> None:
+def measure_pubmed_memory() -> None:
     graph = datasets.load("pubmed")
     tasks = {"Pubmed": lambda: VGAE(n_epochs=FEW_EPOCHS).fit(graph, rng=0).sample(rng=0)}
-    (one,) = interleaved(tasks, rounds=1).values()
+    (measurement,) = measure_interleaved(tasks, rounds=1).values()
     print(
-        f"\nVGAE on Pubmed, {FEW_EPOCHS} epochs, calibration and a sample: {one.mb:,.0f} MB above the graph"
+        f"\nVGAE on Pubmed, {FEW_EPOCHS} epochs, calibration and a sample: "
+        f"{measurement.megabytes:,.0f} MB above the graph"
     )
 
 
-def links_of_cora() -> None:
+def predict_links_of_cora() -> None:
     cora = datasets.load("cora")
-    heads = f"{'splits':>8}{'AUC':>8}{'AP':>8}{'published':>16}{'CPU s a fit':>14}"
+    heads = f"{'splits':>8}{'AUC':>8}{'AP':>8}{'published':>16}{'CPU s per fit':>14}"
     print(f"\nLink prediction on Cora\n{'':<12}{heads}")
     for kind, (auc, precision, n_splits) in PUBLISHED.items():
         start = process_time()
-        found = score_link_prediction(partial(kind, sampler="raw"), cora, n_splits)
+        scores = score_link_prediction(partial(kind, sampler="raw"), cora, n_splits)
         seconds = (process_time() - start) / n_splits
-        numbers = f"{n_splits:>8}{found[0]:>8.1f}{found[1]:>8.1f}{auc:>10.1f}{precision:>6.1f}"
+        numbers = f"{n_splits:>8}{scores[0]:>8.1f}{scores[1]:>8.1f}{auc:>10.1f}{precision:>6.1f}"
         print(f"{kind.__name__:<12}{numbers}{seconds:>14.1f}", flush=True)
 
 
 class _Encoder(torch.nn.Module):
-    """That of PyG's example."""
+    """The encoder of PyG's example."""
 
     def __init__(self, n_features: int) -> None:
         super().__init__()
@@ -88,7 +91,7 @@ class _Encoder(torch.nn.Module):
         return self.mean(x, edges), self.log_s(x, edges)
 
 
-def _pyg(graph: Graph, *, all_pairs: bool) -> Callable[[], object]:
+def _build_pyg_fit(graph: Graph, *, all_pairs: bool) -> Callable[[], object]:
     data, n_nodes = to_pyg(graph), graph.n_nodes
     ones = data.edge_index.shape[1]
     targets = torch.eye(n_nodes)

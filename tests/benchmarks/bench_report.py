@@ -1,7 +1,7 @@
-"""The report page of a graph with 10^5 nodes: how long it takes to write, to open and to move.
+"""Time to write, open and move the report page of a graph with 10^5 nodes.
 
-Run from the repository after ``make browser-test``: ``python -m tests.benchmarks.bench_report``. Opening is
-from the request to the second frame after everything is drawn, in headless Chromium without a GPU.
+Run from the repository after ``make browser-test``: ``python -m tests.benchmarks.bench_report``. The time
+to open ends at the second frame after everything is drawn, in headless Chromium without a GPU.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from nodecopy import NodeCopying, SameLabel, compare
 from nodecopy.report import page, sections
 from nodecopy.report.sections import Evaluation, copied_samples
-from tests.benchmarks.graphs import power_law_graph
+from tests.benchmarks.synthetic_graphs import power_law_graph
 from tests.browser.chromium import opened
 from tests.report.examples import Predicted
 
-N_SAMPLES, ROUNDS = 10, 5
+N_SAMPLES, N_ROUNDS = 10, 5
 MOVES = """new Promise((done) => {
   const view = graphViews.get("The graph"), times = [];
   let last = performance.now();
@@ -39,40 +39,40 @@ MOVES = """new Promise((done) => {
 
 
 def write(path: Path, n_nodes: int) -> None:
-    """A page with graphs, statistics and classification."""
+    """Write a page with graphs, statistics and classification."""
     graph = power_law_graph(10 * n_nodes)
     model = NodeCopying(SameLabel()).fit(graph)
-    drawn = {f"sample {number}": sample for number, sample in enumerate(copied_samples(model, 3, 0))}
+    samples = {f"sample {number}": sample for number, sample in enumerate(copied_samples(model, 3, 0))}
     labels: Any = graph.labels
     predicted = Predicted(np.random.default_rng(0).dirichlet(np.ones(20), n_nodes))
     evaluations = {"random": Evaluation(predicted.probabilities, labels, predicted.uncertainty().total)}
     nodes, classes = np.arange(n_nodes), np.arange(20)
-    unsure = predicted.uncertainty().total
-    found = [
-        sections.graphs_section("The graph", graph, drawn, uncertainty=unsure),
+    uncertainty = predicted.uncertainty().total
+    page_sections = [
+        sections.graphs_section("The graph", graph, samples, uncertainty=uncertainty),
         sections.statistics_section({"samples": compare(graph, model.sample_many(N_SAMPLES, rng=0))}),
         sections.classification_section(
             nodes, classes, predicted, nodes, truth=labels, evaluations=evaluations
         ),
     ]
-    page.write_page(path, "A large graph", found)
+    page.write_page(path, "A large graph", page_sections)
 
 
 def main(n_nodes: int = 100_000) -> None:
-    """Print seconds and sizes."""
+    """Print times and sizes."""
     with TemporaryDirectory() as folder:
         html = Path(folder, "page.html")
         start = perf_counter()
         write(html, n_nodes)
-        taken, size = perf_counter() - start, html.stat().st_size / 1e6
-        print(f"{n_nodes:,} nodes: written in {taken:.1f} s, {size:.2f} MB")
+        elapsed, size = perf_counter() - start, html.stat().st_size / 1e6
+        print(f"{n_nodes:,} nodes: written in {elapsed:.1f} s, {size:.2f} MB")
         seconds, frames = [], []
-        for number in range(ROUNDS):
-            with opened(html, Path(folder, f"profile-{number}")) as watched:
-                seconds.append(watched.seconds)
-                frames += watched.ask(MOVES)
+        for number in range(N_ROUNDS):
+            with opened(html, Path(folder, f"profile-{number}")) as browser:
+                seconds.append(browser.seconds)
+                frames += browser.ask(MOVES)
         print(f"opened in {median(seconds):.2f} s (at most {max(seconds):.2f} s)")
-        print(f"a frame while it moves: median {median(frames):.0f} ms, at most {max(frames):.0f} ms")
+        print(f"frame time while it moves: median {median(frames):.0f} ms, at most {max(frames):.0f} ms")
 
 
 if __name__ == "__main__":

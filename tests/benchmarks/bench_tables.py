@@ -1,8 +1,8 @@
-"""Samples of a table of undirected edges in DuckDB beside a plain copy of that table to Parquet.
+"""Samples of a table of undirected edges in DuckDB compared with a plain copy of the table to Parquet.
 
-Run from the repository: ``python -m tests.benchmarks.bench_tables [n_edges ...]``; ``spark`` as the first
-argument takes a local Spark instead. Edges are listed once, N = n_edges / 10 nodes in 20 classes. Rows of
-the sample are checked against the definition. Files go to a folder here that is removed at the end.
+Run from the repository: ``python -m tests.benchmarks.bench_tables [n_edges ...]``; with ``spark`` as the
+first argument, in a local Spark. Edges are listed once, between N = n_edges / 10 nodes in 20 classes. Rows of
+the sample are checked against the definition. Files are written to a temporary folder.
 """
 
 from __future__ import annotations
@@ -29,61 +29,65 @@ def main(engine_name: str, *sizes: int) -> None:
     for n_edges in sizes or (1_000_000, 10_000_000):
         folder = Path(tempfile.mkdtemp(prefix="bench-tables-", dir="."))
         try:
-            with _opened(engine_name, folder) as engine:
+            with _open_engine(engine_name, folder) as engine:
                 measure(engine, n_edges, folder)
         finally:
             shutil.rmtree(folder)
 
 
 def measure(engine: Engine, n_edges: int, folder: Path) -> None:
-    edges, labels = _written_edges(engine, n_edges, folder)
+    edges, labels = _write_edges(engine, n_edges, folder)
     print(f"\n{type(engine).__name__}, {n_edges:,} undirected edges, {edges.stat().st_size / 1e6:,.0f} MB")
     model = EdgeTableCopying(SameLabelTable(labels))
-    copying = _cost("plain copy", n_edges, lambda: engine.write(engine.scan(edges), folder / "copy.parquet"))
-    _cost("fit", n_edges, lambda: model.fit(edges, engine=engine))
-    _cost("donors alone", n_edges, lambda: engine.keep(model.draw_donors(rng=SEED)))
-    sampling = _cost("sample", n_edges, lambda: model.write(folder / "sample.parquet", rng=SEED))
-    wall, processor = (one / other for one, other in zip(sampling, copying, strict=True))
-    print(f"sample / plain copy: {wall:.1f} by the clock, {processor:.1f} in processor time")
+    copying = _measure(
+        "plain copy", n_edges, lambda: engine.write(engine.scan(edges), folder / "copy.parquet")
+    )
+    _measure("fit", n_edges, lambda: model.fit(edges, engine=engine))
+    _measure("donors alone", n_edges, lambda: engine.keep(model.draw_donors(rng=SEED)))
+    sampling = _measure("sample", n_edges, lambda: model.write(folder / "sample.parquet", rng=SEED))
+    wall, processor = (ours / plain for ours, plain in zip(sampling, copying, strict=True))
+    print(f"sample / plain copy: {wall:.1f} of wall clock, {processor:.1f} of processor time")
     print(f"peak resident {_peak():.2f} GB")
     n_written = check(engine, model, edges, folder / "sample.parquet")
     wall, processor = (n_edges / n_written * ratio for ratio in (wall, processor))
-    print(f"sample / plain copy, per row written: {wall:.1f} by the clock, {processor:.1f} in processor time")
+    print(
+        f"sample / plain copy, per row written: {wall:.1f} of wall clock, {processor:.1f} of processor time"
+    )
 
 
 def check(engine: Engine, model: EdgeTableCopying, edges: Path, path: Path) -> int:
-    """For some nodes: their edges in the sample are, by the definition, A'[i, j] or A'[j, i].
+    """Check the edges of some nodes against the definition, A'[i, j] or A'[j, i].
 
-    Returns how many edges the sample has.
+    Returns the number of edges of the sample.
     """
     observed, sample = engine.scan(edges), engine.scan(path)
     donors = engine.keep(model.draw_donors(rng=SEED))
     chosen = np.random.default_rng(0).integers(0, model.n_nodes_, N_CHECKED).tolist()
     donor_of = {row["node"]: row["donor"] for row in engine.rows(donors.filter(donors.node.isin(chosen)))}
-    wanted = set()
-    neighbours = _touching(engine, observed, list(set(donor_of.values())))
+    expected = set()
+    neighbours = _find_neighbours(engine, observed, list(set(donor_of.values())))
     for node, donor in donor_of.items():
-        wanted |= {(min(node, j), max(node, j)) for j in neighbours.get(donor, ()) if j != node}
-    # The other way round: nodes whose donor has a chosen node as neighbour.
-    around = _touching(engine, observed, chosen)
-    takers = engine.rows(
-        donors.filter(donors.donor.isin(sorted({m for near in around.values() for m in near})))
+        expected |= {(min(node, j), max(node, j)) for j in neighbours.get(donor, ()) if j != node}
+    # The transposed rows: nodes whose donor is a neighbour of a chosen node.
+    neighbourhoods = _find_neighbours(engine, observed, chosen)
+    receivers = engine.rows(
+        donors.filter(donors.donor.isin(sorted({m for near in neighbourhoods.values() for m in near})))
     )
-    for row in takers:
+    for row in receivers:
         for i in chosen:
-            if row["donor"] in around.get(i, ()) and row["node"] != i:
-                wanted.add((min(i, row["node"]), max(i, row["node"])))
-    kept = sample.filter(sample.source.isin(chosen) | sample.target.isin(chosen))
-    found = [(row["source"], row["target"]) for row in engine.rows(kept)]
-    assert len(found) == len(set(found)), "an edge is listed twice"
-    assert set(found) == wanted, "the sample is not what the definition says"
+            if row["donor"] in neighbourhoods.get(i, ()) and row["node"] != i:
+                expected.add((min(i, row["node"]), max(i, row["node"])))
+    selected = sample.filter(sample.source.isin(chosen) | sample.target.isin(chosen))
+    actual = [(row["source"], row["target"]) for row in engine.rows(selected)]
+    assert len(actual) == len(set(actual)), "an edge is listed twice"
+    assert set(actual) == expected, "the sample differs from the definition"
     total = engine.row(sample.aggregate(n=sample.count()))["n"]
-    print(f"{total:,} edges in the sample; all {len(found)} of {len(set(chosen))} nodes are as defined")
+    print(f"{total:,} edges in the sample; all {len(actual)} of {len(set(chosen))} nodes are as defined")
     return int(total)
 
 
-def _touching(engine: Engine, edges: Any, nodes: list[int]) -> dict[int, set[int]]:
-    """The neighbours of some nodes in a table of undirected edges without loops."""
+def _find_neighbours(engine: Engine, edges: Any, nodes: list[int]) -> dict[int, set[int]]:
+    """Return the neighbours of some nodes in a table of undirected edges, without self-loops."""
     near: dict[int, set[int]] = {node: set() for node in nodes}
     for row in engine.rows(edges.filter(edges.source.isin(nodes) | edges.target.isin(nodes))):
         for i, j in ((row["source"], row["target"]), (row["target"], row["source"])):
@@ -92,8 +96,8 @@ def _touching(engine: Engine, edges: Any, nodes: list[int]) -> dict[int, set[int
     return near
 
 
-def _written_edges(engine: Engine, n_edges: int, folder: Path) -> tuple[Path, Path]:
-    """Edges between nodes of a skewed distribution, written in pieces."""
+def _write_edges(engine: Engine, n_edges: int, folder: Path) -> tuple[Path, Path]:
+    """Write edges between nodes of a skewed distribution, in pieces, and labels of the nodes."""
     import pyarrow
     from pyarrow import parquet
 
@@ -114,26 +118,28 @@ def _written_edges(engine: Engine, n_edges: int, folder: Path) -> tuple[Path, Pa
     return edges, labels
 
 
-def _opened(name: str, folder: Path) -> Engine:
+def _open_engine(name: str, folder: Path) -> Engine:
     if name == "spark":
         return Spark(f"local[{THREADS}]", folder)
     return DuckDB(MEMORY, THREADS, folder)
 
 
-def _cost(what: str, n_edges: int, task: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock and of the processor, which others at work on the machine disturb less."""
+def _measure(what: str, n_edges: int, task: Callable[[], object]) -> tuple[float, float]:
+    """Return seconds of wall clock and of processor time, which other processes disturb less."""
     start = perf_counter(), _processor_time()
     task()
     seconds = perf_counter() - start[0], _processor_time() - start[1]
     nanoseconds = 1e9 * seconds[1] / n_edges
-    print(f"{what:<14}{seconds[0]:>8.1f} s{seconds[1]:>8.1f} s of processors{nanoseconds:>8.0f} ns per edge")
+    print(
+        f"{what:<14}{seconds[0]:>8.1f} s{seconds[1]:>8.1f} s of processor time{nanoseconds:>8.0f} ns per edge"
+    )
     return seconds
 
 
 def _processor_time() -> float:
-    """That of this process and, as Spark is one, of its children."""
-    mine = psutil.Process()
-    return sum(sum(one.cpu_times()[:2]) for one in (mine, *mine.children(recursive=True)))
+    """Return the processor time of this process and of its children, such as Spark."""
+    process = psutil.Process()
+    return sum(sum(each.cpu_times()[:2]) for each in (process, *process.children(recursive=True)))
 
 
 def _peak() -> float:
@@ -142,6 +148,6 @@ def _peak() -> float:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    name = given.pop(0) if given[:1] in (["spark"], ["duckdb"]) else "duckdb"
-    main(name, *(int(float(argument)) for argument in given))
+    arguments = sys.argv[1:]
+    name = arguments.pop(0) if arguments[:1] in (["spark"], ["duckdb"]) else "duckdb"
+    main(name, *(int(float(argument)) for argument in arguments))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nodecopy import Graph
 from nodecopy.report.layout import choose_nodes, compute_layout
 from nodecopy.report.layout_kernels import repulsion
-from tests.benchmarks.graphs import power_law_graph
+from tests.benchmarks.synthetic_graphs import power_law_graph
 
 
 def two_cliques(size: int) -> Graph:

@@ -1,4 +1,4 @@
-"""Large made-up graphs for the benchmarks, built with sorts alone so that 10^8 entries fit a laptop."""
+"""Large synthetic graphs for the benchmarks, built by sorting so that 10^8 entries fit into a laptop."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from nodecopy.graph import Graph
 
 MEAN_DEGREE = 10
 WITHIN_SHARE = 0.7
-SHORT = np.uint64(32)
+KEY_BITS = np.uint64(32)
 
 
 def power_law_graph(n_entries: int, *, n_communities: int = 20, rng: Rng = 0) -> Graph:
-    """A simple undirected graph with power-law degrees and planted communities.
+    """Return a simple undirected graph with power-law degrees and planted communities.
 
-    Edges join nodes in proportion to weights (Chung and Lu) with density exponent 2.5, capped so that
-    no expected degree passes ``sqrt(n_entries)``; 70 % of them stay inside a community. It has
+    Edges are drawn in proportion to weights (Chung and Lu) with exponent 2.5, capped so that no expected
+    degree exceeds ``sqrt(n_entries)``; 70 % of them are within a community. The graph has
     ``n_entries / 10`` nodes in random order and, up to 1 %, ``n_entries`` stored entries.
     """
-    source = randomness.generator(rng)
+    random = randomness.generator(rng)
     n_nodes = max(n_entries // MEAN_DEGREE, n_communities)
-    names = source.permutation(n_nodes).astype(np.uint64)
+    names = random.permutation(n_nodes).astype(np.uint64)
     keys = np.zeros(0, np.uint64)
     while (missing := n_entries // 2 - len(keys)) > n_entries // 200:
-        keys = np.concatenate([keys, _draw(missing, n_nodes, n_entries, n_communities, names, source)])
+        keys = np.concatenate([keys, _draw(missing, n_nodes, n_entries, n_communities, names, random)])
         keys.sort()
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
     labels = np.empty(n_nodes, np.int64)
@@ -42,23 +42,23 @@ def _draw(
     n_entries: int,
     n_communities: int,
     names: NDArray[np.uint64],
-    source: np.random.Generator,
+    rng: np.random.Generator,
 ) -> NDArray[np.uint64]:
-    """Keys ``smaller << 32 | larger`` of about ``size`` edges, perhaps some of them twice."""
-    first = _ranks(source.random(size), n_nodes, n_entries)
-    second = _ranks(source.random(size), n_nodes, n_entries)
-    chance = (WITHIN_SHARE - 1 / n_communities) / (1 - 1 / n_communities) if n_communities > 1 else 0
-    within = source.random(size) < chance
-    moved = second - second % n_communities + first % n_communities  # a near rank of the same community
+    """Draw keys ``smaller << 32 | larger`` of about ``size`` edges, possibly with duplicates."""
+    first = _ranks(rng.random(size), n_nodes, n_entries)
+    second = _ranks(rng.random(size), n_nodes, n_entries)
+    probability = (WITHIN_SHARE - 1 / n_communities) / (1 - 1 / n_communities) if n_communities > 1 else 0
+    within = rng.random(size) < probability
+    moved = second - second % n_communities + first % n_communities  # a close rank in the same community
     second = np.where(within, moved - np.where(moved < n_nodes, 0, n_communities), second)
-    apart = first != second
-    a, b = names[first[apart]], names[second[apart]]
-    keys: NDArray[np.uint64] = np.minimum(a, b) << SHORT | np.maximum(a, b)
+    different = first != second
+    a, b = names[first[different]], names[second[different]]
+    keys: NDArray[np.uint64] = np.minimum(a, b) << KEY_BITS | np.maximum(a, b)
     return keys
 
 
 def _ranks(uniforms: NDArray[np.float64], n_nodes: int, n_entries: int) -> NDArray[np.int64]:
-    """Ranks drawn in proportion to (rank + shift)^(-2/3), by inverting the distribution function."""
+    """Return ranks in proportion to (rank + shift)^(-2/3), by inverting the distribution function."""
     shift = (n_entries / (3 * np.cbrt(n_nodes) * np.sqrt(n_entries))) ** 1.5
     low, high = np.cbrt(shift), np.cbrt(n_nodes + shift)
     ranks = (low + uniforms * (high - low)) ** 3 - shift
@@ -67,10 +67,10 @@ def _ranks(uniforms: NDArray[np.float64], n_nodes: int, n_entries: int) -> NDArr
 
 
 def _rows(keys: NDArray[np.uint64], n_nodes: int) -> Rows:
-    """Both directions of every edge as canonical rows."""
-    both = np.concatenate([keys, keys << SHORT | keys >> SHORT])
+    """Return both directions of every edge as canonical rows."""
+    both = np.concatenate([keys, keys << KEY_BITS | keys >> KEY_BITS])
     both.sort()
-    starts = np.searchsorted(both, np.arange(n_nodes + 1, dtype=np.uint64) << SHORT)
+    starts = np.searchsorted(both, np.arange(n_nodes + 1, dtype=np.uint64) << KEY_BITS)
     dtype = index_dtype(len(both), n_nodes)
     indices = both.astype(np.uint32).astype(dtype)
     return Rows(starts.astype(dtype), indices, None, n_nodes)
