@@ -63,8 +63,8 @@ def results_table() -> str:
             rows = {
                 row["method"]: row
                 for row in csv.DictReader(file)
-                if [row[key] for key in ("dataset", "labels", "attack", "score")]
-                == [dataset, labels, attack, score]
+                if (row["dataset"], row.get("labels", "0"), row.get("attack", ""), row["score"])
+                == (dataset, labels, attack, score)
             }
         full = max(int(row["n"]) for row in rows.values())
         means = {name: float(row["mean"]) for name, row in rows.items() if int(row["n"]) == full}

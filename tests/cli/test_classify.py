@@ -106,16 +106,15 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     pytest.importorskip("sklearn")
     from nodecopy._core.random import child
     from nodecopy.classify import GCN
-    from nodecopy.experiments.spec import Cell
-    from nodecopy.experiments.trials import trial_seed, trial_split
+    from nodecopy.experiments.trials import TrialSeeds, trial_seed
 
     arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--seed", "1")
     ran = run(*arguments, "--json", "--out", "found.csv")
     found = json.loads(ran.out)
     assert (found["train"], found["validation"], found["predicted"]) == (20, 500, 1000)
-    cell = Cell("table2", "digits", 2, "gcn", 1, "", {}, 500, 1000, False, False)
-    graph, split = datasets.load("digits"), trial_split(cell, 0)
-    fitted = GCN().fit(graph, split.train, rng=child(trial_seed(cell, 0), 1))
+    graph, seed = datasets.load("digits"), trial_seed(1, "digits", 0, labels=2)
+    split = datasets.label_split(graph.labels, 2, 500, 1000, rng=child(seed, TrialSeeds.SPLIT))
+    fitted = GCN().fit(graph, split.train, rng=child(seed, TrialSeeds.METHOD))
     assert [int(row["id"]) for row in rows("found.csv")] == split.test.tolist()
     assert found["accuracy"] == (fitted.predict() == graph.labels)[split.test].mean()
     assert found["accuracy"] > 0.5

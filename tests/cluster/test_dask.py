@@ -16,7 +16,7 @@ from nodecopy.errors import InputError
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
-from tests.experiments.fakes import experiment
+from tests.experiments.fakes import make_experiment
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not ours
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not 
 
 def scores(table: Experiment, store: Store) -> Any:
     return {
-        cell.folders: [one.scores for one in store.records(cell, range(table.protocol.trials))]
+        cell.folders: [one.scores for one in store.records(cell, range(table.task.trials))]
         for cell in table.cells(0)
     }
 
@@ -41,7 +41,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_a_worker_is_killed_and_results_are_those_of_one_process(cluster: Any, tmp_path: Path) -> None:
     log = tmp_path / "log"
     here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
-    table = experiment(pause=0.3, log=str(log))
+    table = make_experiment(pause=0.3, log=str(log))
     killed = []
 
     def kill_one_that_works() -> None:
@@ -52,16 +52,16 @@ def test_a_worker_is_killed_and_results_are_those_of_one_process(cluster: Any, t
 
     killer = threading.Thread(target=kill_one_that_works)
     killer.start()
-    run(table, there, batch=1, scheduler=cluster.scheduler_address)
+    run(table, there, batch_size=1, scheduler=cluster.scheduler_address)
     killer.join()
     workers = {int(line.partition(";")[0]) for line in log.read_text().splitlines()}
     assert killed[0] in workers
     assert len(workers) > 1
     assert os.getpid() not in workers
-    run(experiment(), here)
-    assert scores(table, there) == scores(experiment(), here)
+    run(make_experiment(), here)
+    assert scores(table, there) == scores(make_experiment(), here)
 
 
 def test_an_address_where_nobody_is() -> None:
     with pytest.raises(InputError, match="must be the address of a Dask scheduler"):
-        run(experiment(), Store(Path("nowhere")), scheduler="no address")
+        run(make_experiment(), Store(Path("nowhere")), scheduler="no address")

@@ -1,4 +1,4 @@
-"""Stores filled by hand."""
+"""Stores with given results."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ ORIGIN = {
 
 @pytest.fixture
 def fill(tmp_path: Path) -> Fill:
-    """Keep accuracies (in percent, ``None`` for a missing trial) by method and labels; a store with them."""
+    """Return a function that stores accuracies (in percent, ``None``: missing) by method and labels."""
 
-    def filled(table: Experiment, accuracies: Mapping[tuple[str, int], Sequence[float | None]]) -> Store:
+    def fill_store(table: Experiment, accuracies: Mapping[tuple[str, int], Sequence[float | None]]) -> Store:
         store = Store(tmp_path / "filled")
         for cell in table.cells(0):
-            for trial, accuracy in enumerate(accuracies.get((cell.method, cell.labels), [])):
+            for trial, accuracy in enumerate(accuracies.get((cell.method, cell.conditions["labels"]), [])):
                 if accuracy is not None:
                     scores = {"accuracy": accuracy / 100, "nll": 0.5, "brier": 0.25, "ece": 0.125}
                     store.write(cell, Record(trial, scores, 1.5, {}, ORIGIN))
         return store
 
-    return filled
+    return fill_store

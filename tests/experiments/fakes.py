@@ -6,16 +6,18 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from nodecopy._core.random import generator
 from nodecopy.classify import Prediction, Trial
 from nodecopy.experiments import toml
-from nodecopy.experiments.spec import Experiment
+from nodecopy.experiments.spec import Column
 
 TOML = """
 title = "A fake"
+task = "classify"
 [protocol]
 datasets = ["karate"]
 labels = [1, 3]
@@ -41,10 +43,10 @@ absent = ["50.0±9.0", "51.0±9.0"]
 
 
 class Fake:
-    """Random probabilities that lean towards the truth by ``skill``; tells ``log`` what it was given."""
+    """Random probabilities that lean towards the truth by ``skill``; writes what it was given to ``log``."""
 
-    def __init__(self, *, device: str, skill: float = 1.0, pause: float = 0.0, log: str = "") -> None:
-        self.device, self.skill, self.pause, self.log = device, skill, pause, log
+    def __init__(self, *, skill: float = 1.0, pause: float = 0.0, log: str = "") -> None:
+        self.skill, self.pause, self.log = skill, pause, log
 
     def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
         return [self._fit(trial) for trial in trials]
@@ -65,5 +67,11 @@ class Fake:
         return Prediction(probabilities, probabilities[:, 0], {"seen": seen, "count": np.int64(2)})
 
 
-def experiment(*, pause: float = 0, log: str = "", text: str = TOML) -> Experiment:
+def make_experiment(*, pause: float = 0, log: str = "", text: str = TOML) -> Any:
+    """Parse an experiment on the karate club."""
     return toml.parse(text.format(pause=pause, log=log), "fake")
+
+
+def column(score: str, **conditions: Any) -> Column:
+    """Return a column that is equal to those of an experiment."""
+    return Column(score, tuple(conditions.items()))

@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
-from nodecopy.errors import InputError
-from nodecopy.experiments import toml
-from nodecopy.experiments.assembly import assembled
-from nodecopy.experiments.tasks.node_classification import classifier_of
-from tests.experiments.fakes import TOML
+from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.experiments.assembly import (
+    check_settings,
+    instantiate,
+    merge_settings,
+    parameter_names,
+    public_path,
+    use_public_names,
+)
 
 HERE = "tests.experiments.test_assembly"
 
@@ -25,54 +29,99 @@ class Stone:
     weight: float = 1.0
 
 
-def test_tables_become_objects_and_learn_the_device() -> None:
+class Anything:
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+
+
+def test_tables_become_objects_on_the_device() -> None:
     inner = {"class": f"{HERE}.Box", "content": {"class": f"{HERE}.Stone", "weight": 2.0}}
     settings = {"content": inner}
-    box = assembled("boxes", f"{HERE}.Box", settings, "cuda")
+    box = instantiate(f"{HERE}.Box", settings, "[methods.boxes]", "cuda")
     assert box == Box(Box(Stone(2.0), "cuda"), "cuda")
     assert settings["content"] is inner
     assert "content" in inner
+    assert instantiate(f"{HERE}.Box", {"device": "cpu"}, "[methods.boxes]", "cuda").device == "cpu"
 
 
-def test_makers_get_path_and_settings() -> None:
-    told: list[Any] = []
+def test_a_use_gets_its_class_and_settings() -> None:
+    calls: list[Any] = []
 
-    def painted(path: str, settings: Any) -> str:
-        told.append((path, settings))
+    def paint(*given: Any) -> str:
+        calls.append(given)
         return "paint"
 
-    settings = {"content": {"class": f"{HERE}.Box", "content": {"painted": "red", "twice": True}}}
-    assert assembled("boxes", f"{HERE}.Box", settings, "cpu", painted=painted).content.content == "paint"
-    assert told == [("red", {"twice": True})]
+    inner = {"class": "red", "use": "painted", "twice": True}
+    settings = {"content": {"class": f"{HERE}.Box", "content": inner}}
+    box = instantiate(f"{HERE}.Box", settings, "[methods.boxes]", "cpu", paint)
+    assert box.content.content == "paint"
+    assert calls == [("painted", "red", {"twice": True})]
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"content": {"weight": 2}}, r"\[methods.boxes\] must have class or painted; got {'weight': 2}"),
-        ({"content": {"class": f"{HERE}.Bag"}}, r"class of \[methods.boxes\] must be importable"),
-        ({"size": 2}, r"settings of \[methods.boxes\] must be keywords of"),
+        ({"content": {"weight": 2}}, r"content in \[methods.boxes\] must have a class; got {'weight': 2}"),
+        ({"content": {"class": f"{HERE}.Bag"}}, r"class of content in \[methods.boxes\] must be importable"),
+        ({"contents": 2}, r"a setting of \[methods.boxes\] .*got 'contents'. Did you mean content"),
+        (
+            {"content": {"class": f"{HERE}.Stone", "wait": 2}},
+            r"a setting of content in \[methods.boxes\] .*must be one of weight; got 'wait'",
+        ),
+        (
+            {"content": {"class": f"{HERE}.Stone", "use": "heated"}},
+            r"use of content in \[methods.boxes\] must be one of painted; got 'heated'",
+        ),
     ],
 )
-def test_what_cannot_be_made_is_named(settings: dict[str, Any], message: str) -> None:
+def test_settings_are_compared_with_parameters(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        assembled("boxes", f"{HERE}.Box", settings, "cpu", painted=lambda path, others: None)
+        check_settings(f"{HERE}.Box", settings, "[methods.boxes]", ("painted",))
 
 
-def test_a_classifier_takes_a_graph_model() -> None:
-    pytest.importorskip("torch")
-    text = (
-        TOML.format(pause=0, log="")
-        + """
-[methods.inner]
-title = "Bayesian GCN"
-class = "nodecopy.classify.bayesian.BayesianGCN"
-[methods.inner.settings.graph_model]
-class = "nodecopy.NodeCopying"
-law = { class = "nodecopy.NearestNeighbours", n_neighbours = 3 }
-"""
+def test_settings_that_are_right_pass() -> None:
+    check_settings(
+        f"{HERE}.Box", {"content": {"class": f"{HERE}.Stone", "use": "painted"}}, "x", ("painted",)
     )
-    cell = next(one for one in toml.parse(text, "fake").cells(0) if one.method == "inner")
-    classifier = classifier_of(cell, "cpu")
-    assert classifier.graph_model.law.n_neighbours == 3
-    assert classifier.device == "cpu"
+    check_settings(f"{HERE}.Anything", {"whatever": 1}, "x")
+    with pytest.raises(InputError, match="content in x must have no use; got 'painted'"):
+        check_settings(f"{HERE}.Box", {"content": {"class": f"{HERE}.Stone", "use": "painted"}}, "x")
+
+
+def test_a_class_without_its_optional_package_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = InputError("class of x must be importable")
+    error.__cause__ = ImportError("No module named 'torch'", name="torch")
+
+    def fail(*given: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("nodecopy.experiments.assembly.import_class", fail)
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    for cached in (parameter_names, public_path):
+        cached.cache_clear()
+    check_settings("nodecopy.classify.GCN", {"misspelt": 1}, "x")
+    assert use_public_names({"class": "nodecopy.classify.GCN"}) == {"class": "nodecopy.classify.GCN"}
+    with pytest.raises(MissingExtraError, match=r"x needs torch.*nodecopy\[torch\]"):
+        instantiate("nodecopy.classify.GCN", {}, "x", "cpu")
+    for cached in (parameter_names, public_path):
+        cached.cache_clear()
+
+
+def test_settings_that_the_constructor_refuses_are_named() -> None:
+    with pytest.raises(InputError, match=r"settings of x must be keywords of .*Stone; got {'size': 2}"):
+        instantiate(f"{HERE}.Stone", {"size": 2}, "x", "cpu")
+
+
+def test_tables_are_merged_not_replaced() -> None:
+    assert merge_settings({"a": {"b": 1}, "c": {"d": 1}}, {"a": 2, "c": {"e": {}}}) == {
+        "a": 2,
+        "c": {"d": 1, "e": {}},
+    }
+
+
+def test_public_names() -> None:
+    settings = {"law": {"class": "nodecopy.copying.laws.SameLabel"}, "choices": ({"class": ""}, 3)}
+    assert use_public_names(settings) == {
+        "law": {"class": "nodecopy.SameLabel"},
+        "choices": [{"class": ""}, 3],
+    }

@@ -12,9 +12,9 @@ from nodecopy.experiments import rendering
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import Results, summarise
 from tests.experiments.conftest import Fill
-from tests.experiments.fakes import TOML, experiment
+from tests.experiments.fakes import TOML, make_experiment
 
-TABLE = experiment(text=TOML.replace('"Absent"', '"Ab_sent & Co | 5 %"'))
+TABLE = make_experiment(text=TOML.replace('"Absent"', '"Ab_sent & Co | 5 %"'))
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_csv(results: Results) -> None:
 
 
 def test_terminal(results: Results) -> None:
-    heads, rows = rendering.grid(results, "karate", rendering.TERMINAL)
-    assert all(len(row) == len(heads) for row in rows)
+    headings, rows = rendering.main_grid(results, "karate", rendering.TERMINAL, TABLE.task.columns)
+    assert all(len(row) == len(headings) for row in rows)
     assert rows[1][1] == "66.0 ± 3.7 best*"
 
 
@@ -131,7 +131,7 @@ absent = 86573
 
 
 def test_seconds_and_their_ratios(fill: Fill) -> None:
-    table = experiment(text=TIMED)
+    table = make_experiment(text=TIMED)
     store = fill(table, {("weak", 3): [70.0] * 5, ("strong", 3): [80.0], ("strong", 1): [60.0]})
     for trial, seconds in enumerate([9.0, 2.0, 1.0, 50.0, 50.0]):  # a slow start; the last two were not alone
         cell = next(one for one in table.cells(0) if (one.method, one.labels) == ("weak", 3))
@@ -139,8 +139,8 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
         assert record is not None
         store.write(cell, replace(record, seconds=seconds))
     results = summarise(table, store)
-    heads, rows = rendering.time_grid(results, "karate", rendering.TERMINAL)
-    assert heads == ["seconds per trial", "3 labels", "ratio to Weak", "paper", "paper's ratio"]
+    headings, rows = rendering.time_grid(results, "karate", rendering.TERMINAL, table.task.columns)
+    assert headings == ["seconds per trial", "3 labels", "ratio to Weak", "paper", "paper's ratio"]
     assert rows == [
         ["Weak", "1.00", "1.00", "30.0", "1.00"],
         ["Strong", "1.50", "1.50", "-", "-"],
@@ -149,13 +149,16 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
     text = rendering.markdown(results)
     assert "| Absent | - | - | 86573 | 2886 |" in text
     assert "Seconds: the fewest among trials 1 to 3." in text
-    without_column = summarise(table.narrowed(methods=["strong"], labels=[1]), store)
-    assert rendering.time_grid(without_column, "karate", rendering.TERMINAL) == ([], [])
+    without_column = summarise(table.narrow(methods=["strong"], labels=[1]), store)
+    assert rendering.time_grid(without_column, "karate", rendering.TERMINAL, table.task.columns[:1]) == (
+        [],
+        [],
+    )
     assert "Seconds:" not in rendering.markdown(without_column)
 
 
 def test_without_timing_there_are_no_seconds(results: Results) -> None:
-    assert rendering.time_grid(results, "karate", rendering.TERMINAL) == ([], [])
+    assert rendering.time_grid(results, "karate", rendering.TERMINAL, TABLE.task.columns) == ([], [])
     assert "Seconds:" not in rendering.markdown(results)
 
 
@@ -173,4 +176,4 @@ def test_seconds_that_cannot_be(old: str, new: str, message: str) -> None:
     head, tail = TIMED.split("[seconds]\n", 1)
     assert old in tail
     with pytest.raises(InputError, match=message):
-        experiment(text=head + "[seconds]\n" + tail.replace(old, new))
+        make_experiment(text=head + "[seconds]\n" + tail.replace(old, new))

@@ -1,4 +1,4 @@
-"""The runner with a fake classifier; processes that are killed, or that share a store, are real ones."""
+"""The runner with a fake classifier, in real processes that are killed or share a store."""
 
 from __future__ import annotations
 
@@ -7,49 +7,41 @@ import signal
 import subprocess
 import sys
 import time
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.random import SeedSequence
 
-from nodecopy import datasets
 from nodecopy.errors import InputError
-from nodecopy.experiments import runner
-from nodecopy.experiments.provenance import commit, provenance
 from nodecopy.experiments.rendering import markdown
-from nodecopy.experiments.runner import Finished, run
+from nodecopy.experiments.runner import BatchResult, run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.trials import trial_seed, trial_split
-from tests.experiments.fakes import TOML, experiment
+from tests.experiments.fakes import TOML, make_experiment
 
 ROOT = Path(__file__).parents[2]
-Found = dict[tuple[str, ...], list[Record]]
 
 
-def found(table: Experiment, store: Store, seed: int = 0) -> Found:
-    return {cell.folders: store.records(cell, range(table.protocol.trials)) for cell in table.cells(seed)}
+def read_records(table: Experiment, store: Store, seed: int = 0) -> dict[tuple[str, ...], list[Record]]:
+    return {cell.folders: store.records(cell, range(table.task.trials)) for cell in table.cells(seed)}
 
 
 def scores(table: Experiment, store: Store) -> dict[tuple[str, ...], list[dict[str, float]]]:
-    return {place: [one.scores for one in records] for place, records in found(table, store).items()}
+    return {place: [one.scores for one in records] for place, records in read_records(table, store).items()}
 
 
-def start(folder: Path, log: Path, *, pause: float, jobs: int = 1) -> subprocess.Popen[bytes]:
+def start(folder: Path, log: Path, *, pause: float, workers: int = 1) -> subprocess.Popen[bytes]:
     """Run the fake experiment, trial by trial, in a process of its own."""
     code = f"""
 from pathlib import Path
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
-from tests.experiments.fakes import experiment
+from tests.experiments.fakes import make_experiment
 if __name__ == "__main__":
-    table = experiment(pause={pause}, log={str(log)!r})
-    run(table, Store(Path({str(folder)!r})), batch=1, jobs={jobs})
+    table = make_experiment(pause={pause}, log={str(log)!r})
+    run(table, Store(Path({str(folder)!r})), batch_size=1, workers={workers})
 """
     return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
 
@@ -74,17 +66,17 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_every_trial_is_computed_and_kept(store: Store) -> None:
-    table = experiment()
-    told: list[Finished] = []
-    run(table, store, report=told.append)
-    assert [(str(one.batch.cell), one.n_computed) for one in told] == [
+    table = make_experiment()
+    reports: list[BatchResult] = []
+    run(table, store, report=reports.append)
+    assert [(str(one.batch.cell), one.n_computed) for one in reports] == [
         ("karate, 1 labels, weak", 6),
         ("karate, 1 labels, strong", 6),
         ("karate, 3 labels, weak", 6),
         ("karate, 3 labels, strong", 6),
     ]
-    for records in found(table, store).values():
-        assert [one.trial for one in records] == list(range(6))
+    for records in read_records(table, store).values():
+        assert [record.trial for record in records] == list(range(6))
         for one in records:
             assert one.details["count"] == 2
             assert one.seconds >= 0
@@ -95,29 +87,34 @@ def test_every_trial_is_computed_and_kept(store: Store) -> None:
 
 def test_a_second_start_does_only_what_is_missing(store: Store, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    table = experiment(log=str(log))
-    run(table.narrowed(trials=2), store)
+    table = make_experiment(log=str(log))
+    run(table.narrow(trials=2), store)
     assert len(log.read_text().splitlines()) == 8
     store.forget(table.cells(0)[1], [0])
-    told: list[Finished] = []
-    run(table, store, report=told.append)
-    assert [one.batch.trials for one in told] == [(2, 3, 4, 5), (0, 2, 3, 4, 5), (2, 3, 4, 5), (2, 3, 4, 5)]
+    reports: list[BatchResult] = []
+    run(table, store, report=reports.append)
+    assert [one.batch.trials for one in reports] == [
+        (2, 3, 4, 5),
+        (0, 2, 3, 4, 5),
+        (2, 3, 4, 5),
+        (2, 3, 4, 5),
+    ]
     assert len(log.read_text().splitlines()) == 8 + 17
-    run(table, store, report=told.append)
-    assert len(told) == 4
+    run(table, store, report=reports.append)
+    assert len(reports) == 4
 
 
 def test_changed_settings_are_computed_anew(store: Store) -> None:
-    run(experiment(), store)
-    told: list[Finished] = []
-    run(experiment(text=TOML.replace("skill = 2.0", "skill = 3.0")), store, report=told.append)
-    assert [one.batch.cell.method for one in told] == ["strong", "strong"]
+    run(make_experiment(), store)
+    reports: list[BatchResult] = []
+    run(make_experiment(text=TOML.replace("skill = 2.0", "skill = 3.0")), store, report=reports.append)
+    assert [one.batch.cell.method for one in reports] == ["strong", "strong"]
 
 
 def test_every_method_sees_the_same_splits_and_seeds(store: Store) -> None:
-    table = experiment(text=TOML.replace("skill = 2.0", "skill = 0.30"))  # two names for one method
+    table = make_experiment(text=TOML.replace("skill = 2.0", "skill = 0.30"))  # two names for one method
     run(table, store)
-    both = found(table, store)
+    both = read_records(table, store)
     for labels in (1, 3):
         weak, strong = both["karate", str(labels), "weak"], both["karate", str(labels), "strong"]
         assert [one.details["seen"] for one in weak] == [one.details["seen"] for one in strong]
@@ -125,72 +122,52 @@ def test_every_method_sees_the_same_splits_and_seeds(store: Store) -> None:
         assert len({one.details["seen"] for one in weak}) == 6  # and trials differ
 
 
-def test_splits_follow_seed_dataset_labels_and_trial_alone() -> None:
-    first, *_, last = experiment().cells(0)
-    scarce = experiment(text=TOML.replace("test = 16", "test = 16\nwithout_test_edges = true")).cells(0)[0]
-    assert all(map(np.array_equal, trial_split(first, 3), trial_split(scarce, 3)))
-    assert not np.array_equal(trial_split(first, 3).train, trial_split(first, 4).train)
-    assert not np.array_equal(trial_split(first, 3).test, trial_split(experiment().cells(1)[0], 3).test)
-    assert [len(part) for part in trial_split(last, 0)] == [6, 4, 16]
-
-
-def test_the_rule_of_randomness_is_kept() -> None:
-    """Results that were committed under this rule must stay repeatable."""
-    cell = experiment().cells(5)[2]
-    path = (zlib.crc32(b"karate"), 3, 7)
-    assert trial_seed(cell, 7).spawn_key == path
-    seed = SeedSequence(5, spawn_key=(*path, 0))
-    drawn = datasets.label_split(datasets.load("karate").labels, 3, 4, 16, rng=seed)
-    assert all(map(np.array_equal, trial_split(cell, 7), drawn))
-    assert trial_split(experiment().cells(0)[0], 0).train.tolist() == [1, 33]
-
-
-@pytest.mark.parametrize("batch", [1, 4, None])
-def test_trials_do_not_depend_on_order_or_batch(tmp_path: Path, batch: int | None) -> None:
-    table = experiment()
+@pytest.mark.parametrize("batch_size", [1, 4, None])
+def test_trials_do_not_depend_on_order_or_batch(tmp_path: Path, batch_size: int | None) -> None:
+    table = make_experiment()
     whole, parts = Store(tmp_path / "whole"), Store(tmp_path / "parts")
     run(table, whole)
     for cell in table.cells(0):
-        whole_records = whole.records(cell, [5])
-        runner._compute(cell, [5], parts, "cpu")  # alone and first
-        assert [one.scores for one in parts.records(cell, [5])] == [one.scores for one in whole_records]
-    run(table, parts, batch=batch)
+        (alone,) = table.task.solve(cell, [5], parts, "cpu")
+        assert [alone.scores] == [record.scores for record in whole.records(cell, [5])]
+        parts.write(cell, alone)
+    run(table, parts, batch_size=batch_size)
     assert scores(table, parts) == scores(table, whole)
 
 
 def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
-    table = experiment(text=TOML.replace("test = 16", "test = 16\nwithout_test_edges = true"))
+    table = make_experiment(text=TOML.replace("test = 16", "test = 16\nwithout_test_edges = true"))
     run(table, store)
-    for records in found(table, store).values():
+    for records in read_records(table, store).values():
         assert all(int(one.details["seen"].split()[-1]) < 78 for one in records)
 
 
 def test_scores_are_those_of_the_test_nodes(store: Store) -> None:
-    table = experiment(text=TOML.replace("skill = 2.0", "skill = 99.0"))
+    table = make_experiment(text=TOML.replace("skill = 2.0", "skill = 99.0"))
     run(table, store)
-    for one in found(table, store)["karate", "1", "strong"]:
+    for one in read_records(table, store)["karate", "1", "strong"]:
         assert one.scores == pytest.approx({"accuracy": 1, "nll": 0, "brier": 0, "ece": 0}, abs=1e-6)
 
 
 def test_a_damaged_record_is_computed_again(store: Store) -> None:
-    table = experiment()
+    table = make_experiment()
     run(table, store)
     before = scores(table, store)
     store.path(table.cells(0)[0], 2).write_text('{"experiment": "fa')
-    told: list[Finished] = []
-    run(table, store, report=told.append)
-    assert [one.batch.trials for one in told] == [(2,)]
+    reports: list[BatchResult] = []
+    run(table, store, report=reports.append)
+    assert [one.batch.trials for one in reports] == [(2,)]
     assert scores(table, store) == before
 
 
 @pytest.mark.slow
 def test_processes_change_nothing(tmp_path: Path) -> None:
-    table = experiment()
+    table = make_experiment()
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     run(table, one)
-    told: list[Finished] = []
-    run(table, two, jobs=2, report=told.append)
-    assert sorted(finished.batch.trials for finished in told) == [(0, 1, 2)] * 4 + [(3, 4, 5)] * 4
+    reports: list[BatchResult] = []
+    run(table, two, workers=2, report=reports.append)
+    assert sorted(finished.batch.trials for finished in reports) == [(0, 1, 2)] * 4 + [(3, 4, 5)] * 4
     assert scores(table, two) == scores(table, one)
 
 
@@ -199,26 +176,26 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
 def test_killed_and_resumed_equals_unbroken(tmp_path: Path) -> None:
     """Two kills, the second of a run with workers, which must not outlive it; then a run to the end."""
     log = tmp_path / "log"
-    table = experiment(pause=0.05, log=str(log))
+    table = make_experiment(pause=0.05, log=str(log))
     broken, unbroken = Store(tmp_path / "broken"), Store(tmp_path / "unbroken")
 
     def n_done() -> int:
-        return sum(len(records) for records in found(table, broken).values())
+        return sum(len(records) for records in read_records(table, broken).values())
 
-    for jobs, enough in ((1, 4), (2, 10)):
-        process = start(broken.folder, log, pause=0.05, jobs=jobs)
+    for workers, enough in ((1, 4), (2, 10)):
+        process = start(broken.folder, log, pause=0.05, workers=workers)
         try:
             wait_until(lambda enough=enough: n_done() >= enough)  # type: ignore[misc]
         finally:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
-    workers = {int(line.split(";")[0]) for line in log.read_text().splitlines()}
-    wait_until(lambda: not any(map(is_alive, workers)))
+    processes = {int(line.split(";")[0]) for line in log.read_text().splitlines()}
+    wait_until(lambda: not any(map(is_alive, processes)))
     n_before, n_computed = n_done(), len(log.read_text().splitlines())
     assert 10 <= n_before < 24
-    told: list[Finished] = []
-    run(table, broken, batch=1, report=told.append)
-    assert sum(one.n_computed for one in told) == 24 - n_before  # nothing twice
+    reports: list[BatchResult] = []
+    run(table, broken, batch_size=1, report=reports.append)
+    assert sum(one.n_computed for one in reports) == 24 - n_before  # nothing twice
     assert len(log.read_text().splitlines()) == n_computed + 24 - n_before
     run(table, unbroken)
     assert scores(table, broken) == scores(table, unbroken)
@@ -236,7 +213,7 @@ def test_two_processes_share_one_store_and_the_work(tmp_path: Path) -> None:
     assert len(computed) == 24
     assert set(computed.values()) == {1}
     alone = Store(tmp_path / "alone")
-    table = experiment(pause=0.1, log=str(log))
+    table = make_experiment(pause=0.1, log=str(log))
     run(table, alone)
     assert scores(table, Store(folder)) == scores(table, alone)
 
@@ -246,27 +223,16 @@ def test_two_processes_share_one_store_and_the_work(tmp_path: Path) -> None:
     [
         ("fakes.Fake", "fakes.Missing", r"class of \[methods.weak\] must be importable; got .*Missing"),
         ("tests.experiments.fakes", "tests.nowhere", r"class of \[methods.weak\] must be importable"),
-        ("skill = 0.3", "skil = 0.3", r"settings of \[methods.weak\] must be keywords of .*skil"),
+        ("skill = 0.3", "skil = 0.3", r"a setting of \[methods.weak\] .*got 'skil'. Did you mean skill"),
         ("labels = [1, 3]", "labels = [1, 20]", r"per_class must be at most"),
     ],
 )
 def test_a_method_that_cannot_run_is_named(store: Store, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        run(experiment(text=TOML.replace(old, new)), store)
+        run(make_experiment(text=TOML.replace(old, new)), store)
 
 
-@pytest.mark.parametrize("options", [{"jobs": 0}, {"batch": 0}, {"seed": -1}])
+@pytest.mark.parametrize("options", [{"workers": 0}, {"batch_size": 0}, {"seed": -1}])
 def test_options_are_checked(store: Store, options: dict[str, int]) -> None:
     with pytest.raises(InputError, match=r"must be an integer of at least"):
-        run(experiment(), store, **options)  # type: ignore[arg-type]
-
-
-def test_provenance(monkeypatch: pytest.MonkeyPatch) -> None:
-    commit.cache_clear()
-    monkeypatch.setenv("NODECOPY_COMMIT", "v9-3-gabc")
-    assert provenance("cpu")["commit"] == "v9-3-gabc"
-    commit.cache_clear()
-    monkeypatch.delenv("NODECOPY_COMMIT")
-    monkeypatch.setenv("PATH", "")  # no git
-    assert provenance("cpu")["commit"].startswith("version ")
-    commit.cache_clear()
+        run(make_experiment(), store, **options)  # type: ignore[arg-type]

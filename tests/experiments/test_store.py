@@ -10,9 +10,9 @@ import pytest
 
 from nodecopy.errors import InputError
 from nodecopy.experiments.store import Record, Store
-from tests.experiments.fakes import experiment
+from tests.experiments.fakes import make_experiment
 
-CELL = experiment().cells(seed=3)[0]
+CELL = make_experiment().cells(seed=3)[0]
 SCORES = {"accuracy": 0.1 + 0.2, "nll": 1 / 3, "brier": 0.5, "ece": 0.0}
 RECORD = Record(7, SCORES, 0.25, {"rounds": 2}, {"commit": "abc"})
 
@@ -35,9 +35,9 @@ def test_what_is_written_is_read(store: Store) -> None:
 
 def test_numbers_of_numpy_become_plain(store: Store) -> None:
     store.write(CELL, replace(RECORD, details={"rounds": np.int64(3), "losses": np.array([0.5, 1.0])}))
-    found = store.read(CELL, 7)
-    assert found is not None
-    assert found.details == {"rounds": 3, "losses": [0.5, 1.0]}
+    record = store.read(CELL, 7)
+    assert record is not None
+    assert record.details == {"rounds": 3, "losses": [0.5, 1.0]}
 
 
 def test_other_settings_and_seeds_are_other_results(store: Store) -> None:
@@ -68,7 +68,7 @@ def test_other_settings_and_seeds_are_other_results(store: Store) -> None:
         lambda text: text.replace(CELL.fingerprint, "0" * 12),
     ],
 )
-def test_a_damaged_record_is_told_and_counts_as_missing(
+def test_a_damaged_record_is_logged_and_counts_as_missing(
     store: Store, caplog: pytest.LogCaptureFixture, damage: object
 ) -> None:
     assert callable(damage)

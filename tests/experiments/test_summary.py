@@ -6,20 +6,23 @@ import math
 import pytest
 from scipy import stats
 
-from nodecopy.experiments.spec import Column, Published
+from nodecopy.experiments.spec import Published
 from nodecopy.experiments.summary import Gain, summarise, verdict
 from tests.experiments.conftest import Fill
-from tests.experiments.fakes import experiment
+from tests.experiments.fakes import column, make_experiment
 
 WEAK = [60.0, 61, 62, 63, 64, 65]
 STRONG = [61.0, 63, 65, 67, 69, 71]
 
 
 def test_a_cell_by_hand(fill: Fill) -> None:
-    table = experiment()
+    table = make_experiment()
     store = fill(table, {("weak", 1): WEAK, ("strong", 1): STRONG})
     results = summarise(table, store)
-    weak, strong = results.cells["karate", Column(1), "weak"], results.cells["karate", Column(1), "strong"]
+    weak, strong = (
+        results.cells["karate", column("accuracy", labels=1), "weak"],
+        results.cells["karate", column("accuracy", labels=1), "strong"],
+    )
     assert weak.n == 6
     assert weak.mean == pytest.approx(62.5)
     assert weak.std == pytest.approx(math.sqrt(3.5))  # (2.5^2 + 1.5^2 + 0.5^2) * 2 / 5
@@ -29,7 +32,8 @@ def test_a_cell_by_hand(fill: Fill) -> None:
     assert weak.verdict == "level"
     assert strong.verdict == "behind"
     assert [strong.mean, strong.difference] == pytest.approx([66, -24])
-    assert (weak.nll, weak.brier, weak.ece, weak.seconds, weak.seconds_total) == (0.5, 0.25, 0.125, 1.5, 9)
+    assert weak.extra_scores == {"nll": 0.5, "brier": 0.25, "ece": 0.125}
+    assert (weak.seconds, weak.seconds_total) == (1.5, 9)
     assert weak.values == pytest.approx(WEAK)
     assert weak.gains == ()
     (gain,) = strong.gains
@@ -39,12 +43,15 @@ def test_a_cell_by_hand(fill: Fill) -> None:
 
 
 def test_best_with_an_asterisk_where_it_is_significant(fill: Fill) -> None:
-    table = experiment()
+    table = make_experiment()
     mixed = [70.0, 59, 70, 60, 72, 66]
     store = fill(table, {("weak", 1): WEAK, ("strong", 1): STRONG, ("weak", 3): WEAK, ("strong", 3): mixed})
     cells = summarise(table, store).cells
     assert stats.wilcoxon(mixed, WEAK).pvalue > 0.05
-    marks = {(place[1].labels, place[2]): (cell.best, cell.significant) for place, cell in cells.items()}
+    marks = {
+        (dict(place[1].conditions)["labels"], place[2]): (cell.best, cell.significant)
+        for place, cell in cells.items()
+    }
     assert marks == {
         (1, "weak"): (False, False),
         (1, "strong"): (True, True),
@@ -56,15 +63,17 @@ def test_best_with_an_asterisk_where_it_is_significant(fill: Fill) -> None:
 
 
 def test_a_method_alone_is_best_without_an_asterisk(fill: Fill) -> None:
-    table = experiment()
-    cell = summarise(table, fill(table, {("weak", 1): WEAK})).cells["karate", Column(1), "weak"]
+    table = make_experiment()
+    cell = summarise(table, fill(table, {("weak", 1): WEAK})).cells[
+        "karate", column("accuracy", labels=1), "weak"
+    ]
     assert (cell.best, cell.significant) == (True, False)
 
 
 def test_tests_use_the_trials_that_both_have(fill: Fill) -> None:
-    table = experiment()
+    table = make_experiment()
     store = fill(table, {("weak", 1): [*WEAK[:5], None], ("strong", 1): [None, *STRONG[1:]]})
-    strong = summarise(table, store).cells["karate", Column(1), "strong"]
+    strong = summarise(table, store).cells["karate", column("accuracy", labels=1), "strong"]
     assert strong.n == 5
     (gain,) = strong.gains
     assert gain.gain == pytest.approx(3.5)
@@ -73,45 +82,49 @@ def test_tests_use_the_trials_that_both_have(fill: Fill) -> None:
 
 
 def test_equal_results_are_not_a_gain(fill: Fill) -> None:
-    table = experiment()
+    table = make_experiment()
     store = fill(table, {("weak", 1): WEAK, ("strong", 1): WEAK})
     cells = summarise(table, store).cells
-    assert cells["karate", Column(1), "strong"].gains == (Gain("weak", 0, 1, published=30),)
+    assert cells["karate", column("accuracy", labels=1), "strong"].gains == (
+        Gain("weak", 0, 1, published=30),
+    )
     assert not any(cell.significant for cell in cells.values())
 
 
 def test_one_trial_has_no_deviation_and_no_verdict(fill: Fill) -> None:
-    table = experiment()
-    cell = summarise(table, fill(table, {("weak", 1): [60.0]})).cells["karate", Column(1), "weak"]
+    table = make_experiment()
+    cell = summarise(table, fill(table, {("weak", 1): [60.0]})).cells[
+        "karate", column("accuracy", labels=1), "weak"
+    ]
     assert (cell.n, cell.std, cell.verdict) == (1, None, None)
 
 
 def test_what_was_not_run_has_published_numbers_only(fill: Fill) -> None:
-    table = experiment()
+    table = make_experiment()
     results = summarise(table, fill(table, {("weak", 1): WEAK}))
-    absent = results.cells["karate", Column(1), "absent"]
+    absent = results.cells["karate", column("accuracy", labels=1), "absent"]
     assert (absent.n, absent.mean, absent.published, absent.verdict) == (0, None, 50, None)
     assert [cell["method"] for cell in results.to_dict()["cells"]] == ["weak"]
 
 
 def test_trials_beyond_the_chosen_are_left_out(fill: Fill) -> None:
-    table = experiment()
+    table = make_experiment()
     store = fill(table, {("weak", 1): WEAK})
-    assert summarise(table.narrowed(trials=2), store).cells[
-        "karate", Column(1), "weak"
+    assert summarise(table.narrow(trials=2), store).cells[
+        "karate", column("accuracy", labels=1), "weak"
     ].mean == pytest.approx(60.5)
 
 
 def test_the_dictionary_is_ready_for_json(fill: Fill) -> None:
-    table = experiment()
-    found = json.loads(json.dumps(summarise(table, fill(table, {("strong", 1): STRONG})).to_dict()))
-    assert set(found) == {"experiment", "seed", "cells", "provenance"}
-    (cell,) = found["cells"]
+    table = make_experiment()
+    content = json.loads(json.dumps(summarise(table, fill(table, {("strong", 1): STRONG})).to_dict()))
+    assert set(content) == {"experiment", "seed", "cells", "provenance"}
+    (cell,) = content["cells"]
     assert {"dataset", "labels", "method", "mean", "std", "n", "published", "seconds"} <= set(cell)
     assert (cell["dataset"], cell["labels"], cell["published"]) == ("karate", 1, 90)
     assert cell["provenance"]["machine"] == ["processor abacus, cores 2, device cpu"]
-    assert found["provenance"]["commit"] == ["v1-2-gabc"]
-    assert found["provenance"]["date"] == ["2024-05-06"]
+    assert content["provenance"]["commit"] == ["v1-2-gabc"]
+    assert content["provenance"]["date"] == ["2024-05-06"]
 
 
 @pytest.mark.parametrize(

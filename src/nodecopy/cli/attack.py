@@ -91,15 +91,15 @@ def attack(
     """
     check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
     import_optional("torch", "nodecopy attack")
-    from nodecopy.experiments.tasks.robustness import ATTACK, VICTIMS
+    from nodecopy.experiments.trials import TrialSeeds
     from nodecopy.nn.features import with_features
 
     striking, granted = _attack(method, delete, influencers, together=not alone), _budget(budget)
     graph = sources.load_graph(source, labels, features, False, largest_component)
     split, root = node_splits.split_for_attack(graph, source, seed, largest_component)
-    targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, VICTIMS)))
+    targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, TrialSeeds.VICTIMS)))
     known = np.setdiff1d(split.train, targets)
-    draws = child(root, ATTACK)
+    draws = child(root, TrialSeeds.ATTACK)
     found = striking.attack(with_features(graph), targets, budget=granted, train=known, rng=draws)
     left = found.apply(graph)
     if out is not None:

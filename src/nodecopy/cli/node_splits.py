@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli.sources import is_dataset
-from nodecopy.datasets import Split
+from nodecopy.datasets import Split, label_split
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
@@ -23,12 +23,12 @@ def split_as_in_experiments(
     dataset: str, per_class: int, seed: int, largest_component: bool
 ) -> tuple[Split[NDArray[np.int64]], SeedSequence]:
     """The nodes and the seed of trial 0, as ``nodecopy reproduce`` has them."""
-    from nodecopy.experiments.spec import Cell
-    from nodecopy.experiments.trials import trial_seed, trial_split
+    from nodecopy.experiments.trials import TrialSeeds, load_graph, trial_seed
 
     check_integer(per_class, "labels-per-class", low=1)
-    cell = Cell("classify", dataset, per_class, "", seed, "", {}, VALIDATION, TEST, largest_component, False)
-    return trial_split(cell, 0), trial_seed(cell, 0)
+    root = trial_seed(seed, dataset, 0, labels=per_class)
+    labels = load_graph(dataset, largest_component).labels
+    return label_split(labels, per_class, VALIDATION, TEST, rng=child(root, TrialSeeds.SPLIT)), root
 
 
 def split_for_attack(

@@ -215,7 +215,7 @@ def of_results(folder: Path) -> Section:
     titles = {}
     for name in toml.names():
         experiment = toml.load(name)
-        named: tuple[Any, ...] = (*experiment.methods, *experiment.protocol.attackers)
+        named: tuple[Any, ...] = (*experiment.methods, *getattr(experiment.task, "attacks", ()))
         titles[name] = {"": experiment.title} | {one.name: one.title for one in named}
     text = (
         "Ours, and beneath it what the paper has, with the verdict at two standard errors. Bold: the best of "

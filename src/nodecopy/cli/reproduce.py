@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
@@ -15,7 +15,7 @@ from nodecopy.cli import options
 from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, runner, toml
-from nodecopy.experiments.runner import Finished
+from nodecopy.experiments.runner import BatchResult
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import Results, summarise
@@ -32,10 +32,10 @@ class Backend(StrEnum):
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(help=f"{', '.join(toml.names())}, or a .toml file like theirs."),
+        typer.Argument(help=f"{', '.join(toml.names())}, or the path of a .toml file."),
     ],
     dataset: Annotated[
-        str | None, typer.Option(help="Some of its datasets, with commas between; all by default.")
+        str | None, typer.Option(help="Some of its datasets, separated by commas; all by default.")
     ] = None,
     labels: Annotated[
         str | None, typer.Option(help="Some of its numbers of labels per class, such as 5,10.")
@@ -43,15 +43,26 @@ def reproduce(
     attacks: Annotated[str | None, typer.Option(help="Some of its attacks, such as dice-50,nettack.")] = None,
     methods: Annotated[str | None, typer.Option(help="Some of its methods, such as gcn,bgcn-copy.")] = None,
     trials: Annotated[
-        int | None, typer.Option(help="Number of trials; by default as many as the paper's.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Trial t depends on seed, dataset, labels and t alone.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    batch: Annotated[
         int | None,
-        typer.Option(help="Trials trained together; by default all of a cell, of recommenders one."),
+        typer.Option(
+            help="Number of trials; by default that of the experiment.", callback=options.at_least(1)
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Trial t depends on seed, dataset, labels and t alone.", callback=options.at_least(0)
+        ),
+    ] = 0,
+    device: options.Device = "cpu",
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            help="Trials solved together; by default all of a cell if the task gains by it, else 1.",
+            callback=options.at_least(1),
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes.", callback=options.at_least(1))] = 1,
     backend: Annotated[
         Backend, typer.Option(help="Where trials are computed: here, or on a Dask cluster.")
     ] = Backend.LOCAL,
@@ -65,11 +76,11 @@ def reproduce(
         bool,
         typer.Option(
             "--resume/--fresh",
-            help="Compute only what the store lacks, or all that is asked for anew.",
+            help="Compute only what the store lacks, or compute everything again.",
         ),
     ] = True,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Compute nothing: the table of what the store holds.")
+        bool, typer.Option("--stored", help="Compute nothing: print the table of what the store holds.")
     ] = False,
     out_folder: Annotated[
         Path | None,
@@ -84,24 +95,21 @@ def reproduce(
     Every finished trial is kept in the store at once, so a run that was stopped, however it was stopped,
     goes on where it was; results of other settings, seeds or splits are never mixed in.
     """
-    chosen = toml.load(experiment).narrowed(
-        datasets=_parts(dataset),
-        labels=_numbers(labels),
-        attacks=_parts(attacks),
-        methods=_parts(methods),
-        trials=trials,
-    )
+    given = {"datasets": dataset, "labels": labels, "attacks": attacks, "methods": methods}
+    choices = {name: _split(text) for name, text in given.items() if text is not None}
+    chosen = toml.load(experiment).narrow(trials=trials, **choices)
     if (backend is Backend.DASK) != (scheduler is not None):
         raise InputError("--backend dask and --scheduler ADDRESS go together; one of them is missing.")
-    kept = Store(store.resolve() if scheduler else store)
     if stored and not resume:
         raise InputError("--stored and --fresh exclude each other: one computes nothing, the other all.")
     if out_folder:
         for suffix in (".md", ".csv", ".tex", ".png"):
             check_writable(out_folder / f"{chosen.name}{suffix}")
+    trials_store = Store(store.resolve() if scheduler else store)
     if not stored:
-        _run(chosen, kept, seed, device, batch, jobs, scheduler, fresh=not resume)
-    results = summarise(chosen, kept, seed=seed)
+        run_options = {"device": device, "batch_size": batch_size, "workers": workers, "scheduler": scheduler}
+        _run(chosen, trials_store, seed=seed, fresh=not resume, **run_options)
+    results = summarise(chosen, trials_store, seed=seed)
     written = [*_write(results, out_folder), *_draw(results, out_folder)] if out_folder else []
     if json_:
         print_json(results.to_dict())
@@ -111,44 +119,24 @@ def reproduce(
         print_note(f"written to {path}")
 
 
-def _run(
-    chosen: Experiment,
-    store: Store,
-    seed: int,
-    device: str,
-    batch: int | None,
-    jobs: int,
-    scheduler: str | None,
-    *,
-    fresh: bool,
-) -> None:
-    """Run what is missing under a progress bar that only a person sees."""
-    trials = range(chosen.protocol.trials)
-    todo = (trials if fresh else store.missing(cell, trials) for cell in chosen.cells(seed))
-    total = sum(map(len, todo))
+def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_options: Any) -> None:
+    """Run what is missing under a progress bar that only a terminal shows."""
+    trials = range(experiment.task.trials)
+    todo = (trials if fresh else store.missing(cell, trials) for cell in experiment.cells(seed))
     with Progress(console=error_console, transient=True, disable=not error_console.is_terminal) as bar:
-        task = bar.add_task("trials", total=total)
+        progress = bar.add_task("trials", total=sum(map(len, todo)))
         skipped: set[str] = set()
 
-        def tell(finished: Finished) -> None:
-            if finished.skipped and finished.batch.cell.method not in skipped:
-                skipped.add(finished.batch.cell.method)
-                print_note(f"{finished.batch.cell.method} is skipped: {finished.skipped}")
-            bar.advance(task, len(finished.batch.trials) - len(finished.elsewhere))
-            if finished.n_computed:
-                print_note(f"{finished.batch.cell}: {finished.n_computed} trials in {finished.seconds:.1f} s")
+        def report(result: BatchResult) -> None:
+            cell = result.batch.cell
+            if result.skipped and cell.method not in skipped:
+                skipped.add(cell.method)
+                print_note(f"{cell.method} is skipped: {result.skipped}")
+            bar.advance(progress, len(result.batch.trials) - len(result.elsewhere))
+            if result.n_computed:
+                print_note(f"{cell}: {result.n_computed} trials in {result.seconds:.1f} s")
 
-        runner.run(
-            chosen,
-            store,
-            seed=seed,
-            device=device,
-            batch=batch,
-            jobs=jobs,
-            scheduler=scheduler,
-            fresh=fresh,
-            report=tell,
-        )
+        runner.run(experiment, store, seed=seed, fresh=fresh, report=report, **run_options)
 
 
 def _write(results: Results, folder: Path) -> list[Path]:
@@ -166,20 +154,18 @@ def _write(results: Results, folder: Path) -> list[Path]:
 
 
 def _draw(results: Results, folder: Path) -> list[Path]:
-    """Draw the spread of every statistic of sampled graphs; nothing for other experiments."""
-    protocol, methods = results.experiment.protocol, results.experiment.methods
+    """Draw the spread of every statistic of samples around the reference, if there is a reference."""
+    task, methods = results.experiment.task, results.experiment.methods
     graphs: dict[str, dict[str, StatisticSamples]] = {}
-    for dataset, column in product(protocol.datasets, protocol.columns):
-        found = {one.title: results.cells.get((dataset, column, one.name)) for one in methods}
-        samples = {title: cell.samples for title, cell in found.items() if cell and cell.samples}
-        observed = results.cells.get((dataset, column, protocol.reference))
+    for dataset, column in product(task.datasets, task.columns):
+        cells = {method.title: results.cells.get((dataset, column, method.name)) for method in methods}
+        samples = {title: cell.samples for title, cell in cells.items() if cell and cell.samples}
+        observed = results.cells.get((dataset, column, task.reference))
         if observed is not None and observed.mean is not None:
-            graphs.setdefault(dataset, {})[protocol.heading(column)] = StatisticSamples(
-                observed.mean, samples
-            )
+            graphs.setdefault(dataset, {})[column.heading] = StatisticSamples(observed.mean, samples)
     if not graphs:
         return []
-    copying = [one.title for one in methods if one.path == "nodecopy.NodeCopying"]
+    copying = [method.title for method in methods if method.path == "nodecopy.NodeCopying"]
     figure = draw_sample_statistics(graphs, highlight=copying)
     path = folder / f"{results.experiment.name}.png"
     with atomic_write(path) as temporary:
@@ -188,27 +174,20 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 
 
 def _show(results: Results) -> None:
-    for dataset in results.experiment.protocol.datasets:
+    for dataset in results.experiment.task.datasets:
         console.print(f"\n[bold]{dataset}[/]")
-        for number, (heads, rows) in enumerate(rendering.grids(results, dataset, rendering.TERMINAL)):
+        for number, grid in enumerate(rendering.grids(results, dataset, rendering.TERMINAL)):
             if number:
                 console.print()
-            print_table(heads, rows)
-    heads, rows = rendering.rank_grid(results, rendering.TERMINAL)
+            print_table(*grid)
+    headings, rows = rendering.rank_grid(results, rendering.TERMINAL)
     if rows:
         console.print()
-        print_table(heads, rows)
+        print_table(headings, rows)
     console.print()
     for line in rendering.footer(results):
         print_note(line)
 
 
-def _parts(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _numbers(text: str | None) -> list[int] | None:
-    parts = _parts(text)
-    if parts is not None and not all(part.isdecimal() for part in parts):
-        raise InputError(f"--labels must be whole numbers with commas between, such as 5,10; got {text!r}.")
-    return None if parts is None else [int(part) for part in parts]
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,46 +1,132 @@
-"""Objects among the settings of a method: a table ``{ class = "module.Class", ... }`` stands for one."""
+"""Instantiate the class of a method with its settings, among which there may be objects.
+
+A table ``{ class = "module.Class", ... }`` among settings stands for an object of that class with the other
+keys as its settings. A key ``use`` in it asks the task for something made from such an object, for example
+its embeddings.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
-from nodecopy._core.lookup import instantiate
+from nodecopy._core.lookup import check_name, import_class, public_name
 from nodecopy._core.optional_imports import EXTRA_OF, import_optional
 from nodecopy.errors import InputError
 
-Maker: TypeAlias = Callable[[str, Mapping[str, Any]], Any]
+Use: TypeAlias = Callable[[str, str, dict[str, Any]], Any]
+"""Return what a table with the key ``use`` stands for, given that key, the class and the settings."""
 
 
-def assembled(method: str, path: str, settings: Mapping[str, Any], device: str, **makers: Maker) -> Any:
-    """Make an object of the class at ``path`` (``module.Class``) after all that its settings hold.
+def instantiate(
+    path: str, settings: Mapping[str, Any], where: str, device: str, use: Use | None = None
+) -> Any:
+    """Make an object of the class at ``path`` and of the classes among its settings.
 
-    A table with the key ``class`` is assembled in the same way; one with a key that ``makers`` has is given
-    to that function: the path at that key, and the other keys. Whatever has a device gets ``device``.
+    Parameters
+    ----------
+    path
+        ``module.Class``.
+    settings
+        Keywords of the constructor; tables among them become objects.
+    where
+        The section that errors name, such as ``[methods.gcn]``.
+    device
+        Set on every object that has a ``device``, unless its settings name one.
+    use
+        Called for tables with the key ``use``.
     """
 
-    def part(value: Any) -> Any:
+    def resolve(value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        for key, make in makers.items():
-            if key in value:
-                return make(value[key], {name: one for name, one in value.items() if name != key})
-        if "class" not in value:
-            allowed = " or ".join(["class", *makers])
-            raise InputError(
-                f"a table in the settings of [methods.{method}] must have {allowed}; got {dict(value)}."
-            )
-        others = {name: one for name, one in value.items() if name != "class"}
-        return assembled(method, value["class"], others, device, **makers)
+        others = {name: entry for name, entry in value.items() if name not in ("class", "use")}
+        if "use" in value and use is not None:
+            return use(value["use"], value["class"], others)
+        return instantiate(value["class"], others, where, device, use)
 
-    parts = {name: part(value) for name, value in settings.items()}
+    parts = {name: resolve(value) for name, value in settings.items()}
     try:
-        whole = instantiate(method, path, parts, f"[methods.{method}]")
+        whole = import_class(path, where)(**parts)
     except InputError as error:
         missing = getattr(error.__cause__, "name", None)
         if missing in EXTRA_OF:
-            import_optional(missing, method)
+            import_optional(missing, where)
         raise
-    if hasattr(whole, "device"):
+    except TypeError as error:
+        raise InputError(f"settings of {where} must be keywords of {path}; got {parts} ({error}).") from error
+    if hasattr(whole, "device") and "device" not in settings:
         whole.device = device
     return whole
+
+
+def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tuple[str, ...] = ()) -> None:
+    """Check that settings are parameters of the class at ``path``, and so on for the objects among them.
+
+    Classes that need an optional package that is not installed are skipped.
+    """
+    names = parameter_names(path, where)
+    for name, value in settings.items():
+        if names is not None:
+            check_name(name, names, f"a setting of {where} ({path})")
+        if isinstance(value, Mapping):
+            inner = f"{name} in {where}"
+            if not isinstance(value.get("class"), str):
+                raise InputError(f"{inner} must have a class; got {dict(value)}.")
+            if "use" in value and not uses:
+                raise InputError(f"{inner} must have no use; got {value['use']!r}.")
+            if "use" in value:
+                check_name(value["use"], uses, f"use of {inner}")
+            others = {key: entry for key, entry in value.items() if key not in ("class", "use")}
+            check_settings(value["class"], others, inner, uses)
+
+
+@lru_cache
+def parameter_names(path: str, where: str) -> list[str] | None:
+    """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
+    try:
+        kind = import_class(path, where)
+    except InputError as error:
+        if getattr(error.__cause__, "name", None) in EXTRA_OF:
+            return None
+        raise
+    if hasattr(kind, "parameter_names"):
+        return [*kind.parameter_names(), *getattr(kind, "OTHER_SETTINGS", ())]
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except ValueError:  # a built-in class
+        return None
+    has_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    return None if has_any else [parameter.name for parameter in parameters]
+
+
+@lru_cache
+def public_path(path: str) -> str:
+    """Return the public name of the class at ``path``; the path itself if the class cannot be imported."""
+    try:
+        return public_name(import_class(path, path))
+    except InputError:
+        return path
+
+
+def use_public_names(value: Any) -> Any:
+    """Return settings in which every class has its public name."""
+    if isinstance(value, Mapping):
+        return {
+            name: public_path(entry) if name == "class" and entry else use_public_names(entry)
+            for name, entry in value.items()
+        }
+    return list(map(use_public_names, value)) if isinstance(value, list | tuple) else value
+
+
+def merge_settings(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with others on top; tables are merged, not replaced."""
+    both = dict(settings)
+    for name, value in others.items():
+        old = both.get(name)
+        both[name] = (
+            merge_settings(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+        )
+    return both

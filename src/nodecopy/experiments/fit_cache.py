@@ -1,71 +1,99 @@
-"""A graph model that looks at edges alone and takes minutes to fit: one fit serves all trials of a process.
-
-Where a setting of a classifier reads ``{ once = "module.Class", ... }``, it is such a model. It does not get
-to see labels, and its randomness is that of the dataset, not of a trial.
-"""
+"""Fitted models of this process that methods share, so that none is trained twice in a trial."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Self
 
 from numpy.random import SeedSequence
 
 from nodecopy._core.random import Rng
-from nodecopy.errors import InputError
-from nodecopy.experiments.assembly import assembled
 from nodecopy.experiments.spec import Cell
-from nodecopy.experiments.trials import dataset_seed, graph_of
 from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
 
-FITTED: dict[str, FittedOnce] = {}
+
+@dataclass
+class _Entry:
+    lock: Lock = field(default_factory=Lock)
+    fits: list[Any] = field(default_factory=list)
 
 
-class FittedOnce(GraphModel[Graph]):
-    """A graph model for one graph that takes every ``fit`` but the first as done."""
+class FitCache:
+    """The last fits that were asked for, at most ``max_fits``."""
 
-    def __init__(self, model: Any, graph: Graph, rng: Rng) -> None:
-        self.model, self.graph, self.rng = model, graph, rng
-        self.seconds = 0.0
-        """How long its fit took, which every trial would have had to wait for."""
+    def __init__(self, max_fits: int) -> None:
+        self.max_fits = max_fits
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._lock = Lock()
+
+    def get(
+        self,
+        cell: Cell,
+        trial: int | None,
+        device: str,
+        path: str,
+        settings: Mapping[str, Any],
+        fit: Callable[[], Any],
+    ) -> Any:
+        """Return the fit of a class with such settings to the data of a trial; ``fit`` makes it if it is new.
+
+        Data are those of the cell's dataset, seed and protocol, and of the trial unless it is ``None``.
+        Threads that ask for the same fit wait for the first of them.
+        """
+        parts = [cell.dataset, cell.seed, cell.protocol, trial, device, path, settings]
+        name = json.dumps(parts, sort_keys=True, default=str)
+        with self._lock:
+            entry = self._entries.setdefault(name, _Entry())
+            self._entries.move_to_end(name)
+            while len(self._entries) > self.max_fits:
+                self._entries.popitem(last=False)
+        with entry.lock:
+            if not entry.fits:
+                entry.fits.append(fit())
+        return entry.fits[0]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def clear(self) -> None:
+        """Forget all fits."""
+        self._entries.clear()
+
+
+FITS = FitCache(max_fits=16)
+"""A method of a recommendation table has at most six candidates, so 16 hold those of two methods."""
+
+
+class CachedGraphModel(GraphModel[Graph]):
+    """A fitted graph model that ignores further calls of :meth:`fit`.
+
+    ``seconds`` is how long its only fit took.
+    """
+
+    def __init__(self, model: GraphModel[Graph], seconds: float = 0.0) -> None:
+        self.model, self.seconds = model, seconds
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
+    @property
+    def graph_(self) -> Graph:  # type: ignore[override]
+        """The graph that the model was fitted to."""
+        return self.model.graph_
+
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
-        """``graph`` and ``rng`` are not looked at: they are those that it was made with."""
-        with self._lock:
-            if not self.seconds:
-                start = time.perf_counter()
-                self.model.fit(self.graph.replace(labels=None), rng=self.rng)
-                self.seconds = time.perf_counter() - start
-        self.graph_ = self.graph
+        """Return the model as it is."""
         return self
 
     def draw(self, seed: SeedSequence) -> Graph:
-        sample: Graph = self.model.draw(seed)
-        return sample
+        """Return the sample of the model that belongs to a seed."""
+        return self.model.draw(seed)
 
     def sample_many(self, n: int, *, rng: Rng = None, workers: int = 1) -> Iterator[Graph]:
-        samples: Iterator[Graph] = self.model.sample_many(n, rng=rng, workers=workers)
-        return samples
-
-
-def fitted_once(cell: Cell, path: str, settings: Mapping[str, Any], device: str) -> FittedOnce:
-    """The model of that class and those settings for the graph of a cell, the same at every call."""
-    where = f"once of [methods.{cell.method}]"
-    if cell.attacker or cell.without_test_edges:
-        raise InputError(f"{where} must stand in an experiment whose trials have the same edges.")
-    parts = [cell.dataset, cell.largest_component, cell.seed, device, path, settings]
-    key = json.dumps(parts, sort_keys=True, default=str)
-    if key not in FITTED:
-        model = assembled(cell.method, path, settings, device)
-        if not hasattr(model, "sample_many"):
-            raise InputError(f"{where} must be the class of a graph model; got {path}.")
-        FITTED[key] = FittedOnce(model, graph_of(cell), dataset_seed(cell))
-    return FITTED[key]
+        """Return the samples of the model."""
+        return self.model.sample_many(n, rng=rng, workers=workers)

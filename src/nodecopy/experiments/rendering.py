@@ -6,47 +6,15 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from nodecopy.experiments.measures import MEASURES
-from nodecopy.experiments.spec import Column, Protocol
-from nodecopy.experiments.summary import Gain, Results, Summary, rounding
+from nodecopy.experiments.spec import Column
+from nodecopy.experiments.summary import Gain, Results, Summary
 
 Grid: TypeAlias = tuple[list[str], list[list[str]]]
-"""Heads and rows."""
-
-NODES = "In percent, mean and standard deviation over trials."
-INTERACTIONS = (
-    "In percent, mean and standard deviation over trials, which are random splits. Settings were chosen in "
-    "every trial by Recall@20 on its validation part, out of as many for each method."
-)
-CONVENTIONS = (
-    "Recall and NDCG by the paper's formulas, with the items of training and validation left out of the "
-    "candidates. Printed convention: what the paper's numbers fit, with validation items among the "
-    "candidates and the ideal list made of the hits in a user's own first 100; only for a comparison with it."
-)
-SAMPLES = (
-    "Every training of a model is a trial; of it {} graphs are sampled. Means and standard deviations "
-    "over trials, in the units of the paper."
-)
-NEAREST = (
-    "Bold: the nearest of ours to {}. Asterisk: nearer than our second nearest by the Wilcoxon signed-rank "
-    "test at 5 %."
-)
-BEST = (
-    "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %."
-)
-VERDICT = (
-    "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
-    "plus {} (the paper's rounding); otherwise {} by the difference."
-)
-CALLED_ERRORS = (
-    "The paper calls its deviations standard errors; by their size they are standard deviations too."
-)
-NO_DEVIATIONS = "The paper prints no deviations: they are taken to be ours."
-SECONDS = "Seconds: the fewest among trials 1 to {}. A trial has its share of those of its batch."
+"""Headings and rows."""
+SECONDS = "Seconds: the fewest among trials 1 to {}. The time of a batch is shared evenly among its trials."
 
 
 class Style(NamedTuple):
@@ -61,262 +29,232 @@ MARKDOWN = Style(
     lambda text, star: f"**{text}**" + (r"\*" if star else ""), " ± ", lambda text: text.replace("|", r"\|")
 )
 LATEX = Style(
-    lambda text, star: rf"\textbf{{{text}}}" + ("*" if star else ""), r"$\pm$", lambda text: _tex(text)
+    lambda text, star: rf"\textbf{{{text}}}" + ("*" if star else ""),
+    r"$\pm$",
+    lambda text: _escape_latex(text),
 )
 TERMINAL = Style(lambda text, star: f"{text} best" + ("*" if star else ""), " ± ")
 
 
 def markdown(results: Results) -> str:
-    """A table per dataset, the gains below it, and where the numbers come from."""
-    lines = [f"# {_title(results)}", "", *(f"- {note}" for note in notes(results)), ""]
-    for dataset in results.experiment.protocol.datasets:
+    """Return a table per dataset, the gains below it, and where the numbers come from."""
+    experiment = results.experiment
+    lines = [f"# {experiment.name}: {experiment.title}", "", *(f"- {note}" for note in notes(results)), ""]
+    for dataset in experiment.task.datasets:
         lines += [f"## {dataset}", ""]
-        for heads, rows in grids(results, dataset, MARKDOWN):
-            lines += [*_pipes(heads, rows), ""]
-    heads, rows = rank_grid(results, MARKDOWN)
+        for grid in grids(results, dataset, MARKDOWN):
+            lines += [*_markdown_rows(*grid), ""]
+    headings, rows = rank_grid(results, MARKDOWN)
     if rows:
-        lines += [*_pipes(heads, rows), ""]
+        lines += [*_markdown_rows(headings, rows), ""]
     return "\n".join([*lines, *(f"- {line}" for line in footer(results)), ""])
 
 
 def latex(results: Results) -> str:
-    """A ``tabular`` with a block per dataset, or several of them; needs the booktabs package."""
-    lines = [f"% {line}" for line in (_title(results), *notes(results), *footer(results))]
-    return "\n".join([*lines, *map(_tabular, parts(results))])
-
-
-def _tabular(results: Results) -> str:
-    heads, _ = grid(results, results.experiment.protocol.datasets[0], LATEX)
-    lines = [rf"\begin{{tabular}}{{{'l' * len(heads)}}}", r"\toprule", _ampersands(heads)]
-    for dataset in results.experiment.protocol.datasets:
-        lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_tex(dataset)}}}}} \\"]
-        lines += [_ampersands(row) for row in grid(results, dataset, LATEX)[1]]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    """Return a ``tabular`` with a block per dataset, or several of them; needs the booktabs package."""
+    experiment = results.experiment
+    comments = [f"{experiment.name}: {experiment.title}", *notes(results), *footer(results)]
+    lines = [f"% {line}" for line in comments]
+    for columns in split_columns(results):
+        headings, _ = main_grid(results, experiment.task.datasets[0], LATEX, columns)
+        lines += [rf"\begin{{tabular}}{{{'l' * len(headings)}}}", r"\toprule", _latex_row(headings)]
+        for dataset in experiment.task.datasets:
+            title = rf"\textit{{{_escape_latex(dataset)}}}"
+            lines += [r"\midrule", rf"\multicolumn{{{len(headings)}}}{{l}}{{{title}}} \\"]
+            lines += map(_latex_row, main_grid(results, dataset, LATEX, columns)[1])
+        lines += [r"\bottomrule", r"\end{tabular}", ""]
+    return "\n".join(lines)
 
 
 def comma_separated(results: Results) -> str:
-    """One line per cell with every number in full, and its provenance."""
+    """Return one line per cell with every number in full, and its provenance."""
     others = sorted({other for method in results.experiment.methods for other in method.gain_over})
-    names = [*Column.__dataclass_fields__, *Summary.__dataclass_fields__]
-    plain = [
-        name
-        for name in names
-        if name not in ("dataset", "column", "gains", "values", "samples", "provenance")
-    ]
-    gains = [f"{what}_{other}" for other in others for what in ("gain_over", "p_over", "published_gain_over")]
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["experiment", "dataset", *plain, *gains, "seed", *results.provenance])
+    writer: csv.DictWriter[str] | None = None
     for cell in results.cells.values():
-        described = vars(cell) | vars(cell.column)
-        numbers = [described[name] for name in plain]
+        row = {"experiment": results.experiment.name, **cell.numbers()}
         for other in others:
-            gain = _gain_over(cell, other)
-            numbers += [gain.gain, gain.p, gain.published] if gain else [None] * 3
-        origin = [str(results.seed) if cell.n else "", *map("; ".join, cell.provenance.values())]
-        writer.writerow([results.experiment.name, cell.dataset, *map(_number, numbers), *origin])
+            gain = cell.gain_over(other)
+            row[f"gain_over_{other}"] = gain.gain if gain else None
+            row[f"p_over_{other}"] = gain.p if gain else None
+            row[f"published_gain_over_{other}"] = gain.published if gain else None
+        row |= {"seed": results.seed if cell.n else None}
+        row |= {key: "; ".join(values) for key, values in cell.provenance.items()}
+        if writer is None:
+            writer = csv.DictWriter(text, list(row), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(
+            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
+        )
     return text.getvalue()
 
 
-def parts(results: Results) -> list[Results]:
-    """What one table shows: all of it, or one attack where each has several scores, so it stays narrow."""
-    experiment = results.experiment
-    if len(experiment.protocol.scores) == 1 or not experiment.protocol.attackers:
-        return [results]
-    narrow = (experiment.narrowed(attacks=[one.name]) for one in experiment.protocol.attackers)
-    return [replace(results, experiment=one) for one in narrow]
+def split_columns(results: Results) -> list[list[Column]]:
+    """Return the columns of each table of a dataset."""
+    columns = results.experiment.task.columns
+    parts = dict.fromkeys(column.part for column in columns)
+    return [[column for column in columns if column.part == part] for part in parts]
 
 
 def grids(results: Results, dataset: str, style: Style) -> Iterator[Grid]:
-    """The tables of a dataset: the results, and below them the gains and the run times, if there are any."""
-    for part in parts(results):
-        for below in (grid, gain_grid, time_grid):
-            heads, rows = below(part, dataset, style)
-            if rows or below is grid:
-                yield heads, rows
+    """Yield the tables of a dataset: results, and below them gains and run times, if there are any."""
+    for columns in split_columns(results):
+        yield main_grid(results, dataset, style, columns)
+        for below in (gain_grid, time_grid):
+            headings, rows = below(results, dataset, style, columns)
+            if rows:
+                yield headings, rows
 
 
-def grid(results: Results, dataset: str, style: Style) -> Grid:
-    """Heads and rows of a dataset's table: ours, and where the paper prints something, that and a verdict."""
-    protocol = results.experiment.protocol
+def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
+    """Return headings and rows of results, with the paper's number and a verdict where it prints one."""
     compared = {column for _, column, _ in results.experiment.published}
-    heads = ["method"]
-    for column in protocol.columns:
-        heads.append(style.plain(protocol.heading(column)))
-        heads += ["paper", "verdict"] if column in compared else []
+    headings = ["method"]
+    for column in columns:
+        headings.append(style.plain(column.heading))
+        headings += ["paper", "verdict"] if column in compared else []
     rows = []
     for method in results.experiment.methods:
-        cells = {column: results.cells.get((dataset, column, method.name)) for column in protocol.columns}
-        if any(cells.values()):
-            texts = (
-                text
-                for column, cell in cells.items()
-                for text in _texts(cell, style, protocol)[: 3 if column in compared else 1]
-            )
-            rows.append([style.plain(method.title), *texts])
-    return heads, rows
+        cells = [results.cells.get((dataset, column, method.name)) for column in columns]
+        if any(cells):
+            row = [style.plain(method.title)]
+            for column, cell in zip(columns, cells, strict=True):
+                row += _format_cell(cell, style, results)[: 3 if column in compared else 1]
+            rows.append(row)
+    return headings, rows
 
 
-def gain_grid(results: Results, dataset: str, style: Style) -> Grid:
-    """Heads and rows of the gains of methods over others on the same trials."""
-    protocol = results.experiment.protocol
+def gain_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
+    """Return headings and rows of the gains of methods over others on the same trials."""
     titles = {method.name: method.title for method in results.experiment.methods}
-    heads = ["gain", *(style.plain(protocol.heading(column)) for column in protocol.columns)]
     rows = []
     for method in results.experiment.methods:
+        cells = [results.cells.get((dataset, column, method.name)) for column in columns]
         for other in method.gain_over:
-            cells = [results.cells.get((dataset, column, method.name)) for column in protocol.columns]
-            gains = [_gain_over(cell, other) for cell in cells]
+            gains = [cell.gain_over(other) if cell else None for cell in cells]
             if any(gains):
                 name = style.plain(f"{method.title} over {titles[other]}")
-                rows.append([name, *(_gain(gain, protocol.digits) for gain in gains)])
-    return heads, rows
+                rows.append([name, *(_format_gain(gain, results.experiment.task.digits) for gain in gains)])
+    return ["gain", *(style.plain(column.heading) for column in columns)], rows
 
 
-def time_grid(results: Results, dataset: str, style: Style) -> Grid:
-    """Heads and rows of seconds per trial and of their ratios to those of one method, beside the paper's."""
-    timing, protocol = results.experiment.timing, results.experiment.protocol
-    if timing is None or timing.labels not in protocol.labels:
+def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
+    """Return headings and rows of seconds per trial and their ratios to one method, beside the paper's."""
+    timing = results.experiment.timing
+    if timing is None or timing.column not in columns:
         return [], []
     titles = {method.name: style.plain(method.title) for method in results.experiment.methods}
-    column = next(one for one in protocol.columns if one.labels == timing.labels)
     ratio = f"ratio to {titles.get(timing.over, timing.over)}"
-    heads = ["seconds per trial", f"{timing.labels} labels", ratio, "paper", "paper's ratio"]
-    cells = {name: results.cells.get((dataset, column, name)) for name in {*titles, timing.over}}
+    headings = ["seconds per trial", timing.column.heading, ratio, "paper", "paper's ratio"]
+    cells = {name: results.cells.get((dataset, timing.column, name)) for name in {*titles, timing.over}}
     ours = {name: cell.seconds_alone if cell else None for name, cell in cells.items()}
     rows = []
     for name, title in titles.items():
-        theirs, base = timing.published.get(name), timing.published.get(timing.over)
-        if theirs is not None or ours[name] is not None:
-            texts = [_significant(ours[name]), _ratio(ours[name], ours[timing.over])]
-            rows.append([title, *texts, _significant(theirs), _ratio(theirs, base)])
-    return heads, rows
+        numbers = [(ours[name], ours[timing.over])]
+        numbers.append((timing.published.get(name), timing.published.get(timing.over)))
+        if any(value is not None for value, _ in numbers):
+            ratios = [
+                (value, value / base if value is not None and base else None) for value, base in numbers
+            ]
+            rows.append([title, *(_format_significant(value) for pair in ratios for value in pair)])
+    return headings, rows
 
 
 def rank_grid(results: Results, style: Style) -> Grid:
-    """Heads and rows of the mean rank of graph models by dataset: 1 is nearest on every statistic."""
-    experiment, protocol = results.experiment, results.experiment.protocol
-    if not protocol.reference:
-        return [], []
+    """Return headings and rows of mean ranks by dataset, if there is a reference: 1 is always nearest."""
+    experiment, task = results.experiment, results.experiment.task
     ranks: dict[tuple[str, str], list[int]] = {}
-    for dataset, column in product(protocol.datasets, protocol.columns):
-        found = {one.name: results.cells.get((dataset, column, one.name)) for one in experiment.methods}
-        means = {name: one.mean for name, one in found.items() if one and one.mean is not None}
-        if protocol.reference in means and MEASURES[column.score].aimed_at:
-            aim = means.pop(protocol.reference)
-            away = {name: abs(mean - aim) for name, mean in means.items()}
-            for name, one in away.items():
-                ranks.setdefault((dataset, name), []).append(1 + sum(other < one for other in away.values()))
+    for dataset, column in product(task.datasets, task.columns):
+        cells = {
+            method.name: results.cells.get((dataset, column, method.name)) for method in experiment.methods
+        }
+        means = {name: cell.mean for name, cell in cells.items() if cell and cell.mean is not None}
+        if task.reference in means and column.is_compared:
+            target = means.pop(task.reference)
+            distances = {name: abs(mean - target) for name, mean in means.items()}
+            for name, distance in distances.items():
+                n_nearer = sum(other < distance for other in distances.values())
+                ranks.setdefault((dataset, name), []).append(1 + n_nearer)
     rows = []
     for method in experiment.methods:
-        own = [ranks.get((dataset, method.name)) for dataset in protocol.datasets]
+        own = [ranks.get((dataset, method.name)) for dataset in task.datasets]
         if any(own):
             texts = ("-" if one is None else f"{sum(one) / len(one):.1f}" for one in own)
             rows.append([style.plain(method.title), *texts])
-    return ["mean rank of nearness", *map(style.plain, protocol.datasets)], rows
+    return ["mean rank of nearness", *map(style.plain, task.datasets)], rows
 
 
 def notes(results: Results) -> list[str]:
-    """How to read the table."""
-    experiment, protocol = results.experiment, results.experiment.protocol
-    clock = experiment.timing
-    timed = clock is not None and clock.labels in protocol.labels
-    timing = [SECONDS.format(min(clock.trials, protocol.trials))] if clock and timed else []
-    if protocol.digits is None:
-        title = next((one.title for one in experiment.methods if one.name == protocol.reference), "")
-        first = [SAMPLES.format(protocol.samples), NEAREST.format(title)]
-        paper = [VERDICT.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
-    else:
-        first = [NODES, BEST] if protocol.labels else [INTERACTIONS, CONVENTIONS, BEST]
-        paper = [VERDICT.format(f"{rounding(protocol.digits):g}", "ahead or behind")]
-        paper += [CALLED_ERRORS] if protocol.labels else []
-    return [*first, *(paper if experiment.published else []), *timing, *experiment.notes]
+    """Return how to read the table."""
+    experiment, task, timing = results.experiment, results.experiment.task, results.experiment.timing
+    lines = task.notes({method.name: method.title for method in experiment.methods})
+    lines += task.notes_on_paper() if experiment.published else []
+    if timing is not None and timing.column in task.columns:
+        lines.append(SECONDS.format(min(timing.trials, task.trials)))
+    return [*lines, *experiment.notes]
 
 
 def footer(results: Results) -> list[str]:
-    """Where the numbers come from, a line each."""
-    lines = [f"trials: {results.experiment.protocol.trials}", f"seed: {results.seed}"]
+    """Return where the numbers come from, a line each."""
+    lines = [f"trials: {results.experiment.task.trials}", f"seed: {results.seed}"]
     for key, values in results.provenance.items():
-        joined = " to " if key == "date" else "; "
-        lines.append(f"{key}: {joined.join(values) or 'nothing was run'}")
+        joined = (" to " if key == "date" else "; ").join(values)
+        lines.append(f"{key}: {joined or 'nothing was run'}")
     return lines
 
 
-def _texts(cell: Summary | None, style: Style, protocol: Protocol) -> tuple[str, str, str]:
-    """Ours, the paper's, the verdict; ours says its number of trials where some are missing."""
-    digits = protocol.digits
+def _format_cell(cell: Summary | None, style: Style, results: Results) -> tuple[str, str, str]:
+    """Return ours, the paper's and the verdict; ours says its number of trials if some are missing."""
+    task = results.experiment.task
+    ours, paper, verdict = "-", "-", "-"
     if cell is None:
-        return "-", "-", "-"
-    ours, paper = "-", "-"
+        return ours, paper, verdict
     if cell.mean is not None:
-        ours = _spread(cell.mean, cell.std, style, digits)
+        ours = _format_spread(cell.mean, cell.std, style, task.digits)
         ours = style.best(ours, cell.significant) if cell.best else ours
-        ours += f" (n = {cell.n})" if cell.n < protocol.trials else ""
+        ours += f" (n = {cell.n})" if cell.n < task.trials else ""
     if cell.published is not None:
-        paper = _spread(cell.published, cell.published_std, style, digits)
-    return ours, paper, _verdict(cell, digits)
+        paper = _format_spread(cell.published, cell.published_std, style, task.digits)
+    if cell.difference is not None:
+        decimals = _decimals(cell.published or 0.0, task.digits)
+        verdict = f"{cell.verdict} {cell.difference:+.{decimals}f}" if cell.verdict else "one trial only"
+    return ours, paper, verdict
 
 
-def _verdict(cell: Summary, digits: int | None) -> str:
-    if cell.difference is None:
-        return "-"
-    if cell.verdict is None:
-        return "one trial only"
-    return f"{cell.verdict} {cell.difference:+.{_decimals(cell.published or 0.0, digits)}f}"
-
-
-def _spread(mean: float, std: float | None, style: Style, digits: int | None) -> str:
+def _format_spread(mean: float, std: float | None, style: Style, digits: int | None) -> str:
     decimals = _decimals(mean, digits)
     return f"{mean:.{decimals}f}" + ("" if std is None else f"{style.plus_minus}{std:.{decimals}f}")
 
 
 def _decimals(value: float, digits: int | None) -> int:
-    """Digits behind the point: those given, or as many as leave three that count."""
+    """Return the digits after the point: those given, or as many as leave three significant ones."""
     if digits is not None:
         return digits
     return min(6, max(0, 2 - math.floor(math.log10(abs(value))))) if value else 2
 
 
-def _significant(value: float | None) -> str:
+def _format_significant(value: float | None) -> str:
     return "-" if value is None else f"{value:.{_decimals(value, None)}f}"
 
 
-def _ratio(value: float | None, base: float | None) -> str:
-    return "-" if value is None or not base else _significant(value / base)
-
-
-def _gain_over(cell: Summary | None, other: str) -> Gain | None:
-    return next((gain for gain in cell.gains if gain.over == other), None) if cell else None
-
-
-def _gain(gain: Gain | None, digits: int | None) -> str:
+def _format_gain(gain: Gain | None, digits: int | None) -> str:
     if gain is None:
         return "-"
-    notes = [] if gain.p is None else [f"p = {gain.p:.2g}"]
-    notes += [] if gain.published is None else [f"paper {gain.published:+.{digits}f}"]
-    return f"{gain.gain:+.{digits}f}" + (f" ({', '.join(notes)})" if notes else "")
+    remarks = [] if gain.p is None else [f"p = {gain.p:.2g}"]
+    remarks += [] if gain.published is None else [f"paper {gain.published:+.{digits}f}"]
+    return f"{gain.gain:+.{digits}f}" + (f" ({', '.join(remarks)})" if remarks else "")
 
 
-def _title(results: Results) -> str:
-    return f"{results.experiment.name}: {results.experiment.title}"
-
-
-def _number(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _pipes(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [heads, ["---"] * len(heads), *rows]
+def _markdown_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [headings, ["---"] * len(headings), *rows]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
-def _ampersands(cells: Sequence[str]) -> str:
+def _latex_row(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _tex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     for character in "&%$#_{}":
         text = text.replace(character, f"\\{character}")
     return text

@@ -11,21 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
-from nodecopy._core.lookup import import_class
-from nodecopy._core.optional_imports import EXTRA_OF, import_optional
+from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.provenance import provenance
 from nodecopy.experiments.spec import Cell, Experiment
-from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.generation import sampled
-from nodecopy.experiments.tasks.node_classification import classified
-from nodecopy.experiments.tasks.recommendation import recommended
-from nodecopy.experiments.tasks.robustness import classified_under_attack
-from nodecopy.experiments.trials import Solved
+from nodecopy.experiments.store import Store
+from nodecopy.experiments.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -37,10 +33,19 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Finished:
-    """What became of a batch: trials computed, seconds they took, trials another process has under way.
+class BatchResult:
+    """The outcome of a batch.
 
-    Where a package is missing that the method needs, ``skipped`` says so.
+    Attributes
+    ----------
+    n_computed
+        Trials that were computed.
+    seconds
+        How long they took.
+    elsewhere
+        Trials that another process has under way.
+    skipped
+        Why nothing was computed, if the method needs a package that is not installed.
     """
 
     batch: Batch
@@ -49,15 +54,10 @@ class Finished:
     elsewhere: tuple[int, ...]
     skipped: str = ""
 
-    @property
-    def computed(self) -> list[int]:
-        """Trials that the store holds now."""
-        return [trial for trial in self.batch.trials if trial not in self.elsewhere]
 
-
-Report = Callable[[Finished], object]
-Perform = Callable[[Batch], Finished]
-Performed = Callable[[Perform, list[Batch]], Iterator[Finished]]
+Report: TypeAlias = Callable[[BatchResult], object]
+Solve: TypeAlias = Callable[[Batch], BatchResult]
+SolveAll: TypeAlias = Callable[[Solve, list[Batch]], Iterator[BatchResult]]
 
 
 def run(
@@ -66,15 +66,15 @@ def run(
     *,
     seed: int = 0,
     device: str = "cpu",
-    batch: int | None = None,
-    jobs: int = 1,
+    batch_size: int | None = None,
+    workers: int = 1,
     scheduler: str | None = None,
     fresh: bool = False,
-    report: Report = lambda finished: None,
+    report: Report = lambda result: None,
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
 
-    A method that needs a package that is not installed is skipped; that all are is an error.
+    A method that needs a package that is not installed is skipped; it is an error if all are.
 
     Parameters
     ----------
@@ -86,96 +86,75 @@ def run(
         Root of all randomness, see :mod:`.trials`.
     device
         Passed to every method.
-    batch
-        Trials trained together. By default all of a cell, shared evenly among the jobs: the larger a
-        batch, the faster, and the more is lost by a kill. Recommenders and graph models gain nothing by
-        it: one.
-    jobs
+    batch_size
+        Trials that are solved together. By default all of a cell, shared evenly among the workers: larger
+        batches are faster, and lose more by a kill. By default 1 in tasks that gain nothing by batches.
+    workers
         Processes. Each gets its share of the processor's threads.
     scheduler
-        Address of a Dask cluster whose workers compute instead, all at once whatever ``jobs`` says. They
+        Address of a Dask cluster whose workers compute instead, all at once whatever ``workers`` says. They
         need nodecopy, the datasets, and the store's folder under the same path. What a worker that is
         lost had under way is computed by another.
     fresh
-        Whether all is computed anew: what the store holds of it is removed, once these parameters are
-        checked and every class is found.
+        Whether everything is computed again: what the store holds of it is removed after these parameters
+        are checked.
     report
         Called in this process after every batch.
     """
-    check_integer(jobs, "jobs", low=1)
+    check_integer(workers, "workers", low=1)
     check_integer(seed, "seed", low=0)
-    if batch is not None:
-        check_integer(batch, "batch", low=1)
+    if batch_size is not None:
+        check_integer(batch_size, "batch_size", low=1)
     if device != "cpu" and scheduler is None:
         import_optional("torch", f"device {device}")
         from nodecopy.nn.devices import checked_device
 
         checked_device(device)
-    with _workers(jobs, scheduler) as (performed, jobs):
+    task = experiment.task
+    with _open_workers(workers, scheduler) as (solve_all, workers):
         if fresh:
-            _check_classes(experiment)
             for cell in experiment.cells(seed):
-                store.forget(cell, range(experiment.protocol.trials))
-        batches = _batches(experiment, store, seed, batch, jobs)
-        _run(experiment, batches, performed, store, seed, device, report)
+                store.forget(cell, range(task.trials))
+        batches = _make_batches(experiment, store, seed, batch_size, workers)
+        solve = partial(_solve_batch, task=task, store=store, device=device)
+        # Trials that another process has under way are left to it; only at the end are they waited for.
+        elsewhere, skipped = [], {}
+        for result in solve_all(partial(solve, wait=False), batches):
+            report(result)
+            cell = result.batch.cell
+            written = [trial for trial in result.batch.trials if trial not in result.elsewhere]
+            if result.skipped:
+                skipped[cell.folders] = result.skipped
+            elif result.n_computed and store.missing(cell, written):
+                raise InputError(f"the store must be a folder that all workers see; {store.folder} is not.")
+            if result.elsewhere:
+                elsewhere.append(Batch(cell, result.elsewhere))
+        for result in solve_all(partial(solve, wait=True), elsewhere):
+            report(result)
+        if skipped and len(skipped) == len(experiment.cells(seed)):
+            raise MissingExtraError(next(iter(skipped.values())))
 
 
-def _check_classes(experiment: Experiment) -> None:
-    """See that every class is there; those that lack an optional package are skipped in their turn."""
-    for method in (one for one in experiment.methods if one.path):
-        try:
-            import_class(method.path, f"[methods.{method.name}]")
-        except InputError as error:
-            if getattr(error.__cause__, "name", None) not in EXTRA_OF:
-                raise
-
-
-def _run(
-    experiment: Experiment,
-    batches: list[Batch],
-    performed: Performed,
-    store: Store,
-    seed: int,
-    device: str,
-    report: Report,
-) -> None:
-    # What another process has under way is left to it; only at the end is it waited for.
-    elsewhere, skipped = [], {}
-    for finished in performed(partial(_perform, store=store, device=device, wait=False), batches):
-        report(finished)
-        if finished.skipped:
-            skipped[finished.batch.cell.folders] = finished.skipped
-        elif finished.n_computed and store.missing(finished.batch.cell, finished.computed):
-            raise InputError(f"the store must be a folder that all workers see; {store.folder} is not.")
-        if finished.elsewhere:
-            elsewhere.append(Batch(finished.batch.cell, finished.elsewhere))
-    for finished in performed(partial(_perform, store=store, device=device, wait=True), elsewhere):
-        report(finished)
-    if skipped and len(skipped) == len(experiment.cells(seed)):
-        raise MissingExtraError(next(iter(skipped.values())))
-
-
-def _batches(experiment: Experiment, store: Store, seed: int, batch: int | None, jobs: int) -> list[Batch]:
-    """What is missing, cell by cell; of recommenders and graph models trial by trial, so that a network
-    that was just trained serves the methods that are built on it.
-    """
-    batches = []
+def _make_batches(
+    experiment: Experiment, store: Store, seed: int, batch_size: int | None, workers: int
+) -> list[Batch]:
+    """Return what is missing, by cell, or by trial if the task does not solve trials together."""
+    task, batches = experiment.task, []
     for cell in experiment.cells(seed):
-        missing = store.missing(cell, range(experiment.protocol.trials))
-        size = batch or (math.ceil(len(missing) / jobs) if cell.labels else 1)
+        missing = store.missing(cell, range(task.trials))
+        size = batch_size or (math.ceil(len(missing) / workers) if task.solves_together else 1)
         for start in range(0, len(missing), size or 1):
             batches.append(Batch(cell, tuple(missing[start : start + size])))
-    if not experiment.protocol.labels:
-        place = experiment.protocol.datasets.index
-        batches.sort(key=lambda one: (place(one.cell.dataset), one.trials))
+    if not task.solves_together:
+        batches.sort(key=lambda batch: (task.datasets.index(batch.cell.dataset), batch.trials))
     return batches
 
 
 @contextmanager
-def _workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Performed, int]]:
-    """What performs batches and yields them as they are finished, and how many it performs at once."""
+def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAll, int]]:
+    """Yield a function that solves batches, and how many of them it solves at once."""
     if scheduler is None:
-        yield partial(_in_processes, jobs), jobs
+        yield partial(_solve_in_processes, workers), workers
         return
     joblib, distributed = (import_optional(name, "a Dask cluster") for name in ("joblib", "distributed"))
     try:
@@ -185,32 +164,32 @@ def _workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Performed, int]
     with client, joblib.parallel_config("dask", client=client):
         parallel = joblib.Parallel(n_jobs=-1, batch_size=1, return_as="generator_unordered")
         yield (
-            lambda perform, batches: parallel(joblib.delayed(perform)(one) for one in batches),
+            lambda solve, batches: parallel(joblib.delayed(solve)(batch) for batch in batches),
             max(1, sum(client.nthreads().values())),
         )
 
 
-def _in_processes(jobs: int, perform: Perform, batches: list[Batch]) -> Iterator[Finished]:
-    """In this process or in several."""
-    if jobs == 1 or len(batches) < 2:
-        yield from map(perform, batches)
+def _solve_in_processes(workers: int, solve: Solve, batches: list[Batch]) -> Iterator[BatchResult]:
+    """Solve batches in this process or in several."""
+    if workers == 1 or len(batches) < 2:
+        yield from map(solve, batches)
         return
     context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
-    with ProcessPoolExecutor(min(jobs, len(batches)), context, _settle, (jobs,)) as pool:
+    with ProcessPoolExecutor(min(workers, len(batches)), context, _prepare_worker, (workers,)) as pool:
         try:
-            for future in as_completed([pool.submit(perform, one) for one in batches]):
+            for future in as_completed([pool.submit(solve, batch) for batch in batches]):
                 yield future.result()
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
-            if not isinstance(error, Exception):  # somebody wants an end: nobody waits for what is under way
-                for worker in multiprocessing.active_children():
-                    worker.terminate()
+            if not isinstance(error, Exception):  # an interruption: do not wait for what is under way
+                for process in multiprocessing.active_children():
+                    process.terminate()
             raise
 
 
-def _settle(jobs: int) -> None:
-    """Prepare a worker: a fair share of the threads, and no life after the parent's, however that ends."""
-    threads = str(max(1, (os.cpu_count() or 1) // jobs))
+def _prepare_worker(workers: int) -> None:
+    """Give a worker its share of the threads, and let it end with its parent, however that ends."""
+    threads = str(max(1, (os.cpu_count() or 1) // workers))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
@@ -224,26 +203,16 @@ def _settle(jobs: int) -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def _perform(batch: Batch, store: Store, device: str, wait: bool) -> Finished:
-    with store.claim(batch.cell, batch.trials, wait=wait) as held:
-        todo = store.missing(batch.cell, held)  # another process may have been faster
+def _solve_batch(batch: Batch, task: Task, store: Store, device: str, wait: bool) -> BatchResult:
+    """Solve trials and write each as soon as it is finished."""
+    cell = batch.cell
+    with store.claim(cell, batch.trials, wait=wait) as held:
+        start = time.perf_counter()
+        todo = store.missing(cell, held)  # another process may have been faster
         try:
-            seconds = _compute(batch.cell, todo, store, device) if todo else 0.0
+            for record in task.solve(cell, todo, store, device) if todo else ():
+                store.write(cell, replace(record, provenance=provenance(device)))
         except MissingExtraError as error:
-            return Finished(batch, 0, 0.0, (), str(error))
+            return BatchResult(batch, 0, 0.0, (), str(error))
     elsewhere = tuple(trial for trial in batch.trials if trial not in held)
-    return Finished(batch, len(todo), seconds, elsewhere)
-
-
-def _compute(cell: Cell, trials: list[int], store: Store, device: str) -> float:
-    """Solve trials and keep each as soon as it is finished; returns the seconds that it took."""
-    start = time.perf_counter()
-    for solved in _solver(cell)(cell, trials, store, device):
-        store.write(cell, Record(*solved, provenance(device)))
-    return time.perf_counter() - start
-
-
-def _solver(cell: Cell) -> Callable[[Cell, list[int], Store, str], Iterator[Solved]]:
-    if cell.kind == "classifiers":
-        return classified if cell.attacker is None else classified_under_attack
-    return recommended if cell.kind == "recommenders" else sampled
+    return BatchResult(batch, len(todo), time.perf_counter() - start, elsewhere)

@@ -11,7 +11,7 @@ from nodecopy._core.formats import PathLike
 from nodecopy.errors import InputError
 
 NUMBERS = ("mean", "std", "published", "published_std", "difference")
-COLUMNS = {"experiment", "dataset", "labels", "attack", "score", "method", "verdict", *NUMBERS}
+COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
 
 
 def result_tables_section(
@@ -51,10 +51,10 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
     groups = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         own = [row for row in rows if row["dataset"] == dataset]
-        columns = list(dict.fromkeys((row["labels"], row["attack"], row["score"]) for row in own))
+        columns = list(dict.fromkeys(map(_column, own)))
         # The heading of a column names what differs between columns.
         differs = [len({column[part] for column in columns}) > 1 for part in range(3)]
-        cells = {(row["method"], (row["labels"], row["attack"], row["score"])): _cell(row) for row in own}
+        cells = {(row["method"], _column(row)): _cell(row) for row in own}
         methods = dict.fromkeys(row["method"] for row in own)
         groups.append(
             {
@@ -80,6 +80,11 @@ def _heading(column: tuple[str, str, str], differs: Sequence[bool], titles: Mapp
     labels, attack, score = column
     parts = (f"{labels} labels", titles.get(attack, attack), score)
     return ", ".join(part for part, is_different in zip(parts, differs, strict=True) if is_different) or score
+
+
+def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return labels, attack and score; not every task has all of them."""
+    return row.get("labels", ""), row.get("attack", ""), row["score"]
 
 
 def _cell(row: Mapping[str, str]) -> dict[str, Any]:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 
 from nodecopy import Graph, NearestNeighbours, NodeCopying, datasets
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError
-from nodecopy.experiments import rendering, toml
-from nodecopy.experiments.measures import STATISTICS, TABLE_1
+from nodecopy.experiments import ObservedGraph, rendering, toml
+from nodecopy.experiments.fit_cache import FITS
 from nodecopy.experiments.runner import run
-from nodecopy.experiments.spec import Cell, Column, Experiment, Published
+from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks import generation
-from nodecopy.experiments.tasks.generation import Observed, sampled
-from nodecopy.experiments.trials import trial_seed
+from nodecopy.experiments.tasks.generation import STATISTICS, TABLE_1
 from nodecopy.metrics.structure import statistics
 from tests.experiments.conftest import ORIGIN
 
@@ -31,6 +30,7 @@ needs_data = pytest.mark.skipif(
 )
 TOML = """
 title = "Samples"
+task = "generate"
 [protocol]
 datasets = ["karate"]
 trials = 3
@@ -39,20 +39,20 @@ reference = "observed"
 scores = ["mean_degree", "max_degree", "cross_community_share", "triangles", "edge_overlap"]
 [methods.observed]
 title = "Observed"
-class = "nodecopy.experiments.tasks.generation.Observed"
+class = "nodecopy.experiments.ObservedGraph"
 [methods.near]
 title = "Near"
 class = "nodecopy.NodeCopying"
 settings.symmetrise = "none"
 settings.law.class = "nodecopy.NearestNeighbours"
 settings.law.n_neighbours = 2
-settings.law.embeddings = { embedded = "PLACES" }
+settings.law.embeddings = { class = "PLACES", use = "embeddings" }
 [methods.far]
 title = "Far"
 class = "nodecopy.NodeCopying"
 settings.law.class = "nodecopy.NearestNeighbours"
 settings.law.n_neighbours = 9
-settings.law.embeddings = { embedded = "PLACES" }
+settings.law.embeddings = { class = "PLACES", use = "embeddings" }
 [published.karate]
 observed = ["4.59", "17", "12.8", "45", "-"]
 near = ["4.5", "1.7e1", "13", "-", "-"]
@@ -73,12 +73,11 @@ class Places:
         return self.drawn
 
 
-class Empty(Observed):
+class Empty(ObservedGraph):
     """Graphs without an edge, of which most statistics are undefined."""
 
-    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
-        for _ in range(n):
-            yield self.graph_.replace(adjacency=np.zeros((self.graph_.n_nodes,) * 2))
+    def draw(self, seed: SeedSequence) -> Graph:
+        return self.graph_.replace(adjacency=np.zeros((self.graph_.n_nodes,) * 2))
 
 
 @pytest.fixture
@@ -88,15 +87,20 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    generation.TRAINED.clear()
+    FITS.clear()
     Places.trained = 0
 
 
-def table(text: str = TOML) -> Experiment:
+@cache
+def load(name: str) -> Any:
+    return toml.load(name)
+
+
+def table(text: str = TOML) -> Any:
     return toml.parse(text, "samples")
 
 
-def cell_of(method: str) -> Cell:
+def cell_of(method: str) -> Any:
     return next(cell for cell in table().cells(0) if cell.method == method)
 
 
@@ -106,21 +110,21 @@ def records(store: Store) -> dict[str, list[Record]]:
 
 def test_a_trial_by_hand(store: Store) -> None:
     cell, graph = cell_of("near"), datasets.load("karate")
-    (solved,) = sampled(cell, [2], store, "cpu")
-    seed = trial_seed(cell, 2)
+    (record,) = table().task.solve(cell, [2], store, "cpu")
+    seed = cell.trial_seed(2)
     places = np.random.default_rng(child(seed, 1)).normal(size=(34, 2))
     model = NodeCopying(NearestNeighbours(2, places), symmetrise="none").fit(graph)
     expected = [
         statistics(one.replace(directed=True), observed=graph.replace(directed=True))
         for one in model.sample_many(4, rng=child(seed, 2))
     ]
-    assert solved.trial == 2
-    assert list(solved.scores) == list(table().protocol.scores)
-    for name, value in solved.scores.items():
+    assert record.trial == 2
+    assert list(record.scores) == list(table().task.scores)
+    for name, value in record.scores.items():
         each = [one[name] for one in expected]
-        assert solved.details["samples"][name] == each
+        assert record.details["samples"][name] == each
         assert value == pytest.approx(np.mean(each))
-    assert 0 < solved.details["seconds_to_fit"] <= solved.seconds
+    assert 0 < record.details["seconds_to_fit"] <= record.seconds
 
 
 def test_every_trial_is_kept_and_none_is_computed_twice(store: Store) -> None:
@@ -134,7 +138,7 @@ def test_every_trial_is_kept_and_none_is_computed_twice(store: Store) -> None:
     assert Places.trained == 3
     assert records(store) == first
     store.forget(cell_of("far"), [1])
-    generation.TRAINED.clear()
+    FITS.clear()
     run(table(), store)
     assert Places.trained == 4
     assert [one.scores for one in records(store)["far"]] == [one.scores for one in first["far"]]
@@ -144,15 +148,15 @@ def test_a_model_is_trained_once_for_all_its_samplers(store: Store) -> None:
     head = TOML[: TOML.index("[methods.near]")]
     rows = [
         f'[methods.{sampler}]\ntitle = "{sampler}"\nclass = "nodecopy.generators.GAE"\n'
-        f'settings = {{ sampler = "{sampler}", epochs = 3 }}\n'
+        f'settings = {{ sampler = "{sampler}", n_epochs = 3 }}\n'
         for sampler in ("raw", "corrected")
     ]
     together = table(head + "".join(rows))
     run(together, store)
-    assert len(generation.TRAINED) == together.protocol.trials
+    assert len(FITS) == together.task.trials
     corrected = together.cells(0)[-1]
-    generation.TRAINED.clear()
-    (alone,) = sampled(corrected, [0], store, "cpu")
+    FITS.clear()
+    (alone,) = table().task.solve(corrected, [0], store, "cpu")
     assert store.records(corrected, [0])[0].scores == alone.scores
 
 
@@ -170,12 +174,10 @@ def test_samples_and_statistics_are_part_of_the_fingerprint() -> None:
 
 
 def test_undefined_statistics_are_left_out(store: Store) -> None:
-    text = TOML.replace(
-        "nodecopy.experiments.tasks.generation.Observed", "tests.experiments.tasks.test_generation.Empty"
-    )
-    (solved,) = sampled(table(text).cells(0)[0], [0], store, "cpu")
-    assert solved.scores == {"mean_degree": 0, "max_degree": 0, "triangles": 0, "edge_overlap": 0}
-    assert not any(map(math.isnan, solved.scores.values()))
+    text = TOML.replace("nodecopy.experiments.ObservedGraph", "tests.experiments.tasks.test_generation.Empty")
+    (record,) = table().task.solve(table(text).cells(0)[0], [0], store, "cpu")
+    assert record.scores == {"mean_degree": 0, "max_degree": 0, "triangles": 0, "edge_overlap": 0}
+    assert not any(map(math.isnan, record.scores.values()))
 
 
 def filled(store: Store, degrees: dict[str, list[float]]) -> Store:
@@ -190,7 +192,7 @@ def filled(store: Store, degrees: dict[str, list[float]]) -> Store:
 def test_the_nearest_is_best(store: Store) -> None:
     filled(store, {"observed": [4.588] * 3, "near": [4.4, 4.5, 4.6], "far": [5.0, 6.0, 7.0]})
     results = summarise(table(), store)
-    degree = Column(score="mean_degree")
+    degree = Column("mean_degree")
     near, far = (results.cells["karate", degree, name] for name in ("near", "far"))
     assert (near.best, far.best) == (True, False)
     assert not results.cells["karate", degree, "observed"].best
@@ -198,7 +200,7 @@ def test_the_nearest_is_best(store: Store) -> None:
     assert near.verdict == "level"
     assert near.difference == pytest.approx(0)
     assert results.cells["karate", degree, "observed"].verdict == "level"
-    overlap = Column(score="edge_overlap")
+    overlap = Column("edge_overlap")
     assert not any(results.cells["karate", overlap, name].best for name in ("near", "far"))
 
 
@@ -218,15 +220,15 @@ def test_verdicts_of_statistics(store: Store) -> None:
     assert "| Observed | 4.61 ± 0.00 | 4.59 | above +0.02 |" in text
     # Printed as 4.5, which may stand for anything from 4.45 to 4.55.
     assert "| Near | **4.60 ± 0.00** | 4.50 | above +0.10 |" in text
-    assert "of it 4 graphs are sampled" in text
+    assert "after which 4 graphs are sampled" in text
     assert "otherwise above or below by the difference" in text
 
 
 def test_printed_numbers() -> None:
     found = table().published
-    assert found["karate", Column(score="mean_degree"), "near"] == Published(4.5, None, 0.05)
-    assert found["karate", Column(score="max_degree"), "near"] == Published(17, None, 0.5)
-    assert found["karate", Column(score="max_degree"), "observed"].rounding == 0.5
+    assert found["karate", Column("mean_degree"), "near"] == Published(4.5, None, 0.05)
+    assert found["karate", Column("max_degree"), "near"] == Published(17, None, 0.5)
+    assert found["karate", Column("max_degree"), "observed"].rounding == 0.5
     assert len(found) == 4 + 3
 
 
@@ -238,9 +240,17 @@ def test_printed_numbers() -> None:
         ('reference = "observed"', "", r"\[protocol\] must have reference"),
         ('"triangles", ', '"triangle", ', "Did you mean triangles"),
         ('"4.5"', '"4.5±1"', r"entries such as '3.89', '1.43e3' or '-'; got '4.5±1'"),
-        ('title = "Near"', 'title = "Near"\ngain_over = ["far"]', "must have no gain_over"),
+        (
+            'title = "Near"',
+            'title = "Near"\ngain_over = ["far"]',
+            r"gain_over of \[methods.near\] must be left out",
+        ),
         ("samples = 4", "samples = 4\nlabels = [5]", r"key of \[protocol\] must be one of"),
-        ("[methods.near]", '[attacks.none]\ntitle = "no"\n[methods.near]', r"\[attacks\] must be left out"),
+        (
+            "[methods.near]",
+            '[attacks.none]\ntitle = "no"\n[methods.near]',
+            "key of samples.toml must be one of .*got 'attacks'",
+        ),
     ],
 )
 def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
@@ -250,7 +260,7 @@ def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
 
 
 def test_narrowing_keeps_the_reference() -> None:
-    narrow = table().narrowed(methods=["far"])
+    narrow = table().narrow(methods=["far"])
     assert [cell.method for cell in narrow.cells(0)] == ["observed", "far"]
 
 
@@ -269,11 +279,11 @@ TABLE_1_SOME = {
 
 
 def test_published_numbers_of_table_1() -> None:
-    found = toml.load("table1")
-    assert (found.protocol.trials, found.protocol.samples) == (10, 10)
-    assert found.protocol.scores == tuple(TABLE_1)
+    found = load("table1")
+    assert (found.task.trials, found.task.samples) == (10, 10)
+    assert found.task.scores == tuple(TABLE_1)
     for (dataset, method), row in TABLE_1_SOME.items():
-        printed = [found.published[dataset, column, method].mean for column in found.protocol.columns]
+        printed = [found.published[dataset, column, method].mean for column in found.task.columns]
         assert printed == row
     assert len(found.published) == 5 * (3 * 11 + 10)
 
@@ -282,15 +292,15 @@ def test_published_numbers_of_table_1() -> None:
 @pytest.mark.parametrize("dataset", ["cora", "polblogs", "bitcoin", "amazon-photo"])
 def test_observed_rows_of_table_1_are_exact(dataset: str, store: Store) -> None:
     """All but the paper's mean degree of Cora, which is that of the whole graph."""
-    one = toml.load("table1").narrowed(datasets=[dataset], methods=["observed"], trials=2)
+    one = load("table1").narrow(datasets=[dataset], methods=["observed"], trials=2)
     run(one, store)
     cells = summarise(one, store).cells
-    verdicts = [cells[dataset, column, "observed"].verdict for column in one.protocol.columns]
+    verdicts = [cells[dataset, column, "observed"].verdict for column in one.task.columns]
     assert verdicts == ["above" if dataset == "cora" else "level", *["level"] * 4]
     if dataset == "cora":
         whole = datasets.load("cora")
         assert round(2 * whole.n_edges / whole.n_nodes, 2) == 3.9  # printed as 3.89: cut, not rounded
-        assert cells[dataset, Column(score="mean_degree"), "observed"].mean == pytest.approx(4.0797, abs=1e-4)
+        assert cells[dataset, Column("mean_degree"), "observed"].mean == pytest.approx(4.0797, abs=1e-4)
 
 
 def test_all_statistics_have_heads() -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,18 @@ from nodecopy._core.random import child
 from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import rendering, toml
-from nodecopy.experiments.assembly import assembled
-from nodecopy.experiments.measures import RANKING_SCORES
-from nodecopy.experiments.runner import Finished, run
-from nodecopy.experiments.spec import Cell, Experiment, merged
+from nodecopy.experiments.assembly import instantiate, merge_settings
+from nodecopy.experiments.fit_cache import FITS
+from nodecopy.experiments.runner import BatchResult, run
+from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks import recommendation
-from nodecopy.experiments.tasks.recommendation import recommended
-from nodecopy.experiments.trials import trial_interactions, trial_seed
+from nodecopy.experiments.tasks.recommendation import SCORES, TrialFits
 from nodecopy.recommend import EASE, CopyEASE, Popularity
 
 TOML = """
 title = "Books"
+task = "recommend"
 notes = ["Invented readers."]
 [protocol]
 datasets = ["library"]
@@ -58,6 +58,7 @@ ease = ["-", "-", "-", "-", "44.10±0.20", "61.27±0.21", "-", "-"]
 """
 NETWORKS = """
 title = "Networks"
+task = "recommend"
 [protocol]
 datasets = ["library"]
 trials = 1
@@ -72,7 +73,8 @@ search = [{ n_factors = 4 }, { n_factors = 8 }]
 [methods.ebpr]
 title = "EBPR"
 class = "nodecopy.recommend.EnsembleBPR"
-settings = { n_graphs = 2, base = { fitted = "nodecopy.recommend.BPRMF", n_epochs = 2, evaluate_every = 1 } }
+settings.n_graphs = 2
+settings.base = { class = "nodecopy.recommend.BPRMF", use = "fitted", n_epochs = 2, evaluate_every = 1 }
 search = [{ base.n_factors = 4 }, { base.n_factors = 8 }]
 [methods.sgbpr]
 title = "SGBPR"
@@ -87,68 +89,77 @@ settings.test_graph = "observed"
 """
 
 
-def experiment(text: str = TOML) -> Experiment:
+def make_experiment(text: str = TOML) -> Any:
     return toml.parse(text, "books")
 
 
-def cell_of(method: str, text: str = TOML) -> Cell:
-    return next(cell for cell in experiment(text).cells(0) if cell.method == method)
+def find_cell(method: str, text: str = TOML) -> Any:
+    return next(cell for cell in make_experiment(text).cells(0) if cell.method == method)
+
+
+def solve(cell: Any, store: Store) -> Any:
+    return next(iter(make_experiment().task.solve(cell, [0], store, "cpu")))
+
+
+@cache
+def load(name: str) -> Any:
+    return toml.load(name)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     yield Store(tmp_path / "store")
-    recommendation.KEPT.clear()
+    FITS.clear()
 
 
-def found(table: Experiment, store: Store) -> dict[str, list[Record]]:
-    return {cell.method: store.records(cell, range(table.protocol.trials)) for cell in table.cells(0)}
+def read_records(table: Experiment, store: Store) -> dict[str, list[Record]]:
+    return {cell.method: store.records(cell, range(table.task.trials)) for cell in table.cells(0)}
 
 
 def test_scores_are_those_of_a_recommender_fitted_by_hand(store: Store) -> None:
-    table = experiment()
-    told: list[Finished] = []
-    run(table, store, report=told.append)
-    assert [(str(one.batch.cell), one.n_computed) for one in told] == 3 * [
+    table = make_experiment()
+    reports: list[BatchResult] = []
+    run(table, store, report=reports.append)
+    assert [(str(one.batch.cell), one.n_computed) for one in reports] == 3 * [
         ("library, popularity", 1),
         ("library, ease", 1),
         ("library, copy-ease", 1),
     ]
-    assert [one.batch.trials for one in told[::3]] == [(0,), (1,), (2,)]
+    assert [one.batch.trials for one in reports[::3]] == [(0,), (1,), (2,)]
     for trial in range(3):
-        cell = cell_of("ease")
+        cell = find_cell("ease")
         split = datasets.interaction_split(
-            datasets.load("library"), (0.7, 0.1, 0.2), rng=child(trial_seed(cell, trial), 0)
+            datasets.load("library"), (0.7, 0.1, 0.2), rng=child(cell.trial_seed(trial), 0)
         )
         model = EASE(regularisation=100.0).fit(split.train)
         formula = model.evaluate(split.test, validation=split.validation)
         printed = model.evaluate(split.test, validation=split.validation, convention="printed")
-        record = found(table, store)["ease"][trial]
+        record = read_records(table, store)["ease"][trial]
         assert record.scores == formula | {f"printed {name}": value for name, value in printed.items()}
         assert formula["recall@10"] != printed["recall@10"]
         law = Jaccard(include_self=False, exponent=2.0, max_donors=9)
         copied = CopyEASE(regularisation=80.0, user_law=law).fit(split.train)
-        tried = found(table, store)["copy-ease"][trial].details["search"]
+        tried = read_records(table, store)["copy-ease"][trial].details["search"]
         assert tried[0]["recall@20"] == copied.evaluate(split.validation, metrics=["recall@20"])["recall@20"]
 
 
 def test_the_best_on_validation_is_chosen_and_the_search_kept(store: Store) -> None:
-    table = experiment()
+    table = make_experiment()
     run(table, store)
-    for record in found(table, store)["ease"]:
+    for record in read_records(table, store)["ease"]:
         recalls = [one["recall@20"] for one in record.details["search"]]
         assert len(recalls) == 3
         assert record.details["chosen"] == {"regularisation": 100.0}  # of equals the first
         assert max(recalls) == recalls[1] > recalls[0]
         assert record.details["seconds_to_fit"] > 0
-    assert "search" not in found(table, store)["popularity"][0].details
+    assert "search" not in read_records(table, store)["popularity"][0].details
 
 
 def test_all_methods_of_a_trial_share_its_split_and_trials_differ() -> None:
-    first, other = cell_of("popularity"), cell_of("ease")
-    assert trial_interactions(first, 1).train == trial_interactions(other, 1).train
-    assert trial_interactions(first, 1).train != trial_interactions(first, 2).train
-    parts = trial_interactions(first, 1)
+    first, other = find_cell("popularity"), find_cell("ease")
+    assert first.split(1).train == other.split(1).train
+    assert first.split(1).train != first.split(2).train
+    parts = first.split(1)
     assert [part.n_interactions for part in parts] == [2358, 337, 674]  # cuts at 2358.3 and 2695.2
     assert sum(part.n_interactions for part in parts) == 3369
 
@@ -166,12 +177,12 @@ def test_trials_are_kept_one_by_one(store: Store, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Popularity, "fit", breaking)
     with pytest.raises(KeyboardInterrupt):
-        run(experiment().narrowed(methods=["popularity"]), store, batch=3)
-    assert store.missing(cell_of("popularity"), range(3)) == [2]
+        run(make_experiment().narrow(methods=["popularity"]), store, batch_size=3)
+    assert store.missing(find_cell("popularity"), range(3)) == [2]
 
 
 def test_the_table(store: Store) -> None:
-    table = experiment()
+    table = make_experiment()
     run(table, store)
     results = summarise(table, store)
     text = rendering.markdown(results)
@@ -187,12 +198,12 @@ def test_the_table(store: Store) -> None:
     )
     assert "| 44.10 ± 0.20 |" in text
     assert "| EASE over popularity | +" in text
-    cell = results.cells["library", table.protocol.columns[1], "ease"]
-    values = [100 * one.scores["recall@20"] for one in found(table, store)["ease"]]
+    cell = results.cells["library", table.task.columns[1], "ease"]
+    values = [100 * one.scores["recall@20"] for one in read_records(table, store)["ease"]]
     assert cell.mean == pytest.approx(np.mean(values))
-    assert (cell.nll, cell.brier, cell.ece) == (None, None, None)
+    assert cell.extra_scores == {}
     assert json.loads(json.dumps(results.to_dict()))["cells"][0]["score"] == "recall@10"
-    assert "library,0,,recall@10,ease" in rendering.comma_separated(results)
+    assert "books,library,recall@10,ease" in rendering.comma_separated(results)
     assert r"44.10$\pm$0.20" in rendering.latex(results)
 
 
@@ -200,7 +211,7 @@ def test_networks_are_trained_once_for_the_methods_on_them(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
-    table = experiment(NETWORKS)
+    table = make_experiment(NETWORKS)
     trained = []
     train = bpr.BPRRecommender.fit_interactions
 
@@ -211,13 +222,15 @@ def test_networks_are_trained_once_for_the_methods_on_them(
     monkeypatch.setattr(bpr.BPRRecommender, "fit_interactions", counted)
     run(table, store)
     assert trained == [4, 8, 4]  # the last one is SGBPR's own, whatever the graph at test
-    records = found(table, store)
+    records = read_records(table, store)
     assert {"n_epochs", "seconds_to_fit"} <= set(records["bprmf"][0].details)
     assert records["sgbpr"][0].details["threshold"] == 0.5
     assert records["sgbpr"][0].scores != records["sgbpr-observed"][0].scores
     # Without a graph in the network, copying changes nothing: the same weights give the same scores.
     assert records["ebpr"][0].scores == records["bprmf"][0].scores
-    heads, rows = rendering.grid(summarise(table, store), "library", rendering.MARKDOWN)
+    heads, rows = rendering.main_grid(
+        summarise(table, store), "library", rendering.MARKDOWN, table.task.columns
+    )
     assert heads == ["method", "NDCG@20", "Recall@10, printed convention"]
     assert len(rows) == 4
 
@@ -226,24 +239,22 @@ def test_a_graph_at_test_is_as_if_trained_with_it(store: Store) -> None:
     pytest.importorskip("torch")
     from nodecopy.recommend import LightGCN, SampledGraphBPR
 
-    table = experiment(NETWORKS).narrowed(methods=["sgbpr", "sgbpr-observed"])
+    table = make_experiment(NETWORKS).narrow(methods=["sgbpr", "sgbpr-observed"])
     run(table, store)
-    cell = cell_of("sgbpr-observed", NETWORKS)
-    split = trial_interactions(cell, 0)
+    cell = find_cell("sgbpr-observed", NETWORKS)
+    split = cell.split(0)
     model = SampledGraphBPR(LightGCN(n_epochs=2, n_factors=4), threshold=0.5, test_graph="observed")
-    model.fit(split.train, validation=split.validation, rng=child(trial_seed(cell, 0), 1))
+    model.fit(split.train, validation=split.validation, rng=child(cell.trial_seed(0), 1))
     judged = model.evaluate(split.test, validation=split.validation)
-    assert judged["ndcg@20"] == found(table, store)["sgbpr-observed"][0].scores["ndcg@20"]
+    assert judged["ndcg@20"] == read_records(table, store)["sgbpr-observed"][0].scores["ndcg@20"]
 
 
 def test_the_device_reaches_networks_and_what_is_below_others(store: Store) -> None:
     pytest.importorskip("torch")
-    split = trial_interactions(cell_of("ebpr", NETWORKS), 0)
     for method in ("bprmf", "ebpr", "sgbpr"):
-        cell = cell_of(method, NETWORKS)
-        task = recommendation._Task(cell, 0, split, child(trial_seed(cell, 0), 1), "abacus")
+        cell = find_cell(method, NETWORKS)
         with pytest.raises(InputError, match="abacus"):
-            task.fitted(cell.path, cell.settings)
+            TrialFits(cell, 0, "abacus").fit(cell.path, cell.settings)
 
 
 def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,21 +262,22 @@ def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pyte
         raise MissingExtraError("EASE needs an abacus, which is not installed")
 
     monkeypatch.setattr(EASE, "fit", missing)
-    table = experiment()
-    told: list[Finished] = []
-    run(table, store, report=told.append)
-    assert {one.batch.cell.method: one.skipped for one in told}["ease"].startswith("EASE needs an abacus")
-    assert [len(records) for records in found(table, store).values()] == [3, 0, 3]
+    table = make_experiment()
+    reports: list[BatchResult] = []
+    run(table, store, report=reports.append)
+    assert {one.batch.cell.method: one.skipped for one in reports}["ease"].startswith("EASE needs an abacus")
+    assert [len(records) for records in read_records(table, store).values()] == [3, 0, 3]
     with pytest.raises(MissingExtraError, match="abacus"):
-        run(table.narrowed(methods=["ease"]), store)
+        run(table.narrow(methods=["ease"]), store)
 
 
 def test_without_torch_networks_are_skipped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = find_cell("bprmf", NETWORKS)
     monkeypatch.setitem(sys.modules, "torch", None)
     for name in ("bprmf", "bpr"):
         monkeypatch.delitem(sys.modules, f"nodecopy.recommend.{name}", raising=False)
-    with pytest.raises(MissingExtraError, match=r"bprmf needs torch.*nodecopy\[torch\]"):
-        next(recommended(cell_of("bprmf", NETWORKS), [0], store, "cpu"))
+    with pytest.raises(MissingExtraError, match=r"\[methods.bprmf\] needs torch.*nodecopy\[torch\]"):
+        solve(cell, store)
 
 
 @pytest.mark.parametrize(
@@ -276,77 +288,74 @@ def test_without_torch_networks_are_skipped(store: Store, monkeypatch: pytest.Mo
         ("test = 0.2", "test = 2", r"test of \[protocol\] must be"),
         ("test = 0.2", 'test = 0.2\nscores = ["accuracy"]', r"scores of \[protocol\] must be one of ndcg@10"),
         ('["library"]', '["library", "karate"]', r"datasets of \[protocol\] must be one of .*got 'karate'"),
-        ("[methods.ease]", "[attacks.a]\ntitle = 'a'\n[methods.ease]", r"\[attacks\] must be left out"),
+        ("[methods.ease]", "[attacks.a]\ntitle = 'a'\n[methods.ease]", r"key of books.toml .*'attacks'"),
+        (
+            "{ regularisation = 0.01 }",
+            "{ regularization = 0.01 }",
+            r"a setting of \[methods.ease\] .*mean regul",
+        ),
+        (
+            "regularisation = 0.01",
+            "precision = { digits = 3 }",
+            r"precision in \[methods.ease\] must have a class",
+        ),
+        (
+            "exponent = 2.0",
+            "expnent = 2.0",
+            r"a setting of user_law in \[methods.copy-ease\] .*mean exponent",
+        ),
         ("{ regularisation = 0.01 }", "1", r"search of \[methods.ease\] must be a table"),
     ],
 )
 def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
     assert old in TOML
     with pytest.raises(InputError, match=message):
-        experiment(TOML.replace(old, new))
+        make_experiment(TOML.replace(old, new))
 
 
 def test_narrowing_by_labels_is_refused() -> None:
     with pytest.raises(InputError, match="labels must be left out: books has none; got 5"):
-        experiment().narrowed(labels=[5])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"regularization": 1.0}, r"settings of \[methods.ease\] must be keywords of .*regularization"),
-        ({"precision": {"digits": 3}}, r"settings of \[methods.ease\] must have class or fitted"),
-    ],
-)
-def test_settings_that_cannot_be_are_named(store: Store, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        next(recommended(replace(cell_of("ease"), settings=settings), [0], store, "cpu"))
+        make_experiment().narrow(labels=[5])
 
 
 def test_the_fingerprint_follows_the_search() -> None:
-    one = cell_of("ease")
-    other = cell_of("ease", TOML.replace("regularisation = 0.01", "regularisation = 0.02"))
-    shares = cell_of("ease", TOML.replace("test = 0.2", "test = 0.3"))
+    one = find_cell("ease")
+    other = find_cell("ease", TOML.replace("regularisation = 0.01", "regularisation = 0.02"))
+    shares = find_cell("ease", TOML.replace("test = 0.2", "test = 0.3"))
     assert (
-        len({one.fingerprint, other.fingerprint, shares.fingerprint, cell_of("popularity").fingerprint}) == 4
+        len({one.fingerprint, other.fingerprint, shares.fingerprint, find_cell("popularity").fingerprint})
+        == 4
     )
     assert other.fingerprint == replace(other, dataset="ml-100k").fingerprint
 
 
 def test_settings_of_a_dataset_reach_what_is_below_others() -> None:
     text = NETWORKS.replace(
-        "settings = { n_graphs = 2",
-        "on.library = { base = { n_epochs = 5 }, n_graphs = 3 }\nsettings = { n_graphs = 2",
+        "settings.n_graphs = 2",
+        "on.library = { base = { n_epochs = 5 }, n_graphs = 3 }\nsettings.n_graphs = 2",
     )
     assert text != NETWORKS
-    base = {"fitted": "nodecopy.recommend.BPRMF", "n_epochs": 5, "evaluate_every": 1}
-    assert cell_of("ebpr", text).settings == {"n_graphs": 3, "base": base}
-    assert merged({"a": {"b": 1}, "c": {"d": 1}}, {"a": 2, "c": {"e": {}}}) == {
-        "a": 2,
-        "c": {"d": 1, "e": {}},
-    }
+    base = {"class": "nodecopy.recommend.BPRMF", "use": "fitted", "n_epochs": 5, "evaluate_every": 1}
+    assert find_cell("ebpr", text).settings == {"n_graphs": 3, "base": base}
 
 
 def test_every_setting_of_table_6_makes_a_recommender_that_can_run() -> None:
     pytest.importorskip("torch")
-    for cell in toml.load("table6").cells(0):
-        for choice in cell.search or ({},):
-            settings = merged(cell.settings, choice)
-            unfitted = json.loads(json.dumps(settings).replace('"fitted"', '"class"'))
-            assembled(cell.method, cell.path, unfitted, "cpu").check_params()
+    for cell in load("table6").cells(0):
+        for choice in cell.search or [dict[str, Any]()]:
+            settings = merge_settings(cell.settings, choice)
+            instantiate(cell.path, settings, "table6", "cpu").check_params()
 
 
 def test_every_method_of_table_6_runs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the library, with networks as they are initialised."""
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
     monkeypatch.setattr(bpr._Training, "run_epoch", lambda self: None)
-    for cell in toml.load("table6").narrowed(datasets=["ml-100k"]).cells(0):
+    for cell in load("table6").narrow(datasets=["ml-100k"]).cells(0):
         try:
-            (solved,) = recommended(
-                replace(cell, dataset="library", search=cell.search[-1:]), [0], store, "cpu"
-            )
+            record = solve(replace(cell, dataset="library", search=cell.search[-1:]), store)
         except MissingExtraError:
             assert cell.method in ("ials", "fusion")
             continue
-        assert set(RANKING_SCORES) <= set(solved.scores)
-        json.dumps(solved.details, default=lambda value: value.tolist())
+        assert set(SCORES) <= set(record.scores)
+        json.dumps(record.details, default=lambda value: value.tolist())

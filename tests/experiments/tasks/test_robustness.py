@@ -1,7 +1,8 @@
-"""Experiments under attack: the same victims and flips for every method, kept and taken up again."""
+"""Experiments under attack: the same victims and flips for every method, stored and read again."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,19 @@ import pytest
 
 pytest.importorskip("torch")
 
-from nodecopy import Graph, datasets
+from nodecopy import Graph
 from nodecopy.attacks import DICE, Perturbation, RandomFlips
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, toml
 from nodecopy.experiments.runner import run
-from nodecopy.experiments.spec import Column, Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.robustness import attacked, detection, victims_of
-from nodecopy.experiments.trials import trial_seed, trial_split
+from nodecopy.experiments.tasks.robustness import attack_graph, score_detection
+from tests.experiments.fakes import column
 
 TOML = """
 title = "Under attack"
+task = "attack"
 [protocol]
 datasets = ["karate"]
 labels = [2]
@@ -50,8 +51,23 @@ weak = ["-", "60.0±5.0"]
 """
 
 
-def experiment(text: str = TOML) -> Experiment:
+def make_experiment(text: str = TOML) -> Any:
     return toml.parse(text, "fake")
+
+
+def find_cell(attack: str, method: str = "weak", text: str = TOML) -> Any:
+    cells = make_experiment(text).cells(0)
+    return next(cell for cell in cells if (cell.attack.name, cell.method) == (attack, method))
+
+
+def flips_path(store: Store, cell: Any, trial: int = 0) -> Path:
+    (name,) = cell.shared_files(trial)
+    return store.folder / str(name)
+
+
+@cache
+def load(name: str) -> Any:
+    return toml.load(name)
 
 
 @pytest.fixture
@@ -60,40 +76,35 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_victims_are_test_nodes_with_neighbours_and_the_same_for_all() -> None:
-    graph = datasets.load("karate")
-    cells = experiment().cells(0)
-    found = []
-    for cell in cells:
-        split, seed = trial_split(cell, 1), trial_seed(cell, 1)
-        victims = victims_of(cell, graph, split, seed)
-        assert np.isin(victims, split.test).all()
+    drawn = []
+    for cell in make_experiment().cells(0):
+        victims = cell.draw_victims(1)
+        assert np.isin(victims, cell.split(1).test).all()
         assert len(np.unique(victims)) == 5
-        found.append(victims.tolist())
-    assert found[1:] == found[:-1]
-    other = trial_split(cells[0], 2), trial_seed(cells[0], 2)
-    assert victims_of(cells[0], graph, *other).tolist() != found[0]
+        drawn.append(victims.tolist())
+    assert drawn[1:] == drawn[:-1]
+    assert cell.draw_victims(2).tolist() != drawn[0]
     with pytest.raises(InputError, match=r"victims of \[protocol\] must be at most .* 16; got 40"):
-        victims_of(experiment(TOML.replace("= 5", "= 40")).cells(0)[0], graph, *other)
+        find_cell("dice", text=TOML.replace("= 5", "= 40")).draw_victims(2)
 
 
-def test_flips_are_kept_and_taken_up_again(store: Store) -> None:
-    graph = datasets.load("karate")
-    cell = next(one for one in experiment().cells(0) if one.attack == "dice")
-    split, seed = trial_split(cell, 0), trial_seed(cell, 0)
-    victims, path = victims_of(cell, graph, split, seed), store.flips(cell, 0)
-    first = attacked(cell, graph, split, victims, seed, path)
+def test_flips_are_stored_and_read_again(store: Store) -> None:
+    cell = find_cell("dice")
+    graph = cell.graph
+    victims, path = cell.draw_victims(0), flips_path(store, cell)
+    first = attack_graph(cell, 0, store)
     assert first != graph
     assert Perturbation.load(path).apply(graph) == first
     other = DICE().attack(graph, victims, rng=9)
     other.save(path)
-    assert attacked(cell, graph, split, victims, seed, path) == other.apply(graph)
+    assert attack_graph(cell, 0, store) == other.apply(graph)
     first_two = DICE().attack(graph, victims[:2], rng=9)
-    first_two.save(path)  # of other victims: made anew
-    assert attacked(cell, graph, split, victims, seed, path) == first
+    first_two.save(path)  # of other victims: attacked again
+    assert attack_graph(cell, 0, store) == first
     store.forget(cell, [0])
     assert not path.exists()
     path.write_bytes(b"broken")
-    assert attacked(cell, graph, split, victims, seed, path) == first
+    assert attack_graph(cell, 0, store) == first
 
 
 @pytest.mark.parametrize(
@@ -114,37 +125,32 @@ def test_attacks_compute_on_the_device(
         asked.append(getattr(self, "device", None))
         return RandomFlips().attack(graph, targets, budget=1, rng=0)
 
-    monkeypatch.setattr(f"{path.replace(':', '.')}.attack", attack)
+    monkeypatch.setattr(f"{path}.attack", attack)
     text = TOML.replace("nodecopy.attacks.DICE", path).replace("budget = 1.0", settings)
-    cell = next(one for one in experiment(text).cells(0) if one.attack == "dice")
-    split, seed = trial_split(cell, 0), trial_seed(cell, 0)
-    attacked(cell, datasets.load("karate"), split, np.array([5]), seed, store.flips(cell, 0), "cuda")
+    attack_graph(find_cell("dice", text=text), 0, store, "cuda")
     assert asked == [expected]
 
 
 def test_all_methods_share_an_attack_and_no_attack_is_none(store: Store) -> None:
-    table = experiment()
+    table = make_experiment()
     run(table, store)
-    paths = {store.flips(cell, 0) for cell in table.cells(0) if cell.attack == "dice"}
+    paths = {flips_path(store, cell) for cell in table.cells(0) if cell.attack.name == "dice"}
     assert len(paths) == 1
     assert len(list(store.folder.rglob("*.npz"))) == 3  # one for each trial
-    clean, dice = (
-        next(one for one in table.cells(0) if (one.attack, one.method) == (attack, "strong"))
-        for attack in ("none", "dice")
-    )
-    assert not store.flips(clean, 0).exists()
-    assert Perturbation.load(store.flips(dice, 0)).spent.sum() > 0
+    clean, dice = (find_cell(attack, "strong") for attack in ("none", "dice"))
+    assert not flips_path(store, clean).exists()
+    assert Perturbation.load(flips_path(store, dice)).spent.sum() > 0
     assert all(record.scores["accuracy"] == 1 for record in store.records(dice, range(3)))
 
 
 def test_columns_are_attacks(store: Store) -> None:
-    table = experiment()
+    table = make_experiment()
     run(table, store)
     results = summarise(table, store)
-    heads, rows = rendering.grid(results, "karate", rendering.MARKDOWN)
+    heads, rows = rendering.main_grid(results, "karate", rendering.MARKDOWN, table.task.columns)
     assert heads == ["method", "no attack", "DICE", "paper", "verdict"]
     assert [row[0] for row in rows] == ["Weak", "Strong"]
-    assert results.cells["karate", Column(2, "dice"), "weak"].published == 60
+    assert results.cells["karate", column("accuracy", labels=2, attack="dice"), "weak"].published == 60
     cells = results.to_dict()["cells"]
     assert {(cell["attack"], cell["score"]) for cell in cells} == {("none", "accuracy"), ("dice", "accuracy")}
 
@@ -161,34 +167,37 @@ class = "nodecopy.defend.CopyingDefence"
 settings = { donors = "neighbourhoods", n_donors = 3 }
 """
     )
-    table = experiment(text).narrowed(trials=1)
+    table = make_experiment(text).narrow(trials=1)
     run(table, store)
     cells = summarise(table, store).cells
-    assert {cells["karate", Column(2, attack), "copying"].n for attack in ("none", "dice")} == {1}
-    wrong = experiment(text.replace('"neighbourhoods"', '"features"')).narrowed(trials=1)
+    assert {
+        cells["karate", column("accuracy", labels=2, attack=attack), "copying"].n
+        for attack in ("none", "dice")
+    } == {1}
+    wrong = make_experiment(text.replace('"neighbourhoods"', '"features"')).narrow(trials=1)
     with pytest.raises(InputError, match="in this one no two nodes share any"):
         run(wrong, store)
 
 
 def test_table_5_of_polblogs_asks_no_features() -> None:
-    table = toml.load("table5-polblogs")
-    assert table.protocol.largest_component == table.protocol.datasets == ("polblogs",)
+    table = load("table5-polblogs")
+    assert table.task.largest_component == table.task.datasets == ("polblogs",)
     assert {method.settings.get("donors") for method in table.methods} == {None, "vgae", "neighbourhoods"}
-    assert not any("adaptive" in attacker.name for attacker in table.protocol.attackers)
+    assert not any("adaptive" in attack.name for attack in table.task.attacks)
 
 
 def test_attacks_may_be_chosen() -> None:
-    narrow = experiment().narrowed(attacks=["dice"])
-    assert {cell.attack for cell in narrow.cells(0)} == {"dice"}
-    with pytest.raises(InputError, match="attack of fake must be one of dice, none; got 'nettak'"):
-        experiment().narrowed(attacks=["nettak"])
+    narrow = make_experiment().narrow(attacks=["dice"])
+    assert {cell.attack.name for cell in narrow.cells(0)} == {"dice"}
+    with pytest.raises(InputError, match="attacks of fake must be one of dice, none; got 'nettak'"):
+        make_experiment().narrow(attacks=["nettak"])
     with pytest.raises(InputError, match="attacks must be left out: table2 has none; got dice"):
-        toml.load("table2").narrowed(attacks=["dice"])
+        load("table2").narrow(attacks=["dice"])
 
 
-def test_untold_methods_answer_for_all_test_nodes(store: Store) -> None:
+def test_with_unknown_targets_all_test_nodes_are_predicted(store: Store) -> None:
     text = TOML.replace(
-        "victims = 5", 'victims = 5\ntold = false\nscores = ["accuracy", "others", "auc", "recall"]'
+        "victims = 5", 'victims = 5\nknown_targets = false\nscores = ["accuracy", "others", "auc", "recall"]'
     )
     text = (
         text[: text.index("[published")]
@@ -200,18 +209,21 @@ settings = { n_donors = 3 }
     )
     text = text.replace('"karate"', '"digits"').replace("test = 16", "test = 60")
     pytest.importorskip("sklearn")
-    table = experiment(text).narrowed(trials=1, attacks=["dice"], methods=["strong", "suspects"])
+    table = make_experiment(text).narrow(trials=1, attacks=["dice"], methods=["strong", "suspects"])
     run(table, store)
     cells = summarise(table, store).cells
     for score in ("accuracy", "others"):
         for method in ("strong", "suspects"):
-            assert 0 <= (cells["digits", Column(2, "dice", score), method].mean or 0) <= 100
-    assert (cells["digits", Column(2, "dice", "auc"), "suspects"].mean or 0) > 50
-    assert 0 <= (cells["digits", Column(2, "dice", "recall"), "suspects"].mean or 0) <= 100
-    assert ("digits", Column(2, "dice", "auc"), "strong") not in cells
-    told = experiment().cells(0)[0].fingerprint
+            assert 0 <= (cells["digits", column(score, labels=2, attack="dice"), method].mean or 0) <= 100
+    assert (cells["digits", column("auc", labels=2, attack="dice"), "suspects"].mean or 0) > 50
+    assert 0 <= (cells["digits", column("recall", labels=2, attack="dice"), "suspects"].mean or 0) <= 100
+    assert ("digits", column("auc", labels=2, attack="dice"), "strong") not in cells
+    known_targets = make_experiment().cells(0)[0].fingerprint
     assert (
-        told != experiment(TOML.replace("victims = 5", "victims = 5\ntold = false")).cells(0)[0].fingerprint
+        known_targets
+        != make_experiment(TOML.replace("victims = 5", "victims = 5\nknown_targets = false"))
+        .cells(0)[0]
+        .fingerprint
     )
 
 
@@ -219,26 +231,29 @@ def test_detection_by_hand() -> None:
     """Victims are the first, third and sixth most suspicious of eight nodes; four nodes are corrected."""
     suspicion = np.array([8.0, 7, 6, 5, 4, 3, 2, 1])
     hit = np.array([True, False, True, False, False, True, False, False])
-    found = detection(suspicion, suspicion > 4, hit)
+    found = score_detection(suspicion, suspicion > 4, hit)
     # Pairs in order: all 5 with the first victim, 4 with the second, 2 with the third.
     expected = {"auc": 11 / 15, "precision": 2 / 4, "recall": 2 / 3, "top precision": 2 / 3}
     assert found == pytest.approx(expected)
-    nobody = detection(suspicion, suspicion > 9, hit)
+    nobody = score_detection(suspicion, suspicion > 9, hit)
     assert (nobody["recall"], "precision" in nobody) == (0, False)
 
 
 def test_results_from_before_a_score_are_read(store: Store) -> None:
     """A trial that was kept without precision is neither computed again nor counted in its column."""
-    text = TOML.replace("victims = 5", 'victims = 5\ntold = false\nscores = ["accuracy", "precision"]')
+    text = TOML.replace(
+        "victims = 5", 'victims = 5\nknown_targets = false\nscores = ["accuracy", "precision"]'
+    )
     text = text[: text.index("[published")]
-    table = experiment(text).narrowed(attacks=["dice"], methods=["weak"])
+    table = make_experiment(text).narrow(attacks=["dice"], methods=["weak"])
     (cell,) = table.cells(0)
     for trial, scores in enumerate([{"accuracy": 0.5}, {"accuracy": 0.7, "precision": 0.25}]):
         store.write(cell, Record(trial, scores, 1.0, {}, {}))
     assert store.missing(cell, range(3)) == [2]
     cells = summarise(table, store).cells
     numbers = {
-        score: cells["karate", Column(2, "dice", score), "weak"] for score in ("accuracy", "precision")
+        score: cells["karate", column(score, labels=2, attack="dice"), "weak"]
+        for score in ("accuracy", "precision")
     }
     assert [one.n for one in numbers.values()] == [2, 1]
     assert [one.mean for one in numbers.values()] == pytest.approx([60, 25])
@@ -246,12 +261,12 @@ def test_results_from_before_a_score_are_read(store: Store) -> None:
 
 def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
     text = TOML.replace("victims = 5", 'victims = 5\nscores = ["accuracy", "others"]')
-    table = experiment(text[: text.index("[published")])
+    table = make_experiment(text[: text.index("[published")])
     for cell in table.cells(0):
         store.write(cell, Record(0, {"accuracy": 0.5, "others": 0.75}, 1.0, {}, {}))
     results = summarise(table, store)
-    wide = summarise(experiment(), store)
-    assert rendering.parts(wide) == [wide]
+    wide = summarise(make_experiment(), store)
+    assert rendering.split_columns(wide) == [list(wide.experiment.task.columns)]
     heads = [heads for heads, _ in rendering.grids(results, "karate", rendering.TERMINAL)]
     assert [one[1:] for one in heads if one[0] == "method"] == [
         ["no attack", "no attack, others"],
@@ -267,13 +282,21 @@ def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
     [
         ("victims = 5\n", "", r"\[protocol\] must have victims"),
         ("victims = 5", "victims = 0", r"victims of \[protocol\] must be an integer of at least 1"),
-        ("victims = 5", "victims = 5\ntold = 1", r"told of \[protocol\] must be true or false; got 1"),
-        ("victims = 5", 'victims = 5\nscores = ["auk"]', r"scores of \[protocol\] must be one of .*'auk'"),
         (
-            "nodecopy.attacks.DICE",
-            "nodecopy.attacks.DICE",
-            r"class of \[attacks.dice\] must read module.Class",
+            "victims = 5",
+            "victims = 5\nknown_targets = 1",
+            r"known_targets of \[protocol\] must be true or false; got 1",
         ),
+        ("victims = 5", 'victims = 5\nscores = ["auk"]', r"scores of \[protocol\] must be one of .*'auk'"),
+        ("nodecopy.attacks.DICE", "DICE", r"class of \[attacks.dice\] must read module.Class"),
+        ("nodecopy.attacks.DICE", "nodecopy.attacks.DICES", r"class of \[attacks.dice\] must be importable"),
+        ("budget = 1.0", "settings = { delet = 1 }", r"a setting of \[attacks.dice\] .*Did you mean delete"),
+        (
+            "budget = 1.0",
+            "budget = 2.0",
+            r"budget of \[attacks.dice\] must be a number between 0 and 1",
+        ),
+        ("budget = 1.0", "budget = 0", r"budget of \[attacks.dice\] must be an integer of at least 1; got 0"),
         ('title = "DICE"', 'titel = "DICE"', r"key of \[attacks.dice\] .*Did you mean title"),
         ('["-", "60.0±5.0"]', '["60.0±5.0"]', r"must hold one entry per column, 2 in all"),
     ],
@@ -281,28 +304,15 @@ def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
 def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
     assert old in TOML
     with pytest.raises(InputError, match=message):
-        experiment(TOML.replace(old, new))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("nodecopy.attacks.DICE", "nodecopy.attacks.DICES", r"class of \[attacks.dice\] must be importable"),
-        (
-            "budget = 1.0",
-            "settings = { shar = 1.0 }",
-            r"settings of \[attacks.dice\] must be keywords of",
-        ),
-    ],
-)
-def test_an_attack_that_cannot_be_made(store: Store, old: str, new: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        run(experiment(TOML.replace(old, new)), store)
+        make_experiment(TOML.replace(old, new))
 
 
 def test_published_numbers_of_table_5() -> None:
-    table = toml.load("table5")
-    columns = [Column(20, attack) for attack in ("dice-50", "dice-75", "nettack", "fga-authors")]
+    table = load("table5")
+    columns = [
+        column("accuracy", labels=20, attack=attack)
+        for attack in ("dice-50", "dice-75", "nettack", "fga-authors")
+    ]
     printed = {
         (dataset, method): [table.published[dataset, column, method].mean for column in columns]
         for dataset in ("cora", "citeseer")
@@ -332,9 +342,9 @@ def test_every_copying_row_has_a_control_with_the_same_donors() -> None:
 
 
 def test_an_experiment_may_build_upon_another() -> None:
-    table, base = toml.load("table5-untold"), toml.load("table5")
-    assert table.protocol.attackers == base.protocol.attackers
-    assert (table.protocol.datasets, table.protocol.told) == (base.protocol.datasets, False)
+    table, base = load("table5-unknown-targets"), load("table5")
+    assert table.task.attacks == base.task.attacks
+    assert (table.task.datasets, table.task.known_targets) == (base.task.datasets, False)
     assert [method.name for method in table.methods] == [
         "gcn",
         "gcn-svd",
@@ -345,9 +355,8 @@ def test_an_experiment_may_build_upon_another() -> None:
     theirs_too = [method for method in base.methods if method.name in ("gcn", "gcn-svd", "gcn-jaccard")]
     assert list(table.methods[:3]) == theirs_too
     assert table.published == {}
-    store = Store(Path("store"))
     ours, theirs = table.cells(0)[-1], base.cells(0)[-1]
     assert ours.attack == theirs.attack
-    assert store.flips(ours, 3) == store.flips(theirs, 3)
+    assert ours.shared_files(3) == theirs.shared_files(3)
     with pytest.raises(InputError, match=r"that is not a .toml file must be one of .*'table55'"):
         toml.parse('base = "table55"\ntitle = "x"', "mine")

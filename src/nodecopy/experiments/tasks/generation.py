@@ -1,94 +1,200 @@
-"""Trials of graph models: each fits a model to the observed graph once and samples from it.
+"""The task ``generate``: statistics of the samples of graph models beside those of the observed graph.
 
-Child 1 of a trial's seed goes to the fit, child 2 to the samples. Where a setting reads
-``{ embedded = "module.Class", ... }``, it is the embeddings of such a model, fitted with child 1 as well:
-the very model that the table shows of it alone. A model with a ``sampler`` is trained once for all of them.
+A setting ``{ class = "module.Class", use = "embeddings", ... }`` is the embeddings of the very model that
+the table shows on its own. A model with a ``sampler`` is trained once for all samplers.
 """
 
 from __future__ import annotations
 
-import json
 import math
+import re
 import time
-from collections.abc import Iterator, Mapping
-from itertools import repeat
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core.random import Rng, child
-from nodecopy.experiments.assembly import assembled
-from nodecopy.experiments.spec import Cell
-from nodecopy.experiments.store import Store
-from nodecopy.experiments.trials import Solved, graph_of, trial_seed
-from nodecopy.graph import Graph
+from nodecopy._core.random import child
+from nodecopy.errors import InputError
+from nodecopy.experiments.assembly import instantiate
+from nodecopy.experiments.fit_cache import FITS
+from nodecopy.experiments.sections import key, list_of, one_of, read_count, read_text
+from nodecopy.experiments.spec import Cell, Column, Method, Published
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.base import VERDICT, GraphTask
+from nodecopy.experiments.trials import load_graph
 from nodecopy.metrics.structure import Statistics, select_statistics
 
-FIT, SAMPLE = 1, 2
-TRAINED: dict[str, Any] = {}
-N_KEPT = 4
-"""Trained models stay in memory for the methods that are built on them: those of a trial come together."""
+PRINTED = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
+UNITS = (
+    "Every training of a model is a trial, after which {} graphs are sampled. Means and standard deviations "
+    "over trials, in the units of the paper."
+)
+NEAREST = (
+    "Bold: the nearest of ours to {}. Asterisk: nearer than our second nearest by the Wilcoxon signed-rank "
+    "test at 5 %."
+)
+NO_DEVIATIONS = "The paper prints no deviations: they are taken to be ours."
 
 
-class Observed:
-    """The graph model that has seen one graph and knows no other."""
+class GenerationSeeds(IntEnum):
+    """Children of a trial's seed sequence, one for each purpose."""
 
-    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
-        self.graph_ = graph
-        return self
-
-    def sample(self, *, rng: Rng) -> Graph:
-        return self.graph_
-
-    def sample_many(self, n: int, *, rng: Rng, workers: int = 1) -> Iterator[Graph]:
-        yield from repeat(self.graph_, n)
+    FIT = 1
+    SAMPLES = 2
 
 
-def sampled(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
-    """The statistics of the samples of a trial: their means, and among the details each.
+class Statistic(NamedTuple):
+    """Heading, printed units per stored unit, and whether a model should be near the observed graph."""
 
-    Seconds are those of fitting and sampling, without counting what the samples have, and without
-    what an earlier method had trained.
+    heading: str
+    scale: float = 100.0
+    is_compared: bool = True
+
+
+TABLE_1 = {
+    "mean_degree": Statistic("mean degree", 1),
+    "max_degree": Statistic("max degree", 1),
+    "cross_community_share": Statistic("cross-community %"),
+    "claw_share": Statistic("claws % (1e-4)", 1e6),
+    "edge_entropy": Statistic("edge entropy %"),
+}
+STATISTICS = TABLE_1 | {
+    "degree_gini": Statistic("degree Gini %"),
+    "power_law_exponent": Statistic("power-law exponent", 1),
+    "triangles": Statistic("triangles", 1),
+    "transitivity": Statistic("transitivity %"),
+    "average_clustering": Statistic("clustering %"),
+    "assortativity": Statistic("assortativity %"),
+    "n_components": Statistic("components", 1),
+    "largest_component": Statistic("largest component", 1),
+    "path_length": Statistic("path length", 1),
+    "edge_overlap": Statistic("edge overlap %", is_compared=False),  # the observed graph has all edges
+}
+"""See :mod:`nodecopy.metrics.structure`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateCell(Cell):
+    """A cell of a graph model."""
+
+    largest_component: bool
+    samples: int
+    scores: tuple[str, ...]
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        return {"largest_component": self.largest_component}
+
+    @property
+    def main_score(self) -> str:
+        return self.scores[0]
+
+    def fingerprint_parts(self) -> dict[str, Any]:
+        return super().fingerprint_parts() | {"samples": self.samples, "scores": sorted(self.scores)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerateTask(GraphTask):
+    """Sampling of graphs: each trial is a training, after which ``samples`` graphs are drawn.
+
+    ``scores`` are statistics that should be near those of the row ``reference``.
     """
-    for trial in trials:
-        seed, graph = trial_seed(cell, trial), graph_of(cell)
-        start = time.perf_counter()
-        model = _fitted(cell, trial, device)
-        seconds_to_fit = seconds = time.perf_counter() - start
-        found: list[Statistics] = []
-        samples = iter(model.sample_many(cell.samples, rng=child(seed, SAMPLE)))
-        while True:
+
+    samples: int = key(read_count)
+    reference: str = key(read_text)
+    scores: tuple[str, ...] = key(list_of(one_of(STATISTICS)), default=tuple(TABLE_1))
+
+    digits: ClassVar[int | None] = None
+    unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
+    uses: ClassVar[tuple[str, ...]] = ("embeddings",)
+
+    def read_published(self, entry: Any, where: str) -> Published:
+        """Read a number of the section ``[published]``, such as ``"1.43e3"``."""
+        printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
+        if printed is None:
+            raise InputError(f"{where} must hold entries such as '3.89', '1.43e3' or '-'; got {entry!r}.")
+        digits, exponent = len(printed[1] or ""), int(printed[2] or 0)
+        return Published(float(entry), None, 0.5 * 10.0 ** (exponent - digits))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """One column for each statistic."""
+        chosen = [(score, STATISTICS[score]) for score in self.scores]
+        return tuple(
+            Column(score, heading=one.heading, scale=one.scale, is_compared=one.is_compared)
+            for score, one in chosen
+        )
+
+    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> GenerateCell:
+        """Return the cell of a method."""
+        largest = address["dataset"] in self.largest_component
+        return GenerateCell(**address, largest_component=largest, samples=self.samples, scores=self.scores)
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        """Return how to read the table."""
+        return [UNITS.format(self.samples), NEAREST.format(titles.get(self.reference, ""))]
+
+    def notes_on_paper(self) -> list[str]:
+        """Return how to read the columns with the paper's numbers."""
+        return [VERDICT.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
+
+    def solve(self, cell: GenerateCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the means of the statistics of a trial's samples; the details have those of each sample.
+
+        Seconds are those of fitting and sampling, without those of counting, and without what an earlier
+        method had trained.
+        """
+        graph = load_graph(cell.dataset, cell.largest_component)
+        for trial in trials:
             start = time.perf_counter()
-            sample = next(samples, None)
-            seconds += time.perf_counter() - start
-            if sample is None:
-                break
-            again = bool(found) and sample is graph
-            found.append(found[-1] if again else select_statistics(sample, cell.statistics, observed=graph))
-        each = {name: [one[name] for one in found] for name in cell.statistics}
-        defined = {name: values for name, values in each.items() if not any(map(math.isnan, values))}
-        means = {name: float(np.mean(values)) for name, values in defined.items()}
-        yield Solved(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
+            model = fit_model(cell, trial, device)
+            seconds_to_fit = seconds = time.perf_counter() - start
+            counted: list[Statistics] = []
+            samples = iter(
+                model.sample_many(cell.samples, rng=child(cell.trial_seed(trial), GenerationSeeds.SAMPLES))
+            )
+            while True:
+                start = time.perf_counter()
+                sample = next(samples, None)
+                seconds += time.perf_counter() - start
+                if sample is None:
+                    break
+                is_repeated = bool(counted) and sample is graph
+                counted.append(
+                    counted[-1] if is_repeated else select_statistics(sample, cell.scores, observed=graph)
+                )
+            each = {name: [statistics[name] for statistics in counted] for name in cell.scores}
+            defined = {name: values for name, values in each.items() if not any(map(math.isnan, values))}
+            means = {name: float(np.mean(values)) for name, values in defined.items()}
+            yield Record(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
 
 
-def _fitted(cell: Cell, trial: int, device: str) -> Any:
-    graph, seed = graph_of(cell), child(trial_seed(cell, trial), FIT)
+def fit_model(cell: GenerateCell, trial: int, device: str) -> Any:
+    """Return the graph model of a cell, fitted in a trial."""
+    graph, seed = (
+        load_graph(cell.dataset, cell.largest_component),
+        child(cell.trial_seed(trial), GenerationSeeds.FIT),
+    )
+    where = f"[methods.{cell.method}]"
 
-    def trained(path: str, settings: Mapping[str, Any]) -> Any:
-        settings = {**settings, "sampler": "raw"} if "sampler" in settings else settings
-        draw = [cell.dataset, cell.largest_component, cell.seed, trial]
-        key = json.dumps([draw, device, path, settings], sort_keys=True)
-        if key not in TRAINED:
-            while len(TRAINED) >= N_KEPT:
-                del TRAINED[next(iter(TRAINED))]
-            TRAINED[key] = assembled(cell.method, path, settings, device).fit(graph, rng=seed)
-        return TRAINED[key]
-
-    def embedded(path: str, settings: Mapping[str, Any]) -> NDArray[Any]:
-        found: NDArray[Any] = trained(path, settings).embeddings()
-        return found
+    def fit_shared(path: str, settings: Mapping[str, Any]) -> Any:
+        if "sampler" in settings:
+            settings = {**settings, "sampler": "raw"}
+        return FITS.get(
+            cell,
+            trial,
+            device,
+            path,
+            settings,
+            lambda: instantiate(path, settings, where, device).fit(graph, rng=seed),
+        )
 
     if "sampler" in cell.settings:
-        return trained(cell.path, cell.settings).with_sampler(cell.settings["sampler"])
-    return assembled(cell.method, cell.path, cell.settings, device, embedded=embedded).fit(graph, rng=seed)
+        return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])
+    model = instantiate(
+        cell.path, cell.settings, where, device, lambda _, path, others: fit_shared(path, others).embeddings()
+    )
+    return model.fit(graph, rng=seed)

@@ -1,10 +1,12 @@
-"""Trials of classifiers on the graph as it is; all trials of a batch are trained at once."""
+"""The task ``classify``: accuracy at test nodes; all trials of a batch are trained together."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,64 +14,184 @@ from numpy.typing import NDArray
 from nodecopy import datasets
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
+from nodecopy.datasets import Split
 from nodecopy.errors import InputError
-from nodecopy.experiments.assembly import assembled
-from nodecopy.experiments.fit_cache import FittedOnce, fitted_once
-from nodecopy.experiments.spec import Cell
-from nodecopy.experiments.store import Store
-from nodecopy.experiments.trials import NodeSplit, Solved, graph_of, trial_seed, trial_split
+from nodecopy.experiments.assembly import instantiate
+from nodecopy.experiments.fit_cache import FITS, CachedGraphModel
+from nodecopy.experiments.sections import key, list_of, read_count, read_flag
+from nodecopy.experiments.spec import Cell, Column, Method
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.base import BEST, GraphTask
+from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_graph
 from nodecopy.graph import Graph, class_codes
 from nodecopy.metrics.classification import scores
+from nodecopy.models import check_graph_model
 
 if TYPE_CHECKING:
-    from nodecopy.classify import Prediction, Trial
-
-
-def classified(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
-    """Predictions of the test nodes."""
-    classifier = classifier_of(cell, device)  # says so where there is no torch
-    from nodecopy.nn.features import with_features
-
-    graph = with_features(graph_of(cell))
-    splits = [trial_split(cell, trial) for trial in trials]
-    graphs = [
-        datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph
-        for split in splits
-    ]
-    graph_model = getattr(classifier, "graph_model", None)
-    seconds_before = graph_model.fit(graph).seconds if isinstance(graph_model, FittedOnce) else 0.0
-    start = time.perf_counter()
-    predictions: list[Prediction] = classifier.fit_trials(prepared(cell, trials, splits, graphs))
-    seconds = seconds_before + (time.perf_counter() - start) / len(trials)
-    labels = codes(graph)
-    for trial, prediction, split in zip(trials, predictions, splits, strict=True):
-        judged = scores(prediction.probabilities, labels, split.test)
-        yield Solved(trial, judged, seconds, dict(prediction.details))
-
-
-def classifier_of(cell: Cell, device: str) -> Any:
-    """The classifier of a cell, not yet fitted."""
-    import_optional("torch", "running an experiment")
-
-    def once(path: str, settings: Mapping[str, Any]) -> FittedOnce:
-        return fitted_once(cell, path, settings, device)
-
-    return assembled(cell.method, cell.path, {**cell.settings, "device": device}, device, once=once)
-
-
-def prepared(cell: Cell, trials: list[int], splits: list[NodeSplit], graphs: list[Graph]) -> list[Trial]:
-    """Trials as classifiers take them."""
     from nodecopy.classify import Trial
 
-    return [
-        Trial(graph, split.train, split.validation, child(trial_seed(cell, trial), 1))
-        for trial, split, graph in zip(trials, splits, graphs, strict=True)
-    ]
+NodeSplit: TypeAlias = Split[NDArray[np.int64]]
+UNITS = "In percent, mean and standard deviation over trials."
+CALLED_ERRORS = (
+    "The paper calls its deviations standard errors; by their size they are standard deviations too."
+)
 
 
-def codes(graph: Graph) -> NDArray[np.int64]:
-    """The column of every node's class, -1 where unknown: columns are the distinct labels in order."""
+@dataclass(frozen=True, kw_only=True)
+class NodeCell(Cell):
+    """A cell whose trials are splits of the nodes of a graph."""
+
+    labels: int
+    validation: int
+    test: int
+    largest_component: bool
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        return {"labels": self.labels}
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        names = ("validation", "test", "largest_component")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def main_score(self) -> str:
+        return "accuracy"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph, with one feature for each node if it has none."""
+        from nodecopy.nn.features import with_features
+
+        return with_features(load_graph(self.dataset, self.largest_component))
+
+    def split(self, trial: int) -> NodeSplit:
+        """Return the nodes of a trial, the same for every method."""
+        labels = load_graph(self.dataset, self.largest_component).labels
+        seed = child(self.trial_seed(trial), TrialSeeds.SPLIT)
+        return datasets.label_split(labels, self.labels, self.validation, self.test, rng=seed)
+
+    def make_trials(self, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
+        """Return trials as classifiers take them."""
+        from nodecopy.classify import Trial
+
+        splits = map(self.split, trials)
+        return [
+            Trial(graph, split.train, split.validation, child(self.trial_seed(trial), TrialSeeds.METHOD))
+            for trial, split, graph in zip(trials, splits, graphs, strict=True)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyCell(NodeCell):
+    """A cell of a classifier."""
+
+    without_test_edges: bool
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        return super().protocol | {"without_test_edges": self.without_test_edges}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTask(GraphTask):
+    """What the tasks on nodes share: ``labels`` training nodes per class, and how many others there are."""
+
+    labels: tuple[int, ...] = key(list_of(read_count))
+    validation: int = key(read_count)
+    test: int = key(read_count)
+
+    choices: ClassVar[tuple[str, ...]] = ("datasets", "labels")
+    extra_scores: ClassVar[tuple[str, ...]] = ("nll", "brier", "ece")
+    solves_together: ClassVar[bool] = True
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        """The numbers of labels."""
+        return tuple({"labels": labels} for labels in self.labels)
+
+    def node_fields(self, dataset: str) -> dict[str, Any]:
+        """Return the fields of a :class:`NodeCell` that are the same for all cells of a dataset."""
+        largest = dataset in self.largest_component
+        return {"validation": self.validation, "test": self.test, "largest_component": largest}
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        """Return how to read the table."""
+        return [UNITS, BEST]
+
+    def notes_on_paper(self) -> list[str]:
+        """Return how to read the columns with the paper's numbers."""
+        return [*super().notes_on_paper(), CALLED_ERRORS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyTask(NodeTask):
+    """Classification of the test nodes, without their edges if ``without_test_edges`` is true."""
+
+    without_test_edges: bool = key(read_flag, default=False)
+
+    uses: ClassVar[tuple[str, ...]] = ("fitted-once",)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """One column for each number of labels."""
+        return tuple(Column("accuracy", (("labels", labels),), f"{labels} labels") for labels in self.labels)
+
+    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> ClassifyCell:
+        """Return the cell of a method."""
+        fields = self.node_fields(address["dataset"])
+        return ClassifyCell(**address, **fields, **conditions, without_test_edges=self.without_test_edges)
+
+    def solve(self, cell: ClassifyCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the scores of the predictions of test nodes."""
+        classifier = make_classifier(cell, device, partial(fit_once, cell, device))
+        graph = cell.graph
+        splits = [cell.split(trial) for trial in trials]
+        graphs = [
+            datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph
+            for split in splits
+        ]
+        start = time.perf_counter()
+        predictions = classifier.fit_trials(cell.make_trials(trials, graphs))
+        seconds = (time.perf_counter() - start) / len(trials)
+        graph_model = getattr(classifier, "graph_model", None)
+        seconds += graph_model.seconds if isinstance(graph_model, CachedGraphModel) else 0.0
+        labels = find_classes(graph)
+        for trial, prediction, split in zip(trials, predictions, splits, strict=True):
+            judged = scores(prediction.probabilities, labels, split.test)
+            yield Record(trial, judged, seconds, dict(prediction.details))
+
+
+def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:
+    """Return the classifier of a cell, not yet fitted."""
+    import_optional("torch", "running an experiment")
+    return instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device, use)
+
+
+def fit_once(cell: ClassifyCell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
+    """Return a graph model that is fitted once for all trials of a process, to the graph without its labels.
+
+    Its randomness is that of the dataset, not of a trial. The seconds of its fit count in every trial.
+    """
+    where = f"[methods.{cell.method}]"
+    if cell.without_test_edges:
+        raise InputError(
+            f"a graph model of {where} can be fitted once only if all trials have the same edges."
+        )
+    model = check_graph_model(instantiate(path, settings, where, device), f"graph_model of {where}")
+
+    def fit() -> CachedGraphModel:
+        start = time.perf_counter()
+        graph = load_graph(cell.dataset, cell.largest_component).replace(labels=None)
+        model.fit(graph, rng=dataset_seed(cell.seed, cell.dataset))
+        return CachedGraphModel(model, time.perf_counter() - start)
+
+    return FITS.get(cell, None, device, path, settings, fit)
+
+
+def find_classes(graph: Graph) -> NDArray[np.int64]:
+    """Return the column of every node's class, -1 where unknown: columns are the distinct labels in order."""
     if graph.labels is None:
-        raise InputError("the graph of an experiment must have labels; it has none.")
-    _, found = class_codes(graph.labels)
-    return found
+        raise InputError("the graph of this task must have labels; it has none.")
+    return class_codes(graph.labels)[1]

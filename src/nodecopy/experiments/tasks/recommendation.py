@@ -1,107 +1,189 @@
-"""Trials of recommenders: each learns from one part of the interactions and is judged on another.
+"""The task ``recommend``: a recommender learns from one part of the interactions and is judged on another.
 
-Of a method's ``search`` the settings with the best Recall@20 on the validation part count, of equals the
-first. Every candidate gets child 1 of the trial's seed, and so does every part that a method is built on:
-where a setting reads ``{ fitted = "module.Class", ... }``, the part is the very recommender that the table
-shows of it alone. ``{ class = "module.Class", ... }`` is made and not fitted, such as a donor law.
+Of a method's ``search``, the settings with the best Recall@20 on the validation part count; ties go to the
+first. Every candidate and every part that a method is built on gets the same seed. A setting ``{ class =
+"module.Class", use = "fitted", ... }`` is the very recommender that the table shows on its own.
 """
 
 from __future__ import annotations
 
 import copy
-import json
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from numpy.random import SeedSequence
-
+from nodecopy import datasets
 from nodecopy._core.random import child
 from nodecopy.datasets import Split
-from nodecopy.experiments.assembly import assembled
-from nodecopy.experiments.spec import Cell, merged
-from nodecopy.experiments.store import Store
-from nodecopy.experiments.trials import Solved, trial_interactions, trial_seed
+from nodecopy.errors import InputError
+from nodecopy.experiments.assembly import instantiate, merge_settings, use_public_names
+from nodecopy.experiments.fit_cache import FITS
+from nodecopy.experiments.sections import key, list_of, one_of, read_share
+from nodecopy.experiments.spec import Cell, Column, Method
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.base import BEST, Task
+from nodecopy.experiments.trials import TrialSeeds, load_interactions
 from nodecopy.interactions import Interactions
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
-Fitted: TypeAlias = "tuple[Recommender, float]"
-"""A recommender and the seconds it took to fit."""
-CHOSEN_BY = "recall@20"
-LEARNT = ("n_epochs_", "threshold_")
-"""What recommenders tell of themselves, where they have it."""
-KEPT: dict[str, Fitted] = {}
-N_KEPT = 32
-"""Networks stay in memory for the methods that are built on them; closed forms are soon fitted again."""
-AT_TEST = ("test_graph",)
-"""Settings that matter after training alone: what differs in nothing else is trained once."""
+TimedFit: TypeAlias = "tuple[Recommender, float]"
+"""A fitted recommender and the seconds of its fit."""
+SELECTION_SCORE = "recall@20"
+FITTED_DETAILS = ("n_epochs_", "threshold_")
+"""Fitted attributes that a record keeps, of recommenders that have them."""
+SETTINGS_AFTER_FIT = ("test_graph",)
+"""Settings that only matter after training: recommenders that differ in nothing else share a fit."""
+FORMULA = {f"{name.lower()}@{k}": f"{name}@{k}" for name in ("Recall", "NDCG") for k in (10, 20)}
+SCORES = FORMULA | {
+    f"printed {score}": f"{heading}, printed convention" for score, heading in FORMULA.items()
+}
+"""Scores and their headings; see :mod:`nodecopy.metrics.ranking` for the two conventions."""
+UNITS = (
+    "In percent, mean and standard deviation over trials, which are random splits. Settings were chosen in "
+    "every trial by Recall@20 on its validation part, out of as many for each method."
+)
+CONVENTIONS = (
+    "Recall and NDCG by the paper's formulas, with the items of training and validation left out of the "
+    "candidates. Printed convention: what the paper's numbers fit, with validation items among the "
+    "candidates and the ideal list made of the hits in a user's own first 100; only for a comparison with it."
+)
 
 
-def recommended(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
-    """Recall and NDCG on the test part by both conventions, and coverage and novelty."""
-    for trial in trials:
-        start = time.perf_counter()
-        split = trial_interactions(cell, trial)
-        task = _Task(cell, trial, split, child(trial_seed(cell, trial), 1), device)
-        best, details = task.chosen()
-        judged: dict[str, float] = {}
-        for convention, prefix in (("formula", ""), ("printed", "printed ")):
-            found = best.evaluate(split.test, validation=split.validation, convention=convention)
-            judged |= {prefix + name: value for name, value in found.items()}
-        yield Solved(trial, judged, time.perf_counter() - start, details)
+@dataclass(frozen=True, kw_only=True)
+class RecommendCell(Cell):
+    """A cell of a recommender."""
+
+    validation: float
+    test: float
+    search: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        return {"validation": self.validation, "test": self.test}
+
+    @property
+    def main_score(self) -> str:
+        return SELECTION_SCORE
+
+    def fingerprint_parts(self) -> dict[str, Any]:
+        return super().fingerprint_parts() | {"search": use_public_names(self.search)}
+
+    def split(self, trial: int) -> Split[Interactions]:
+        """Return the interactions of a trial, the same for every method."""
+        fractions = (1 - self.validation - self.test, self.validation, self.test)
+        seed = child(self.trial_seed(trial), TrialSeeds.SPLIT)
+        return datasets.interaction_split(load_interactions(self.dataset), fractions, rng=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendTask(Task):
+    """Recommendation of the interactions in the test part; ``validation`` and ``test`` are shares."""
+
+    validation: float = key(read_share)
+    test: float = key(read_share)
+    scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=tuple(SCORES))
+
+    data_kind: ClassVar[str] = "interactions"
+    digits: ClassVar[int | None] = 2
+    unused_keys: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = ("fitted",)
+
+    def check(self) -> None:
+        """Check what depends on more than one key."""
+        super().check()
+        if 0 in (self.validation, self.test) or self.validation + self.test >= 1:
+            got = f"{self.validation:g} and {self.test:g}"
+            allowed = "above 0 and below 1 together"
+            raise InputError(f"validation and test of [protocol] must be {allowed}; got {got}.")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """One column for each score."""
+        return tuple(Column(score, heading=SCORES[score]) for score in self.scores)
+
+    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> RecommendCell:
+        """Return the cell of a method."""
+        return RecommendCell(**address, validation=self.validation, test=self.test, search=row.search)
+
+    def notes(self, titles: Mapping[str, str]) -> list[str]:
+        """Return how to read the table."""
+        return [UNITS, CONVENTIONS, BEST]
+
+    def solve(
+        self, cell: RecommendCell, trials: Sequence[int], store: Store, device: str
+    ) -> Iterator[Record]:
+        """Yield the scores on the test part by both conventions."""
+        for trial in trials:
+            start = time.perf_counter()
+            fitting = TrialFits(cell, trial, device)
+            best, details = fitting.search()
+            judged: dict[str, float] = {}
+            for convention, prefix in (("formula", ""), ("printed", "printed ")):
+                ranked = best.evaluate(
+                    fitting.split.test,
+                    validation=fitting.split.validation,
+                    convention=convention,
+                )
+                judged |= {prefix + name: value for name, value in ranked.items()}
+            yield Record(trial, judged, time.perf_counter() - start, details)
 
 
 @dataclass(frozen=True)
-class _Task:
-    """One trial of one method."""
+class TrialFits:
+    """The recommenders that are fitted in one trial of one cell."""
 
-    cell: Cell
+    cell: RecommendCell
     trial: int
-    split: Split[Interactions]
-    seed: SeedSequence
     device: str
-    done: dict[str, Fitted] = field(default_factory=dict)
 
-    def chosen(self) -> tuple[Recommender, dict[str, Any]]:
-        """The recommender that is best on the validation part, and what is kept of the search.
+    @cached_property
+    def split(self) -> Split[Interactions]:
+        """The interactions of the trial."""
+        return self.cell.split(self.trial)
+
+    def search(self) -> tuple[Recommender, dict[str, Any]]:
+        """Return the recommender that is best on the validation part, and the details of the search.
 
         ``seconds_to_fit`` are those of the chosen settings alone, without parts that were fitted before.
         """
-        tried: list[dict[str, Any]] = []
-        best: Fitted | None = None
-        for choice in self.cell.search or ({},):
-            model, seconds = self.fitted(self.cell.path, merged(self.cell.settings, choice))
-            recall = self._recall(model) if self.cell.search else 0.0
-            if best is None or recall > max(one[CHOSEN_BY] for one in tried):
-                best, settings = (model, seconds), choice
-            tried.append({"settings": dict(choice), CHOSEN_BY: recall})
-        assert best is not None
-        learnt = {name.strip("_"): getattr(best[0], name) for name in LEARNT if hasattr(best[0], name)}
-        search = {"chosen": dict(settings), "search": tried} if self.cell.search else {}
-        return best[0], {**search, "seconds_to_fit": best[1], **learnt}
+        cell = self.cell
+        candidates = []
+        for choice in cell.search or ({},):
+            model, seconds = self.fit(cell.path, merge_settings(cell.settings, choice))
+            recall = self._validate(model) if cell.search else 0.0
+            candidates.append((recall, model, seconds, dict(choice)))
+        _, best, seconds, choice = max(candidates, key=lambda candidate: candidate[0])  # the first of ties
+        details: dict[str, Any] = {}
+        if cell.search:
+            tried = [{"settings": other, SELECTION_SCORE: recall} for recall, _, _, other in candidates]
+            details = {"chosen": choice, "search": tried}
+        learnt = {name.strip("_"): getattr(best, name) for name in FITTED_DETAILS if hasattr(best, name)}
+        return best, {**details, "seconds_to_fit": seconds, **learnt}
 
-    def fitted(self, path: str, settings: Mapping[str, Any]) -> Fitted:
-        """A recommender fitted to the trial's training part, and the seconds that took."""
-        draw = [self.cell.dataset, self.cell.seed, self.cell.validation, self.cell.test, self.trial]
-        learns = {name: value for name, value in settings.items() if name not in AT_TEST}
-        key = json.dumps([draw, self.device, path, learns], sort_keys=True)
-        found = KEPT.get(key) or self.done.get(key)
-        if found is None:
-            model = assembled(
-                self.cell.method, path, learns, self.device, fitted=lambda *part: self.fitted(*part)[0]
+    def _validate(self, model: Recommender) -> float:
+        return model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
+
+    def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
+        """Return a recommender that is fitted to the training part, and the seconds of its fit."""
+        before = {name: value for name, value in settings.items() if name not in SETTINGS_AFTER_FIT}
+
+        def fit() -> TimedFit:
+            where = f"[methods.{self.cell.method}]"
+            model = instantiate(
+                path, before, where, self.device, lambda _, part, others: self.fit(part, others)[0]
             )
+            seed = child(self.cell.trial_seed(self.trial), TrialSeeds.METHOD)
             start = time.perf_counter()
-            model.fit(self.split.train, validation=self.split.validation, rng=self.seed)
-            found = model, time.perf_counter() - start
-            while len(KEPT) >= N_KEPT:
-                del KEPT[next(iter(KEPT))]
-            (KEPT if hasattr(model, "n_epochs_") else self.done)[key] = found
-        model, seconds = copy.copy(found[0]), found[1]
-        vars(model).update({name: settings[name] for name in AT_TEST if name in settings})
-        return model, seconds
+            model.fit(self.split.train, validation=self.split.validation, rng=seed)
+            return model, time.perf_counter() - start
 
-    def _recall(self, model: Recommender) -> float:
-        return model.evaluate(self.split.validation, metrics=[CHOSEN_BY])[CHOSEN_BY]
+        model, seconds = FITS.get(self.cell, self.trial, self.device, path, before, fit)
+        model = copy.copy(model)
+        for name in SETTINGS_AFTER_FIT:
+            if name in settings:
+                setattr(model, name, settings[name])
+        return model, seconds

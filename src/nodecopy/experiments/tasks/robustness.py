@@ -1,124 +1,230 @@
-"""Attacked trials: who is attacked, and how, the same for every method.
+"""The task ``attack``: accuracy at victims of an attack on the graph, the same victims for every method.
 
-Victims are drawn by child 2 of a trial's seed, among the test nodes that have neighbours; the attack gets
-child 3. An attack may take longer than all that is trained afterwards, so its flips are kept in the store.
-Attackers and methods see a graph that has no features with the identity, one feature for each node.
+Attackers and methods see a graph that has no features with the identity, one feature for each node. An
+attack may take longer than everything that is trained afterwards, so its flips are stored.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.lookup import instantiate
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
-from nodecopy.experiments.spec import Cell
-from nodecopy.experiments.store import Store
-from nodecopy.experiments.tasks.node_classification import classifier_of, codes, prepared
-from nodecopy.experiments.trials import NodeSplit, Solved, graph_of, trial_seed, trial_split
+from nodecopy.experiments.assembly import check_settings, instantiate, use_public_names
+from nodecopy.experiments.sections import (
+    key,
+    list_of,
+    one_of,
+    read_class,
+    read_count,
+    read_flag,
+    read_name,
+    read_section,
+    read_share,
+    read_table,
+    read_text,
+)
+from nodecopy.experiments.spec import Column, Method, digest
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.node_classification import NodeCell, NodeTask, find_classes, make_classifier
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import Graph
 from nodecopy.metrics.classification import accuracy, area_under_roc, scores
 
 if TYPE_CHECKING:
     from nodecopy.attacks import Perturbation
 
-VICTIMS, ATTACK = 2, 3
+SCORES = {
+    "accuracy": "",
+    "others": "others",
+    "auc": "detection",
+    "top precision": "precision at the top",
+    "precision": "precision",
+    "recall": "recall",
+}
+"""Scores and their headings; those after ``others`` are of methods that look for the victims themselves."""
 
 
-def classified_under_attack(cell: Cell, trials: list[int], store: Store, device: str) -> Iterator[Solved]:
-    """Predictions of the victims; untold who they are, of all test nodes."""
-    classifier = classifier_of(cell, device)
-    from nodecopy.defend import corrected_trials
-    from nodecopy.nn.features import with_features
-
-    graph = with_features(graph_of(cell))
-    splits, seeds = [trial_split(cell, one) for one in trials], [trial_seed(cell, one) for one in trials]
-    victims = [victims_of(cell, graph, split, seed) for split, seed in zip(splits, seeds, strict=True)]
-    graphs = [
-        attacked(cell, graph, split, chosen, seed, store.flips(cell, trial), device)
-        for trial, split, chosen, seed in zip(trials, splits, victims, seeds, strict=True)
-    ]
-    asked = victims if cell.told else [split.test for split in splits]
-    start = time.perf_counter()
-    predictions = corrected_trials(classifier, prepared(cell, trials, splits, graphs), asked)
-    seconds = (time.perf_counter() - start) / len(trials)
-    labels = codes(graph)
-    for trial, prediction, nodes, chosen in zip(trials, predictions, asked, victims, strict=True):
-        hit = np.isin(nodes, chosen)
-        judged = scores(prediction.probabilities, labels[nodes], np.flatnonzero(hit))
-        details = dict(prediction.details)
-        suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
-        if not cell.told:
-            judged["others"] = accuracy(prediction.probabilities, labels[nodes], np.flatnonzero(~hit))
-            if suspicion is not None:
-                judged |= detection(suspicion, corrected, hit)
-        yield Solved(trial, judged, seconds, details)
+def read_budget(value: Any, where: str) -> int | float | str:
+    """Return the budget of an attack: flips, a share or ``"degree"``."""
+    if value == "degree" or isinstance(value, float):
+        return value if value == "degree" else read_share(value, where)
+    return read_count(value, where)
 
 
-def detection(
-    suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], hit: NDArray[np.bool_]
+@dataclass(frozen=True)
+class AttackSpec:
+    """A section ``[attacks.x]``; without a class, nothing is attacked.
+
+    ``budget`` goes to the call of ``attack``; ``None`` is the default of the attack.
+    """
+
+    name: str
+    title: str = key(read_text)
+    path: str = key(read_class, "class", default="")
+    settings: Mapping[str, Any] = key(read_table, default_factory=dict)
+    budget: int | float | str | None = key(read_budget, default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackCell(NodeCell):
+    """A cell of a method under an attack."""
+
+    attack: AttackSpec
+    victims: int
+    known_targets: bool
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        return super().conditions | {"attack": self.attack.name}
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        attack = use_public_names({"class": self.attack.path, "settings": self.attack.settings})
+        return super().protocol | {"attack": attack, "budget": self.attack.budget, "victims": self.victims}
+
+    def fingerprint_parts(self) -> dict[str, Any]:
+        return super().fingerprint_parts() | {"known_targets": self.known_targets}
+
+    def shared_files(self, trial: int) -> tuple[str, ...]:
+        *folders, _ = self.folders
+        home = f"seed-{self.seed}-{digest(self.protocol)}"
+        return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
+
+    def draw_victims(self, trial: int) -> NDArray[np.int64]:
+        """Return the victims of a trial, test nodes that have neighbours."""
+        test = self.split(trial).test
+        reachable = test[self.graph.degrees[test] > 0]
+        if len(reachable) < self.victims:
+            allowed = f"at most the test nodes that have neighbours, {len(reachable)}"
+            raise InputError(f"victims of [protocol] must be {allowed}; got {self.victims}.")
+        draws = np.random.default_rng(child(self.trial_seed(trial), TrialSeeds.VICTIMS))
+        return np.sort(draws.choice(reachable, self.victims, replace=False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackTask(NodeTask):
+    """Classification of ``victims`` of the test nodes after they were attacked.
+
+    Methods know the victims, or predict all test nodes without knowing (``known_targets`` false).
+    """
+
+    victims: int = key(read_count)
+    known_targets: bool = key(read_flag, default=True)
+    scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=("accuracy",))
+    attacks: tuple[AttackSpec, ...] = ()
+
+    sections: ClassVar[tuple[str, ...]] = ("protocol", "attacks")
+    choices: ClassVar[tuple[str, ...]] = ("datasets", "labels", "attacks")
+
+    @classmethod
+    def read(cls, sections: Mapping[str, Any]) -> Self:
+        """Read [protocol] and [attacks], and check them."""
+        attacks = []
+        for name, section in read_table(sections.get("attacks", {}), "[attacks]").items():
+            where = f"[attacks.{read_name(name, 'name of an attack')}]"
+            attacks.append(read_section(AttackSpec, section, where, name=name))
+            if attacks[-1].path:
+                check_settings(attacks[-1].path, attacks[-1].settings, where)
+        if not attacks:
+            raise InputError("[attacks] must have an attack; it is empty.")
+        task = read_section(cls, sections["protocol"], "[protocol]", attacks=tuple(attacks))
+        task.check()
+        return task
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        """Every number of labels with every attack."""
+        return tuple(
+            {**conditions, "attack": attack} for conditions in super().conditions for attack in self.attacks
+        )
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """One column for each number of labels, attack and score; several scores make a table per attack."""
+        columns = []
+        for conditions in self.conditions:
+            labels, attack = conditions["labels"], conditions["attack"]
+            for score in self.scores:
+                heading = [attack.title]
+                heading += [f"{labels} labels"] if len(self.labels) > 1 else []
+                heading += [SCORES[score]] if len(self.scores) > 1 and SCORES[score] else []
+                places = (("labels", labels), ("attack", attack.name))
+                part = attack.name if len(self.scores) > 1 else ""
+                columns.append(Column(score, places, ", ".join(heading), part=part))
+        return tuple(columns)
+
+    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> AttackCell:
+        """Return the cell of a method."""
+        fields = self.node_fields(address["dataset"]) | dict(conditions)
+        return AttackCell(**address, **fields, victims=self.victims, known_targets=self.known_targets)
+
+    def solve(self, cell: AttackCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+        """Yield the scores at the victims; if these are unknown, also those at the other test nodes."""
+        classifier = make_classifier(cell, device)
+        from nodecopy.defend import corrected_trials
+
+        victims = [cell.draw_victims(trial) for trial in trials]
+        graphs = [attack_graph(cell, trial, store, device) for trial in trials]
+        nodes = victims if cell.known_targets else [cell.split(trial).test for trial in trials]
+        start = time.perf_counter()
+        predictions = corrected_trials(classifier, cell.make_trials(trials, graphs), nodes)
+        seconds = (time.perf_counter() - start) / len(trials)
+        labels = find_classes(cell.graph)
+        for trial, prediction, asked, targets in zip(trials, predictions, nodes, victims, strict=True):
+            is_victim = np.isin(asked, targets)
+            judged = scores(prediction.probabilities, labels[asked], np.flatnonzero(is_victim))
+            details = dict(prediction.details)
+            suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
+            if not cell.known_targets:
+                others = np.flatnonzero(~is_victim)
+                judged["others"] = accuracy(prediction.probabilities, labels[asked], others)
+                if suspicion is not None:
+                    judged |= score_detection(suspicion, corrected, is_victim)
+            yield Record(trial, judged, seconds, details)
+
+
+def score_detection(
+    suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], is_victim: NDArray[np.bool_]
 ) -> dict[str, float]:
-    """How well victims are told from other test nodes.
+    """Return how well victims are distinguished from other test nodes.
 
     ``auc`` judges the whole ranking; ``top precision`` is the share of victims among the most suspicious
     nodes, as many as there are victims; ``precision`` is their share among the nodes that were corrected,
     ``recall`` the share of the victims that were. Where no node was corrected there is no precision.
     """
-    top = np.argsort(-suspicion, kind="stable")[: hit.sum()]
-    found = {"auc": area_under_roc(suspicion, hit), "recall": float(corrected[hit].mean())}
-    found |= {"precision": float(hit[corrected].mean())} if corrected.any() else {}
-    return found | {"top precision": float(hit[top].mean())}
+    top = np.argsort(-suspicion, kind="stable")[: is_victim.sum()]
+    judged = {"auc": area_under_roc(suspicion, is_victim), "recall": float(corrected[is_victim].mean())}
+    judged |= {"precision": float(is_victim[corrected].mean())} if corrected.any() else {}
+    return judged | {"top precision": float(is_victim[top].mean())}
 
 
-def victims_of(cell: Cell, graph: Graph, split: NodeSplit, seed: SeedSequence) -> NDArray[np.int64]:
-    """The victims of a trial."""
-    reachable = split.test[graph.degrees[split.test] > 0]
-    if len(reachable) < cell.victims:
-        raise InputError(
-            f"victims of [protocol] must be at most the test nodes that have neighbours, {len(reachable)}; "
-            f"got {cell.victims}."
-        )
-    draws = np.random.default_rng(child(seed, VICTIMS))
-    return np.sort(draws.choice(reachable, cell.victims, replace=False))
-
-
-def attacked(
-    cell: Cell,
-    graph: Graph,
-    split: NodeSplit,
-    victims: NDArray[np.int64],
-    seed: SeedSequence,
-    kept: Path,
-    device: str = "cpu",
-) -> Graph:
-    """The graph of a trial after the attack, whose flips are taken from ``kept`` or written there.
-
-    An attack that computes on a device gets this one, unless its settings name another.
-    """
-    if cell.attacker is None or not cell.attacker.path:
+def attack_graph(cell: AttackCell, trial: int, store: Store, device: str = "cpu") -> Graph:
+    """Return the graph of a trial after the attack, whose flips are read from the store or written to it."""
+    graph, attack = cell.graph, cell.attack
+    if not attack.path:
         return graph
-    found = _kept(kept)
-    if found is None or not np.array_equal(found.targets, victims):
-        where = f"[attacks.{cell.attack}]"
-        attack = instantiate(cell.attack, cell.attacker.path, dict(cell.attacker.settings), where)
-        if hasattr(attack, "device") and "device" not in cell.attacker.settings:
-            attack.device = device
-        budget, draws = cell.attacker.budget, child(seed, ATTACK)
-        found = attack.attack(graph, victims, budget=budget, train=split.train, rng=draws)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        found.save(kept)
-    return found.apply(graph)
+    victims = cell.draw_victims(trial)
+    path = store.folder / cell.shared_files(trial)[0]
+    perturbation = _read_flips(path)
+    if perturbation is None or not np.array_equal(perturbation.targets, victims):
+        attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
+        seed = child(cell.trial_seed(trial), TrialSeeds.ATTACK)
+        train = cell.split(trial).train
+        perturbation = attacker.attack(graph, victims, budget=attack.budget, train=train, rng=seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        perturbation.save(path)
+    return perturbation.apply(graph)
 
 
-def _kept(path: Path) -> Perturbation | None:
-    """What an earlier run wrote; a file that cannot be read counts as missing."""
+def _read_flips(path: Any) -> Perturbation | None:
+    """Return what an earlier run wrote; a file that cannot be read counts as missing."""
     from nodecopy.attacks import Perturbation
 
     try:

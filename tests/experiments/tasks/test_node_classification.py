@@ -1,0 +1,169 @@
+"""Classifiers on the embedded graphs: graph models that are fitted once, and their device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from numpy.random import SeedSequence
+
+from nodecopy import Graph, GraphModel
+from nodecopy.errors import InputError
+from nodecopy.experiments import toml
+from nodecopy.experiments.fit_cache import FITS
+from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.tasks.node_classification import find_classes, make_classifier
+from tests.experiments.fakes import TOML as FAKE
+from tests.experiments.fakes import make_experiment
+
+HERE = "tests.experiments.tasks.test_node_classification"
+CALLS: list[tuple[Graph, Any]] = []
+
+TOML = f"""
+title = "one fit"
+task = "classify"
+[protocol]
+datasets = ["digits"]
+labels = [2, 3]
+trials = 3
+validation = 50
+test = 100
+[methods.slow]
+title = "Slow"
+class = "nodecopy.classify.BayesianGCN"
+[methods.slow.settings]
+n_graphs = 2
+base = {{ class = "nodecopy.classify.GCN", n_epochs = 3 }}
+graph_model = {{ class = "{HERE}.Slow", use = "fitted-once" }}
+"""
+
+
+class Slow(GraphModel[Graph]):
+    """Notes every fit, and returns the observed graph."""
+
+    def __init__(self, depth: str = "1") -> None:
+        self.depth = depth
+
+    def fit(self, graph: Graph, *, rng: Any = None) -> Self:
+        CALLS.append((graph, rng))
+        self.graph_ = graph
+        return self
+
+    def draw(self, seed: SeedSequence) -> Graph:
+        return self.graph_
+
+
+@pytest.fixture(autouse=True)
+def forget_fits() -> Iterator[None]:
+    FITS.clear()
+    CALLS.clear()
+    yield
+    FITS.clear()
+
+
+@pytest.fixture
+def store(tmp_path: Any) -> Store:
+    return Store(tmp_path)
+
+
+def solve(text: str, store: Store, seed: int = 0) -> list[Record]:
+    experiment = toml.parse(text, "once")
+    return [
+        record
+        for cell in experiment.cells(seed)
+        for record in experiment.task.solve(cell, [0, 2], store, "cpu")
+    ]
+
+
+def test_one_fit_without_labels_serves_all_trials(store: Store) -> None:
+    assert [record.trial for record in solve(TOML, store)] == [0, 2, 0, 2]
+    ((graph, rng),) = CALLS
+    assert graph.labels is None
+    assert len(rng.spawn_key) == 1  # the dataset; a trial has two more
+
+
+def test_every_trial_counts_the_time_of_the_fit(store: Store) -> None:
+    (cell, _) = toml.parse(TOML, "once").cells(0)
+    solve(TOML, store)
+    settings = {**cell.settings["graph_model"]}
+    path = settings.pop("class")
+    settings.pop("use")
+
+    def fail() -> None:
+        raise AssertionError("the fit must be cached")
+
+    FITS.get(cell, None, "cpu", path, settings, fail).seconds = 1000.0
+    assert all(1000 < record.seconds < 1100 for record in solve(TOML, store))
+    assert len(CALLS) == 1
+
+
+def test_other_seeds_and_settings_are_other_fits(store: Store) -> None:
+    solve(TOML, store)
+    solve(TOML, store, seed=1)
+    assert len(CALLS) == 2
+    solve(TOML.replace(".Slow", '.Slow", depth = "2'), store)
+    assert len(CALLS) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("trials = 3", "trials = 3\nwithout_test_edges = true", "only if all trials have the same edges"),
+        (f"{HERE}.Slow", "nodecopy.classify.GCN", "must be a graph model"),
+    ],
+)
+def test_what_cannot_be_fitted_once(store: Store, old: str, new: str, message: str) -> None:
+    """The error comes before the fit, which may take long."""
+    with pytest.raises(InputError, match=rf"graph.model of \[methods.slow\] .*{message}"):
+        solve(TOML.replace(old, new), store)
+    assert not CALLS
+
+
+def test_a_classifier_takes_a_graph_model() -> None:
+    inner = """
+[methods.inner]
+title = "Bayesian GCN"
+class = "nodecopy.classify.BayesianGCN"
+[methods.inner.settings.graph_model]
+class = "nodecopy.NodeCopying"
+keep = 0.25
+law = { class = "nodecopy.SameLabel" }
+"""
+    cell = make_experiment(text=FAKE + inner.replace("{", "{{").replace("}", "}}")).cells(0)[2]
+    classifier = make_classifier(cell, "cpu")
+    assert classifier.graph_model.keep == 0.25
+    assert classifier.device == "cpu"
+
+
+def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
+    text = FAKE.replace("test = 16", "test = 16\nwithout_test_edges = true")
+    experiment = make_experiment(text=text)
+    cell = experiment.cells(0)[0]
+    (record,) = experiment.task.solve(cell, [1], store, "cpu")
+    test, adjacency = cell.split(1).test, cell.graph.adjacency.toarray() != 0
+    adjacency[test] = adjacency[:, test] = False
+    assert int(record.details["seen"].split()[-1]) == adjacency.sum() // 2 < 78
+
+
+def test_features_are_the_identity_where_a_graph_has_none() -> None:
+    cell = make_experiment().cells(0)[0]
+    assert (np.asarray(cell.graph.features.todense()) == np.eye(34)).all()
+
+
+def test_classes_are_columns_in_the_order_of_labels() -> None:
+    graph = make_experiment().cells(0)[0].graph
+    assert find_classes(graph).tolist() == np.unique(graph.labels, return_inverse=True)[1].tolist()
+    with pytest.raises(InputError, match="must have labels"):
+        find_classes(graph.replace(labels=None))
+
+
+def test_the_fingerprint_does_not_depend_on_labels() -> None:
+    cell = make_experiment().cells(0)[0]
+    assert replace(cell, labels=9).fingerprint == cell.fingerprint  # the folder has them
+    assert replace(cell, labels=9).folders == ("karate", "9", "weak")

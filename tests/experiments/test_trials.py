@@ -1,0 +1,74 @@
+"""The seeds of trials: results that were committed under this rule must stay repeatable."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+from numpy.random import SeedSequence
+
+from nodecopy import datasets
+from nodecopy._core.random import child
+from nodecopy.errors import InputError
+from nodecopy.experiments.tasks.generation import GenerationSeeds
+from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_graph, load_interactions, trial_seed
+from tests.experiments.fakes import TOML, make_experiment
+
+
+def test_the_path_of_a_seed_is_dataset_labels_and_trial() -> None:
+    path = (zlib.crc32(b"karate"), 3, 7)
+    cell = make_experiment().cells(5)[2]
+    for seed in (trial_seed(5, "karate", 7, labels=3), cell.trial_seed(7)):
+        assert (seed.entropy, seed.spawn_key) == (5, path)
+    assert trial_seed(5, "karate", 7).spawn_key == (path[0], 0, 7)
+    assert dataset_seed(5, "karate").spawn_key == path[:1]
+
+
+def test_a_split_is_the_first_child_of_its_trial() -> None:
+    cell = make_experiment().cells(5)[2]
+    seed = SeedSequence(5, spawn_key=(zlib.crc32(b"karate"), 3, 7, 0))
+    expected = datasets.label_split(datasets.load("karate").labels, 3, 4, 16, rng=seed)
+    assert all(map(np.array_equal, cell.split(7), expected))
+    assert make_experiment().cells(0)[0].split(0).train.tolist() == [1, 33]
+
+
+def test_splits_depend_on_seed_dataset_labels_and_trial_alone() -> None:
+    first, *_, last = make_experiment().cells(0)
+    text = TOML.replace("test = 16", "test = 16\nwithout_test_edges = true")
+    scarce = make_experiment(text=text).cells(0)[0]
+    assert all(map(np.array_equal, first.split(3), scarce.split(3)))
+    assert not np.array_equal(first.split(3).train, first.split(4).train)
+    assert not np.array_equal(first.split(3).test, make_experiment().cells(1)[0].split(3).test)
+    assert [len(part) for part in last.split(0)] == [6, 4, 16]
+
+
+@pytest.mark.parametrize("seeds", [TrialSeeds, GenerationSeeds])
+def test_no_two_purposes_share_a_stream(seeds: type[TrialSeeds]) -> None:
+    """Neither in a trial nor between trials, labels and datasets."""
+    streams = [
+        tuple(child(trial_seed(0, dataset, trial, labels=labels), purpose).generate_state(4))
+        for dataset in ("cora", "citeseer")
+        for labels in (0, 5, 20)
+        for trial in range(3)
+        for purpose in seeds.__members__.values()
+    ]
+    assert len(seeds) == len(seeds.__members__)  # no alias
+    assert len(set(streams)) == len(streams) == 18 * len(seeds)
+
+
+def test_the_numbers_of_seeds_stay() -> None:
+    assert {seed.name: int(seed) for seed in TrialSeeds} == {
+        "SPLIT": 0,
+        "METHOD": 1,
+        "VICTIMS": 2,
+        "ATTACK": 3,
+    }
+    assert {seed.name: int(seed) for seed in GenerationSeeds} == {"FIT": 1, "SAMPLES": 2}
+
+
+def test_data_of_another_kind_are_refused() -> None:
+    with pytest.raises(InputError, match="must be a graph; library holds interactions"):
+        load_graph("library", False)
+    with pytest.raises(InputError, match="must hold interactions; karate is a graph"):
+        load_interactions("karate")
