@@ -30,7 +30,7 @@ def test_means_and_deviations(comparison: Comparison) -> None:
     assert comparison.n_samples == 3
     assert comparison.statistics == tuple(each[0])
     for name, observed, mean, deviation in comparison:
-        values = [one[name] for one in each]
+        values = [sample[name] for sample in each]
         assert observed == pytest.approx(each[0][name], nan_ok=True)
         assert mean == pytest.approx(np.mean(values), nan_ok=True)
         assert deviation == pytest.approx(np.std(values, ddof=1), nan_ok=True)

@@ -115,10 +115,10 @@ def test_similar_items_by_the_model() -> None:
     ease = EASE(regularisation=5.0)
     np.testing.assert_allclose(similarity(ease), ease.weights_[column, others], rtol=1e-5, atol=1e-6)
     projection = RandomProjection()
-    found = similarity(projection)
+    cosines = similarity(projection)
     unit = projection.item_embeddings_
     norms = np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
-    np.testing.assert_allclose(found, ((unit / norms) @ (unit / norms)[column])[others], atol=1e-5)
+    np.testing.assert_allclose(cosines, ((unit / norms) @ (unit / norms)[column])[others], atol=1e-5)
 
 
 def test_seen_is_forgotten_with_the_next_fit() -> None:

@@ -48,9 +48,9 @@ def test_moments_against_all_outcomes(q1: float, q2: float) -> None:
             X = copy_entries(A, list(users), list(items), sources)
             M += np.einsum("s,sui,suj->ij", probability, X, X)
             C += np.einsum("s,sui,uj->ij", probability, X, A)
-    found = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2)
-    np.testing.assert_allclose(found[0], M, atol=1e-12)
-    np.testing.assert_allclose(found[1], C, atol=1e-12)
+    moments = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2)
+    np.testing.assert_allclose(moments[0], M, atol=1e-12)
+    np.testing.assert_allclose(moments[1], C, atol=1e-12)
 
 
 @pytest.mark.parametrize("is_sparse", [True, False])

@@ -21,7 +21,7 @@ def test_nearest_rows_against_sets(
     sets = [set(np.flatnonzero(row).tolist()) for row in pattern.toarray()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "MAX_BLOCK_PAIRS", block)
-        found = similarity.nearest_rows(pattern, n_neighbours, shrinkage).toarray()
+        result = similarity.nearest_rows(pattern, n_neighbours, shrinkage).toarray()
     for i in range(7):
         cosine = {
             j: len(sets[i] & sets[j]) / (math.sqrt(len(sets[i]) * len(sets[j])) + shrinkage)
@@ -30,7 +30,7 @@ def test_nearest_rows_against_sets(
         }
         nearest = sorted(cosine, key=lambda j, c=cosine: (-c[j], j))[:n_neighbours]  # type: ignore[misc]
         expected = [cosine[j] if j in nearest else 0.0 for j in range(7)]
-        np.testing.assert_allclose(found[i], expected, rtol=1e-6)
+        np.testing.assert_allclose(result[i], expected, rtol=1e-6)
 
 
 @given(matrices((8, 6), weighted=False), st.sampled_from([0.5, 1.0, 2.0, 20.0]), st.sampled_from([1, 99]))
@@ -38,9 +38,9 @@ def test_above_threshold(pattern: sparse.csr_array, degree: float, block: int) -
     all_pairs = similarity.nearest_rows(pattern, 8).toarray()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "MAX_BLOCK_PAIRS", block)
-        found = similarity.above_threshold(pattern, degree).toarray()
+        result = similarity.above_threshold(pattern, degree).toarray()
     ranked = np.sort(all_pairs[all_pairs > 0])[::-1]
     n_entries = min(int(degree * 8), len(ranked))
     threshold = ranked[n_entries - 1] if n_entries else np.inf
-    assert np.array_equal(found, np.where(all_pairs >= threshold, all_pairs, 0))
-    assert np.array_equal(found, found.T)
+    assert np.array_equal(result, np.where(all_pairs >= threshold, all_pairs, 0))
+    assert np.array_equal(result, result.T)

@@ -172,7 +172,6 @@ class BPRRecommender(EmbeddingRecommender):
         return _embed(network, train.matrix if matrix is None else matrix, device)
 
     def check_params(self) -> None:
-        """Check the ranges of the parameters, and that the device is available."""
         name = type(self).__name__
         for parameter in ("n_factors", "batch_size", "n_epochs", "evaluate_every", "patience"):
             check_integer(getattr(self, parameter), f"{parameter} of {name}", low=1)

@@ -27,5 +27,4 @@ class BPRMF(BPRRecommender):
     """
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
-        """Return a network of free embeddings."""
         return EmbeddingNetwork(interactions.n_users, interactions.n_items, self.n_factors)

@@ -77,7 +77,6 @@ class CopyEASE(LinearRecommender):
     precision: str = "double"
 
     def check_params(self) -> None:
-        """Check the ranges of the parameters, and that laws are donor laws."""
         super().check_params()
         user_share = check_real(self.user_share, "user_share of CopyEASE", low=0.0, high=1.0)
         item_share = check_real(self.item_share, "item_share of CopyEASE", low=0.0, high=1.0)
@@ -94,7 +93,6 @@ class CopyEASE(LinearRecommender):
                 )
 
     def moments(self, interactions: Interactions) -> tuple[Matrix, Matrix]:
-        """Return the moments of the copied input."""
         P = donor_matrix(self.user_law, interactions)
         Q = self._item_donors = donor_matrix(self.item_law, _transpose(interactions))
         # Single precision is enough for sums of counts and probabilities, but not always for the solver.

@@ -79,14 +79,12 @@ class LinearRecommender(Recommender):
             yield model
 
     def check_params(self) -> None:
-        """Check the regularisation and the precision."""
         _check_regularisation(self.regularisation, self)
         check_choice(self.precision, f"precision of {type(self).__name__}", self.DTYPES)
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        """Solve for the weights."""
         weights = solve_constrained(*self.moments(interactions), self.regularisation)
         self.weights_ = self.finish_weights(weights, interactions)
 
@@ -95,7 +93,6 @@ class LinearRecommender(Recommender):
         return weights.astype(np.float32, order="C")
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the rows times B."""
         return np.asarray(rows @ self.weights_)
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
@@ -133,7 +130,6 @@ class EASE(LinearRecommender):
     precision: str = "double"
 
     def moments(self, interactions: Interactions) -> tuple[Matrix, Matrix]:
-        """Return A'A twice."""
         gram = co_occurrences(interactions.matrix, self.DTYPES[self.precision])
         return gram, gram
 

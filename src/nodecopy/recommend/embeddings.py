@@ -41,7 +41,6 @@ class EmbeddingRecommender(Recommender):
     item_embeddings_: NDArray[Any]
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the cosine of the item embeddings."""
         return cosines(self.item_embeddings_, rows.indices)
 
     def _score_positions(self, positions: IntArray) -> NDArray[Any]:

@@ -84,7 +84,6 @@ class EnsembleBPR(Recommender):
     keep: float = 0.0
 
     def check_params(self) -> None:
-        """Check the ranges of the parameters, and the parameters of the network."""
         name = type(self).__name__
         if not isinstance(self.base, BPRRecommender):
             raise InputError(f"base of {name} must be a network such as LightGCN(); got {self.base!r}.")

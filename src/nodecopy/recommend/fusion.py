@@ -59,7 +59,6 @@ class Fusion(Recommender):
     weight: float = 0.5
 
     def check_params(self) -> None:
-        """Check the weight, and the parameters of both recommenders."""
         check_real(self.weight, "weight of Fusion", low=0.0, high=1.0)
         for name in ("first", "second"):
             model = getattr(self, name)
@@ -70,7 +69,6 @@ class Fusion(Recommender):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        """Fit copies of the recommenders that are not fitted to the interactions yet."""
 
         def fitted(model: Recommender, number: FusionSeeds) -> Recommender:
             if getattr(model, "interactions_", None) == interactions:
@@ -81,7 +79,6 @@ class Fusion(Recommender):
         self.second_ = fitted(self.second, FusionSeeds.SECOND)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the weighted sum of both models' standardised scores."""
         return self._sum(self.first_.score_rows(rows), self.second_.score_rows(rows))
 
     def _score_positions(self, positions: IntArray) -> NDArray[Any]:

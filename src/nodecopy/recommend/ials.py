@@ -54,7 +54,6 @@ class IALS(EmbeddingRecommender):
     n_iterations: int = 15
 
     def check_params(self) -> None:
-        """Check the ranges of the parameters."""
         check_integer(self.n_factors, "n_factors of IALS", low=1)
         check_integer(self.n_iterations, "n_iterations of IALS", low=1)
         check_real(self.regularisation, "regularisation of IALS", low=0.0)

@@ -48,19 +48,16 @@ class ItemKNN(Recommender):
     is_linear: ClassVar[bool] = True
 
     def check_params(self) -> None:
-        """Check the number of neighbours and the shrinkage."""
         check_integer(self.n_neighbours, "n_neighbours of ItemKNN", low=1)
         check_real(self.shrinkage, "shrinkage of ItemKNN", low=0.0)
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        """Find the nearest items of each item."""
         nearest = nearest_rows(sparse.csr_array(interactions.matrix.T), self.n_neighbours, self.shrinkage)
         self.similarity_ = sparse.csr_array(nearest.T)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the sums of similarities to the items in each row."""
         return np.asarray((rows @ self.similarity_).toarray())
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:

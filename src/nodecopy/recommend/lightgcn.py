@@ -41,12 +41,10 @@ class LightGCN(BPRRecommender):
     regularisation: float = 0.001
 
     def check_params(self) -> None:
-        """Check the parameters of training and the number of layers."""
         super().check_params()
         check_integer(self.n_layers, "n_layers of LightGCN", low=1)
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
-        """Return a network of free embeddings and propagation steps."""
         return _LightGCN(interactions.n_users, interactions.n_items, self.n_factors, self.n_layers)
 
 

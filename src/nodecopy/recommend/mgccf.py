@@ -68,7 +68,6 @@ class MGCCF(BPRRecommender):
     fusion: str = "sum"
 
     def check_params(self) -> None:
-        """Check the parameters of training and those of the network."""
         super().check_params()
         check_integer(self.n_layers, "n_layers of MGCCF", low=1)
         check_real(self.similarity_degree, "similarity_degree of MGCCF", low=0.0)
@@ -76,7 +75,6 @@ class MGCCF(BPRRecommender):
         check_choice(self.fusion, "fusion of MGCCF", ["sum", "concatenation"])
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
-        """Return a network with the similarity graphs of the interactions."""
         return _MGCCF(self, interactions)
 
 
@@ -121,7 +119,6 @@ class _MGCCF(EmbeddingNetwork):
         return fused[0], fused[1]
 
     def penalised_embeddings(self, embeddings: Embeddings) -> Embeddings:
-        """Return the fused embeddings."""
         return embeddings
 
     def _mean(self, graph: SparseStack, values: Tensor, draws: torch.Generator | None) -> Tensor:

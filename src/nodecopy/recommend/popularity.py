@@ -36,9 +36,7 @@ class Popularity(Recommender):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        """Count the users of each item."""
         self.counts_ = np.bincount(interactions.rows.indices, minlength=interactions.n_items)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return the counts for every row."""
         return np.tile(self.counts_.astype(np.float32), (rows.shape[0], 1))

@@ -68,7 +68,6 @@ class SampledGraphBPR(EnsembleBPR):
     test_graph: str = "copied"
 
     def check_params(self) -> None:
-        """Check the parameters of the ensemble, the thresholds and the test graph."""
         super().check_params()
         for value in self._candidate_thresholds():
             check_real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
@@ -79,7 +78,6 @@ class SampledGraphBPR(EnsembleBPR):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        """Train a network for each threshold and keep the best."""
         thresholds = self._candidate_thresholds()
         if len(thresholds) > 1 and validation is None:
             raise InputError(
@@ -104,7 +102,6 @@ class SampledGraphBPR(EnsembleBPR):
         vars(self).update(best)
 
     def embedding_stacks(self) -> EmbeddingStacks:
-        """Return the embeddings on the test graph."""
         return self.observed_embeddings_ if self.test_graph == "observed" else self.copied_embeddings_
 
     def _candidate_thresholds(self) -> list[float]:
