@@ -81,7 +81,10 @@ def test_interactions_keep_their_names(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"source": ["a", None], "target": ["b", "c"]}, "source of edges must not have gaps"),
+        (
+            {"source": ["a", None], "target": ["b", "c"]},
+            "source of edges must not be missing; it is in 1 rows",
+        ),
         ({"source": [1.5], "target": [2.0]}, "must hold integers or strings"),
         ({"source": [1], "target": [2], "weight": [-1.0]}, "finite and not negative"),
         ({"source": [1]}, "must have a column for target"),
@@ -167,6 +170,6 @@ def test_a_dataset_is_no_file(run: Run) -> None:
 def test_too_little_memory_is_said_to_be_that(run: Run, files: tuple[str, str], memory: str) -> None:
     ran = run("sample", files[0], "--engine", "duckdb", "--memory", memory, "--out", "out")
     assert ran.code == 1
-    assert "memory is too small, raise it (--memory" in ran.err
+    assert "memory is too small, raise the limit (memory of DuckDB, --memory on" in ran.err
     assert "damaged" not in ran.err
     assert {path.name for path in Path().iterdir()} == set(files)

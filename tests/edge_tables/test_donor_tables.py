@@ -114,7 +114,10 @@ def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: Jacca
         (lambda e: NearestNeighboursTable(table(e, node=["1"], donor=["2"])), "ids like those of the edges"),
         (lambda e: WeightedTable(table(e, node=[1], donor=[2], weight=[np.nan])), "finite and not negative"),
         (lambda e: SameLabelTable(table(e, id=[1, 1], label=[0, 1])), "must list every id once"),
-        (lambda e: SameLabelTable(table(e, id=["a"], label=[0])), "integers, or those of all be strings"),
+        (
+            lambda e: SameLabelTable(table(e, id=["a"], label=[0])),
+            "ids must be integers in all tables or strings in all tables",
+        ),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[0, -2])), "larger; got -2"),
         (lambda e: SameLabelTable(table(e, id=[1, 2], label=[np.nan, -3.0])), "larger; got -3"),
         (lambda e: JaccardTable(max_item_degree=0), "max_item_degree of JaccardTable"),
@@ -151,6 +154,6 @@ def test_a_sample_is_not_written_over_edges_or_labels(engine: Engine, tmp_path: 
     for directed in (False, True):
         model = EdgeTableCopying(SameLabelTable(given)).fit(edges, engine=engine, directed=directed)
         for target in (edges, given):
-            with pytest.raises(InputError, match="must not be what the table comes from"):
+            with pytest.raises(InputError, match="must not be a file that the table depends on"):
                 model.write(target, rng=0)
     assert (edges.read_bytes(), given.read_bytes()) == before

@@ -62,7 +62,7 @@ def test_a_table_is_not_written_over_what_it_comes_from(engine: Engine, tmp_path
     for read, target in [(source, source), (source.parent, source.parent / "more.parquet")]:
         table = engine.scan(read)
         for derived in (table, engine.keep(engine.keep(table.distinct()).alias("other"))):
-            with pytest.raises(InputError, match="must not be what the table comes from"):
+            with pytest.raises(InputError, match="must not be a file that the table depends on"):
                 engine.write(derived, target)
     assert [path.name for path in source.parent.iterdir()] == ["in.parquet"]
 
@@ -116,7 +116,7 @@ def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None
 def test_what_is_forgotten_leaves_no_table(engine: Engine, tmp_path: Path) -> None:
     pq.write_table(pyarrow.table({"source": [1, 1], "target": [2, 2]}), tmp_path / "rows.parquet")
     rows = engine.scan(tmp_path / "rows.parquet").cast({"source": "int32", "target": "int32"})
-    with engine.forgetting():
+    with engine.temporary_tables():
         name = engine.distinct(rows).get_name()
         assert name in engine.backend.list_tables()
     assert name not in engine.backend.list_tables()
@@ -155,12 +155,12 @@ def test_folders_of_spark_are_whole_too(tmp_path: Path) -> None:
     """What needs no Java: names, and the folder that is renamed when it is complete."""
     spark = object.__new__(Spark)
     target, mine = tmp_path / "out.parquet", save(tmp_path / "mine.parquet", 9)
-    with pytest.raises(AttributeError), spark._whole(target) as temporary:
+    with pytest.raises(AttributeError), spark.atomic_target(target) as temporary:
         save(temporary / "part.parquet", 1).no_such_method()  # type: ignore[attr-defined]
     assert [path.name for path in tmp_path.iterdir()] == ["mine.parquet"]
-    with pytest.raises(InputError, match="must be a new name"), spark._whole(mine):
+    with pytest.raises(InputError, match="must be a new name"), spark.atomic_target(mine):
         pass
-    with spark._whole(target) as temporary:
+    with spark.atomic_target(target) as temporary:
         save(temporary / "part.parquet", 1)
     assert (values(target / "part.parquet"), values(mine)) == ([1], [9])
     with pytest.raises(InputError, match=r"must not have '\['"):

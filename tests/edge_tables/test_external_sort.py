@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.edge_tables.external_sort import HALF, SpreadPairs
+from nodecopy.edge_tables.external_sort import HALF, PairSorter
 
 NUMBERS = st.integers(0, 3) | st.integers(-HALF, HALF - 1) | st.sampled_from([-HALF, HALF - 1, -1])
 PIECES = st.lists(st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(0, 5)), max_size=30), max_size=4)
 
 
-def spread(folder: str, pieces: list[list[tuple[int, int, int]]], weight: Any) -> SpreadPairs:
-    pairs = SpreadPairs(Path(folder) / "scratch", weight)
+def spread(folder: str, pieces: list[list[tuple[int, int, int]]], weight: Any) -> PairSorter:
+    pairs = PairSorter(Path(folder) / "scratch", weight)
     for piece in pieces:
         first, second, weights = np.array(piece, np.int64).reshape(-1, 3).T
         more = () if weight is None else (weights.astype(weight),)
@@ -44,7 +44,7 @@ def test_each_pair_once_with_its_largest_weight(pieces: Any, weight: Any) -> Non
 
 @pytest.mark.parametrize("weight", [None, np.float64])
 def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: Any) -> None:
-    monkeypatch.setattr("nodecopy.edge_tables.external_sort.MOST", 100)
+    monkeypatch.setattr("nodecopy.edge_tables.external_sort.MAX_SORTED_PAIRS", 100)
     star = [(7, leaf, leaf % 5) for leaf in range(1000)]
     often = [(3, 4, 1)] * 1000
     pieces = [star, often, [(7, 1, 9)], often]
@@ -61,7 +61,7 @@ def test_large_parts_come_in_several(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_pairs_with_the_same_first_number_are_together_and_parts_are_even(tmp_path: Path) -> None:
     first, second = np.random.default_rng(0).integers(0, 10_000, (2, 100_000))
-    pairs = SpreadPairs(tmp_path / "scratch")
+    pairs = PairSorter(tmp_path / "scratch")
     for piece in np.split(np.stack([first, second]).astype(np.int32), 4, axis=1):
         pairs.add(*piece)
     parts = [(source, target) for source, target in pairs.parts()]

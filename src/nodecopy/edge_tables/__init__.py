@@ -1,7 +1,8 @@
-"""Node copying on edge tables larger than memory, inside an engine (:mod:`nodecopy.edge_tables.engines`).
+"""Node copying on edge tables larger than memory, inside an engine (:mod:`.engines`).
 
-Read :mod:`.model` first (the join), then :mod:`.laws` (who may be whose donor) and :mod:`.draws`
-(randomness as arithmetic that every engine shares). Ibis is imported when an engine is opened.
+Read :mod:`.table_copying` first (the join), then :mod:`.donor_tables` (donor laws) and :mod:`.draws` (random
+numbers as integer arithmetic that gives the same bits in every engine). Ibis is imported when an engine is
+opened.
 """
 
 from nodecopy.edge_tables.donor_tables import JaccardTable as JaccardTable

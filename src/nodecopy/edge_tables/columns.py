@@ -1,4 +1,4 @@
-"""Which columns of a table are meant, and whether they can be used."""
+"""Selecting and checking the columns of edge tables."""
 
 from __future__ import annotations
 
@@ -25,32 +25,33 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
 
 
 def check_ids(table: Any, roles: Sequence[str], name: str, engine: Engine) -> None:
-    """Integers or strings, without gaps."""
+    """Raise an error unless some columns hold integers or strings without missing values."""
     for role in roles:
         kind = table[role].type()
         if not (kind.is_integer() or kind.is_string()):
             raise InputError(f"{role} of {name} must hold integers or strings; it holds {kind}.")
-    gaps = engine.row(table.aggregate([table[role].isnull().sum().name(role) for role in roles]))
+    n_missing = engine.row(table.aggregate([table[role].isnull().sum().name(role) for role in roles]))
     for role in roles:
-        if gaps[role]:
-            raise InputError(f"{role} of {name} must not have gaps; {gaps[role]} rows have none.")
+        if n_missing[role]:
+            raise InputError(f"{role} of {name} must not be missing; it is in {n_missing[role]} rows.")
 
 
-def check_once(table: Any, name: str, engine: Engine) -> None:
-    """Every id at most once."""
-    found = engine.row(table.aggregate(rows=table.count(), ids=table.id.nunique()))
-    if found["rows"] != found["ids"]:
-        raise InputError(f"{name} must list every id once; got {found['rows']} rows for {found['ids']} ids.")
+def check_unique_ids(table: Any, name: str, engine: Engine) -> None:
+    """Raise an error if an id occurs more than once."""
+    counts = engine.row(table.aggregate(rows=table.count(), ids=table.id.nunique()))
+    if counts["rows"] != counts["ids"]:
+        rows, ids = counts["rows"], counts["ids"]
+        raise InputError(f"{name} must list every id once; got {rows} rows for {ids} ids.")
 
 
 def check_weights(table: Any, name: str, engine: Engine) -> None:
-    """Finite and not negative, where there are any."""
+    """Raise an error if a weight is missing, infinite or negative."""
     if "weight" not in table.columns:
         return
     if not table.weight.type().is_numeric():
         raise InputError(f"weight of {name} must hold numbers; it holds {table.weight.type()}.")
     value = table.weight.cast("float64")
-    wrong = value.isnull() | value.isnan() | value.isinf() | (value < 0)
-    found = engine.row(table.aggregate(wrong=wrong.sum()))["wrong"]
-    if found:
-        raise InputError(f"weight of {name} must be finite and not negative; {found} rows are not.")
+    is_wrong = value.isnull() | value.isnan() | value.isinf() | (value < 0)
+    n_wrong = engine.row(table.aggregate(n=is_wrong.sum()))["n"]
+    if n_wrong:
+        raise InputError(f"weight of {name} must be finite and not negative; {n_wrong} rows are not.")

@@ -1,8 +1,8 @@
-"""Donor laws as tables, each the twin of a law in :mod:`nodecopy.copying.laws`.
+"""Donor laws on edge tables, each the twin of a law in :mod:`nodecopy.copying.laws`.
 
-A law is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine.
-Fitted, it takes one of the two forms of :mod:`nodecopy.copying.distributions`: lists with places, or rows
-with cumulative probabilities. For the same uniform numbers it chooses the same donors as its twin.
+A law is fitted to ``rows`` (columns source, target) and ``nodes`` (columns id, number) inside an engine. The
+fitted law has one of the two forms of :mod:`nodecopy.copying.distributions`: lists with positions, or rows
+with cumulative probabilities. For the same uniform numbers it draws the same donors as its twin.
 """
 
 from __future__ import annotations
@@ -15,45 +15,46 @@ from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key
 from nodecopy._core.validation import check_integer
 from nodecopy.copying.distributions import SIMILARITY_UNITS
-from nodecopy.edge_tables.columns import check_ids, check_once, check_weights, select_columns
-from nodecopy.edge_tables.draws import exactly, uniforms
-from nodecopy.edge_tables.engines import Engine
+from nodecopy.edge_tables.columns import check_ids, check_unique_ids, check_weights, select_columns
+from nodecopy.edge_tables.draws import exact_literal, uniforms
+from nodecopy.edge_tables.engines import PURPOSE, Engine
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.table_columns import EDGE_COLUMNS, NODE_COLUMNS
 
-LABELS = {"id": NODE_COLUMNS["node"], "label": NODE_COLUMNS["label"]}
-PAIRS = {"node": NODE_COLUMNS["node"], "donor": ("donor", "neighbour", "neighbor")}
-LISTS = PAIRS | {"rank": ("rank", "place", "distance")}
-WEIGHTS = PAIRS | {"weight": EDGE_COLUMNS["weight"]}
+LABEL_COLUMNS = {"id": NODE_COLUMNS["node"], "label": NODE_COLUMNS["label"]}
+PAIR_COLUMNS = {"node": NODE_COLUMNS["node"], "donor": ("donor", "neighbour", "neighbor")}
+LIST_COLUMNS = PAIR_COLUMNS | {"rank": ("rank", "place", "distance")}
+WEIGHT_COLUMNS = PAIR_COLUMNS | {"weight": EDGE_COLUMNS["weight"]}
 
 
 class FittedLaw(Protocol):
-    """Chooses donors."""
+    """A donor distribution on tables."""
 
-    def choose(self, key: Key, keep: float) -> Any:
-        """Columns id and donor; nodes that keep their own neighbours need not be there."""
+    def draw(self, key: Key, keep: float) -> Any:
+        """Return a table of id and donor; nodes that are their own donors may be missing."""
 
 
 class EdgeTableLaw(Protocol):
-    """Whatever says in tables who may be whose donor."""
+    """A donor law on edge tables."""
 
     def ids(self, engine: Engine) -> Any | None:
-        """A table of node ids (column id) that the law brings along, or ``None``."""
+        """Return a table of the node ids (column id) that the law adds to the graph, or ``None``."""
 
-    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw: ...
+    def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
+        """Return the donor distribution of the nodes of an edge table."""
 
 
 @dataclass(eq=False)
 class SameLabelTable(Configurable):
-    """A donor is any node with the same label: :class:`~nodecopy.copying.SameLabel`.
+    """Draw donors uniformly from the nodes with the same label, as :class:`~nodecopy.copying.SameLabel`.
 
     Parameters
     ----------
     labels
-        A table of id and label. Nodes without a label (none, null, NaN, -1 or empty) keep their
-        neighbours; ids without edges are isolated nodes. As in files that are read into memory, whole
-        numbers below -1 are an error, and all else, such as fractions and dates, is a name.
+        A table (Parquet or Ibis) of id and label. Nodes without a label (not listed, null, NaN, -1 or empty)
+        keep their neighbours; ids without edges are isolated nodes. As in files that are read into memory,
+        whole numbers below -1 are an error, and other values, such as fractions and dates, are names.
     """
 
     labels: Any
@@ -61,27 +62,28 @@ class SameLabelTable(Configurable):
     def ids(self, engine: Engine) -> Any:
         table = self._table(engine)
         check_ids(table, ["id"], "labels of SameLabelTable", engine)
-        check_once(table, "labels of SameLabelTable", engine)
+        check_unique_ids(table, "labels of SameLabelTable", engine)
         return table.select("id")
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         labels = self._table(engine).cast({"id": nodes.id.type()})
-        members = labels.filter(_known(labels, engine)).join(nodes, "id")
-        return _Lists.of(members.select("id", "number", list="label", rank="number"), engine)
+        members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
+        return _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
 
     def _table(self, engine: Engine) -> Any:
-        return select_columns(engine.scan(self.labels), LABELS, "labels of SameLabelTable", n_required=2)
+        name = "labels of SameLabelTable"
+        return select_columns(engine.scan(self.labels), LABEL_COLUMNS, name, n_required=2)
 
 
 @dataclass(eq=False)
 class NearestNeighboursTable(Configurable):
-    """A donor is one of the listed nodes, all equally likely: :class:`~nodecopy.copying.NearestNeighbours`.
+    """Draw donors uniformly from listed neighbours, as :class:`~nodecopy.copying.NearestNeighbours`.
 
     Parameters
     ----------
     neighbours
-        A table of node, donor and perhaps rank (or distance), the order of a node's list; without, donors
-        are in order of their numbers. A node that is not listed keeps its own neighbours.
+        A table (Parquet or Ibis) of node, donor and optionally rank (or distance), which orders the donors of
+        a node; without it they are ordered by number. A node that is not listed keeps its own neighbours.
     """
 
     neighbours: Any
@@ -91,26 +93,23 @@ class NearestNeighboursTable(Configurable):
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         name = "neighbours of NearestNeighboursTable"
-        table = select_columns(engine.scan(self.neighbours), LISTS, name, n_required=2)
-        rank = (
-            table["rank"].min()
-            if "rank" in table.columns
-            else import_optional("ibis", "an engine of tables").literal(0)
-        )
-        pairs = _numbered(table.group_by("node", "donor").agg(rank=rank), nodes, engine, name)
+        table = select_columns(engine.scan(self.neighbours), LIST_COLUMNS, name, n_required=2)
+        rank = table["rank"].min() if "rank" in table.columns else import_optional("ibis", PURPOSE).literal(0)
+        pairs = _number_pairs(table.group_by("node", "donor").agg(rank=rank), nodes, engine, name)
         members = pairs.select("rank", list="i", id="donor", number="j")
         owners = pairs.select(list="i", id="node", number="i").distinct()
-        return _Lists.of(members, engine, owners)
+        return _Lists.build(members, engine, owners)
 
 
 @dataclass(eq=False)
 class WeightedTable(Configurable):
-    """A donor is drawn in proportion to listed weights: :class:`~nodecopy.copying.Weighted`.
+    """Draw donors in proportion to listed weights, as :class:`~nodecopy.copying.Weighted`.
 
     Parameters
     ----------
     weights
-        A table of node, donor and weight; a pair listed twice takes the larger weight.
+        A table (Parquet or Ibis) of node, donor and weight; a pair that is listed twice has the larger
+        weight. A node without a positive weight keeps its own neighbours.
     """
 
     weights: Any
@@ -120,22 +119,22 @@ class WeightedTable(Configurable):
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         name = "weights of WeightedTable"
-        table = select_columns(engine.scan(self.weights), WEIGHTS, name, n_required=3)
+        table = select_columns(engine.scan(self.weights), WEIGHT_COLUMNS, name, n_required=3)
         check_weights(table, name, engine)
         table = table.filter(table.weight > 0)
         table = table.group_by("node", "donor").agg(weight=table.weight.max())
-        return _Shares.of(_numbered(table, nodes, engine, name), nodes, engine)
+        return _Shares.build(_number_pairs(table, nodes, engine, name), nodes, engine)
 
 
 @dataclass(eq=False)
 class JaccardTable(Configurable):
-    """A donor is drawn in proportion to the Jaccard index of neighbours: :class:`~nodecopy.copying.Jaccard`.
+    """Draw donors in proportion to the Jaccard index of items, as :class:`~nodecopy.copying.Jaccard`.
 
     Parameters
     ----------
     max_item_degree
-        Items (or neighbours) that more nodes than this have do not count, neither as shared nor in the
-        union: an item that m nodes have makes m^2 pairs. By default all count.
+        Items (or neighbours) of more nodes than this are ignored, both as shared items and in the union; none
+        by default. An item of m nodes makes m^2 pairs: set a limit if popular items exhaust time or memory.
     include_self, max_donors
         As in :class:`~nodecopy.copying.Jaccard`.
     """
@@ -148,7 +147,7 @@ class JaccardTable(Configurable):
         return None
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
-        ibis = import_optional("ibis", "an engine of tables")
+        ibis = import_optional("ibis", PURPOSE)
         for name, value in (("max_item_degree", self.max_item_degree), ("max_donors", self.max_donors)):
             if value is not None:
                 check_integer(value, f"{name} of JaccardTable", low=1)
@@ -171,110 +170,111 @@ class JaccardTable(Configurable):
             pairs = pairs.mutate(rank=ibis.row_number().over(best_first))
             pairs = pairs.filter(pairs.rank < self.max_donors).drop("rank")
         pairs = pairs.join(nodes.rename(donor="id", j="number"), "j")
-        return _Shares.of(pairs, nodes, engine)
+        return _Shares.build(pairs, nodes, engine)
 
 
 @dataclass(frozen=True)
 class _Lists:
-    """``owners`` (id, number, list, size) draw uniformly from ``members`` (list, place, donor)."""
+    """Lists: ``owners`` (id, number, list, size) draw uniformly from ``members`` (list, position, donor)."""
 
     owners: Any
     members: Any
     engine: Engine
 
     @classmethod
-    def of(cls, members: Any, engine: Engine, owners: Any = None) -> _Lists:
-        """From members (list, id, number, rank), which own their list unless ``owners`` do."""
-        ibis = import_optional("ibis", "an engine of tables")
-        one_list = ibis.window(group_by="list", order_by=["rank", "number"])
-        places = members.mutate(place=ibis.row_number().over(one_list))
-        places = engine.keep(places.mutate(size=places.count().over(ibis.window(group_by="list"))))
+    def build(cls, members: Any, engine: Engine, owners: Any = None) -> _Lists:
+        """Build lists from members (list, id, number, rank), which own their lists by default."""
+        ibis = import_optional("ibis", PURPOSE)
+        in_list = ibis.window(group_by="list", order_by=["rank", "number"])
+        members = members.mutate(position=ibis.row_number().over(in_list))
+        members = engine.keep(members.mutate(size=members.count().over(ibis.window(group_by="list"))))
         if owners is None:
-            owners = places
+            owners = members
         else:
-            owners = engine.keep(owners.join(places.select("list", "size").distinct(), "list"))
-        members = places.select("list", "place", donor="id")
+            owners = engine.keep(owners.join(members.select("list", "size").distinct(), "list"))
+        members = members.select("list", "position", donor="id")
         return cls(owners.select("id", "number", "list", "size"), members, engine)
 
-    def choose(self, key: Key, keep: float) -> Any:
-        ibis = import_optional("ibis", "an engine of tables")
-        asked = _drawn(self.owners, key, keep, self.engine)
-        ticket = ibis.least((asked.u * asked["size"]).floor(), asked["size"] - 1)
-        asked = asked.select("id", "list", place=ticket.cast(self.members.place.type()))
-        return asked.join(self.members, ["list", "place"]).select("id", "donor")
+    def draw(self, key: Key, keep: float) -> Any:
+        ibis = import_optional("ibis", PURPOSE)
+        owners = _draw_uniforms(self.owners, key, keep, self.engine)
+        position = ibis.least((owners.u * owners["size"]).floor(), owners["size"] - 1)
+        owners = owners.select("id", "list", position=position.cast(self.members.position.type()))
+        return owners.join(self.members, ["list", "position"]).select("id", "donor")
 
 
 @dataclass(frozen=True)
 class _Shares:
-    """Row (i, donor) of ``shares`` is chosen where ``low <= u < high``; a node's last one also beyond."""
+    """Rows of probabilities: the donor of a node is in its row of ``shares`` with ``low <= u < high``."""
 
     nodes: Any
     shares: Any
     engine: Engine
 
     @classmethod
-    def of(cls, pairs: Any, nodes: Any, engine: Engine) -> _Shares:
-        """From pairs (i, j, donor, weight) with positive weights."""
-        ibis = import_optional("ibis", "an engine of tables")
-        whole = ibis.window(group_by="i")
+    def build(cls, pairs: Any, nodes: Any, engine: Engine) -> _Shares:
+        """Build shares from pairs (i, j, donor, weight) with positive weights."""
+        ibis = import_optional("ibis", PURPOSE)
+        in_row = ibis.window(group_by="i")
         value = pairs.weight.cast("float64")
-        parts = pairs.mutate(
-            part=((value / value.max().over(whole)) * exactly(float(SIMILARITY_UNITS))).ceil().cast("int64")
-        )
-        before = ibis.cumulative_window(group_by="i", order_by="j")
-        sums = parts.mutate(
-            sum=parts.part.sum().over(before).cast("int64"), total=parts.part.sum().over(whole).cast("int64")
+        largest = exact_literal(float(SIMILARITY_UNITS))
+        pairs = pairs.mutate(units=((value / value.max().over(in_row)) * largest).ceil().cast("int64"))
+        up_to_donor = ibis.cumulative_window(group_by="i", order_by="j")
+        sums = pairs.mutate(
+            sum=pairs.units.sum().over(up_to_donor).cast("int64"),
+            total=pairs.units.sum().over(in_row).cast("int64"),
         )
         total = sums.total.cast("float64")
-        low, high = (sums["sum"] - sums.part).cast("float64") / total, sums["sum"].cast("float64") / total
+        low, high = (sums["sum"] - sums.units).cast("float64") / total, sums["sum"].cast("float64") / total
         shares = sums.select(number="i", donor="donor", low=low, high=high, last=sums["sum"] == sums.total)
         return cls(nodes, engine.keep(shares), engine)
 
-    def choose(self, key: Key, keep: float) -> Any:
-        both = _drawn(self.nodes, key, keep, self.engine).join(self.shares, "number")
-        return both.filter((both.low <= both.u) & ((both.u < both.high) | both.last)).select("id", "donor")
+    def draw(self, key: Key, keep: float) -> Any:
+        pairs = _draw_uniforms(self.nodes, key, keep, self.engine).join(self.shares, "number")
+        is_donor = (pairs.low <= pairs.u) & ((pairs.u < pairs.high) | pairs.last)
+        return pairs.filter(is_donor).select("id", "donor")
 
 
-def _known(labels: Any, engine: Engine) -> Any:
-    """Which rows have a label."""
+def _is_labelled(labels: Any, engine: Engine) -> Any:
+    """Return the condition that a row has a label."""
     label, kind = labels.label, labels.label.type()
-    known = label.notnull()
+    is_labelled = label.notnull()
     if kind.is_string():
-        return known & (label != "")
+        return is_labelled & (label != "")
     if kind.is_floating():
-        known &= ~label.isnan()
-        names = labels.filter(known & (label.isinf() | (label != label.floor())))
+        is_labelled &= ~label.isnan()
+        names = labels.filter(is_labelled & (label.isinf() | (label != label.floor())))
         if engine.row(names.aggregate(n=names.count()))["n"]:
-            return known
+            return is_labelled
     elif not kind.is_signed_integer():
-        return known
-    wrong = labels.filter(known & (label < UNLABELLED))
+        return is_labelled
+    wrong = labels.filter(is_labelled & (label < UNLABELLED))
     lowest = engine.row(wrong.aggregate(low=wrong.label.min()))["low"]
     if lowest is not None:
-        raise InputError(f"labels of SameLabelTable must be -1 (unknown) or larger; got {lowest}.")
-    return known & (label != UNLABELLED)
+        raise InputError(f"labels of SameLabelTable must be -1 (unlabelled) or larger; got {lowest}.")
+    return is_labelled & (label != UNLABELLED)
 
 
-def _drawn(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:
-    """Nodes that do not keep their own neighbours, with what is left of their uniform number."""
-    drawn = engine.staged(uniforms(nodes, key))
+def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:
+    """Return the nodes that are not their own donors, with a rescaled uniform number in column u."""
+    nodes = engine.staged(uniforms(nodes, key))
     if keep == 0.0:
-        return drawn
-    drawn = drawn.filter(drawn.u >= exactly(keep))
-    return drawn.mutate(u=(drawn.u - exactly(keep)) / exactly(1.0 - keep))
+        return nodes
+    nodes = nodes.filter(nodes.u >= exact_literal(keep))
+    return nodes.mutate(u=(nodes.u - exact_literal(keep)) / exact_literal(1.0 - keep))
 
 
-def _numbered(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
-    """Pairs of node and donor with their numbers i and j; ids that are no nodes are an error."""
+def _number_pairs(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
+    """Return pairs of node and donor with their numbers i and j; ids that are no nodes are an error."""
     check_ids(table, ["node", "donor"], name, engine)
     if table.node.type().is_string() != nodes.id.type().is_string():
         raise InputError(
             f"{name} must hold ids like those of the edges, {nodes.id.type()}; got {table.node.type()}."
         )
-    pairs = table.left_join(nodes.rename(known="id", i="number"), [("node", "known")]).drop("known")
-    pairs = pairs.left_join(nodes.rename(known="id", j="number"), [("donor", "known")]).drop("known")
+    pairs = table.left_join(nodes.rename(match="id", i="number"), [("node", "match")]).drop("match")
+    pairs = pairs.left_join(nodes.rename(match="id", j="number"), [("donor", "match")]).drop("match")
     pairs = engine.keep(pairs)
-    strange = engine.row(pairs.aggregate(n=(pairs.i.isnull() | pairs.j.isnull()).sum()))["n"]
-    if strange:
-        raise InputError(f"{name} must name nodes of the graph; {strange} rows name others.")
+    n_unknown = engine.row(pairs.aggregate(n=(pairs.i.isnull() | pairs.j.isnull()).sum()))["n"]
+    if n_unknown:
+        raise InputError(f"{name} must name nodes of the graph; {n_unknown} rows name others.")
     return pairs.cast({"node": nodes.id.type(), "donor": nodes.id.type()})

@@ -1,6 +1,6 @@
-"""Random draws inside an engine: Threefry as integer arithmetic on columns, bit for bit that of NumPy.
+"""Random draws inside an engine: Threefry as integer arithmetic on columns, with the bits of its NumPy twin.
 
-The plain twin is in :mod:`nodecopy._core.random`; it says which counter and key belong to which draw.
+The twin in :mod:`nodecopy._core.random` documents which counter and key belong to which draw.
 """
 
 from __future__ import annotations
@@ -9,46 +9,47 @@ from typing import Any
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key
+from nodecopy.edge_tables.engines import PURPOSE
 
-WORD = 2**32 - 1
+WORD_MASK = 2**32 - 1
 
 
 def threefry(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """The table with columns ``x`` and ``y``: 32 random bits each for the counters (first, second)."""
+    """Return the table with 32 random bits in columns ``x`` and ``y`` for the counters (first, second)."""
     schedule = (*key, key[0] ^ key[1] ^ PARITY)
-    table = table.mutate(x=(first + schedule[0]) & WORD, y=(second + schedule[1]) & WORD)
+    table = table.mutate(x=(first + schedule[0]) & WORD_MASK, y=(second + schedule[1]) & WORD_MASK)
     for number in range(N_ROUNDS):
-        # A name keeps each round a query of its own: merged into one, their expressions would double
-        # in size from round to round.
+        # The alias makes each round a query of its own. In one query the expressions would double in size
+        # from round to round.
         table = table.alias(f"round_{number}")
         rotation = ROTATIONS[number % 8]
-        x = (table.x + table.y) & WORD
-        y = (((table.y << rotation) | (table.y >> (32 - rotation))) & WORD) ^ x
+        x = (table.x + table.y) & WORD_MASK
+        y = (((table.y << rotation) | (table.y >> (32 - rotation))) & WORD_MASK) ^ x
         if number % 4 == 3:
             injection = number // 4 + 1
-            x = (x + schedule[injection % 3]) & WORD
-            y = (y + (schedule[(injection + 1) % 3] + injection)) & WORD
+            x = (x + schedule[injection % 3]) & WORD_MASK
+            y = (y + (schedule[(injection + 1) % 3] + injection)) & WORD_MASK
         table = table.mutate(x=x, y=y)
     return table.alias(f"round_{N_ROUNDS}")
 
 
 def uniforms(table: Any, key: Key) -> Any:
-    """The table with a column ``u``: the uniform number of the node in its column ``number``."""
-    drawn = threefry(table, key, table.number, table.number)
-    bits = (drawn.x >> 5) * 2**26 + (drawn.y >> 6)
-    return drawn.mutate(u=bits.cast("float64") / exactly(2.0**53)).drop("x", "y")
+    """Return the table with the uniform number of the node in column ``number`` in column ``u``."""
+    table = threefry(table, key, table.number, table.number)
+    bits = (table.x >> 5) * 2**26 + (table.y >> 6)
+    return table.mutate(u=bits.cast("float64") / exact_literal(2.0**53)).drop("x", "y")
 
 
-def fall_to_larger(table: Any, key: Key, first: Any, second: Any) -> Any:
-    """The table with a column ``to_larger``: the coin of the pair of node numbers (first, second)."""
-    ibis = import_optional("ibis", "an engine of tables")
-    drawn = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
-    return drawn.mutate(to_larger=(drawn.x >> 31) == 1).drop("x", "y")
+def flip_coins(table: Any, key: Key, first: Any, second: Any) -> Any:
+    """Return the table with the coin of each pair of node numbers in the boolean column ``to_larger``."""
+    ibis = import_optional("ibis", PURPOSE)
+    table = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
+    return table.mutate(to_larger=(table.x >> 31) == 1).drop("x", "y")
 
 
-def exactly(value: float) -> Any:
-    """A double as a quotient of whole numbers: engines differ in how they read decimal fractions."""
-    ibis = import_optional("ibis", "an engine of tables")
+def exact_literal(value: float) -> Any:
+    """Return a double as a quotient of integers, since engines parse decimal fractions differently."""
+    ibis = import_optional("ibis", PURPOSE)
     numerator, denominator = value.as_integer_ratio()
     result = ibis.literal(numerator, "int64").cast("float64")
     while denominator > 1:  # a power of two, so that every step is exact

@@ -1,8 +1,8 @@
-"""Engines that work on tables larger than memory: DuckDB in this process, Spark on a cluster.
+"""Engines for edge tables larger than memory: DuckDB in this process, Spark on a cluster.
 
-Both are reached through Ibis, so that a query is written once. An engine reads Parquet, writes Parquet,
-and keeps what a query finds in a scratch folder, from where later queries read it: memory never has to
-hold a table, and a task that fails on a cluster is done again from files.
+Both are used through Ibis, so that a query is written once. An engine reads and writes Parquet. It stores the
+results of queries in a scratch folder, from which later queries read them: no table has to fit into memory,
+and a task that fails on a cluster is repeated from files.
 """
 
 from __future__ import annotations
@@ -26,28 +26,33 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
 
-FULL = re.compile(r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I)
-SHORT = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
+PURPOSE = "an engine of edge tables"
+"""What Ibis is needed for, in errors where it is not installed."""
+DISK_ERRORS = re.compile(
+    r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I
+)
+MEMORY_ERRORS = re.compile(r"out ?of ?memory|java heap space|GC overhead limit", re.I)
 
-PATTERN = re.compile(r"[][*?{}\\]")
+GLOB_CHARACTERS = re.compile(r"[][*?{}\\]")
 
-# Memory that DuckDB frees goes back to the system earlier than by default.
-FLUSHED = {
+EARLY_RELEASE = {
     "allocator_flush_threshold": "16MB",
     "allocator_bulk_deallocation_flush_threshold": "64MB",
 }
-PIECE = 2**20  # rows that leave DuckDB at once
+"""Settings with which DuckDB returns free memory to the system earlier than by default."""
+ROWS_PER_BATCH = 2**20
+"""Rows that DuckDB returns at once."""
 
-QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+QUIET_SETTINGS = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
 class Engine(ABC):
-    """What every engine can do; use it as a context, at whose end its scratch files are removed.
+    """The contract of engines; at the end of its ``with`` block an engine removes its scratch files.
 
     Attributes
     ----------
     backend
-        The Ibis backend, for queries of your own.
+        The Ibis backend, for other queries.
     """
 
     backend: Any
@@ -59,24 +64,24 @@ class Engine(ABC):
 
     @abstractmethod
     def _write(self, table: Any, path: Path) -> None:
-        """Write Parquet to a temporary path, which nobody else uses."""
+        """Write a table as Parquet to a temporary path."""
 
-    def _whole(self, target: Path) -> AbstractContextManager[Path]:
-        """A temporary path that becomes the target only when the block ends well."""
+    def atomic_target(self, target: Path) -> AbstractContextManager[Path]:
+        """Yield a temporary path that becomes the target only if the block ends without an error."""
         return atomic_write(target)
 
     def _open_scratch(self, folder: str | os.PathLike[str] | None) -> Path:
-        self._kept: list[Path] = []
-        self._origins: dict[str, set[Path]] = {}  # which files a table that was read comes from
+        self._scratch_files: list[Path] = []
+        self._origins: dict[str, set[Path]] = {}  # the files that each table depends on
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix="nodecopy-", dir=folder))
         return self._scratch
 
     def scan(self, source: Any) -> Any:
-        """An Ibis table: the one given, or a Parquet file (or folder of such files).
+        """Return an Ibis table: the given one, or that of a Parquet file or of a folder of such files.
 
-        What was made of data in memory (``ibis.memtable``) is written to a scratch file first.
+        A table of data in memory (``ibis.memtable``) is written to a scratch file first.
         """
         self._check_open()
         if not isinstance(source, (str, os.PathLike)):
@@ -85,120 +90,122 @@ class Engine(ABC):
         if not path.exists():
             raise InputError(f"{path} does not exist; engines read Parquet files, or folders of them.")
         if path.is_file() and path.suffix.lower() != ".parquet":
-            raise InputError(f"{path} must be Parquet for an engine of tables; got {path.suffix!r}.")
+            raise InputError(f"{path} must be Parquet for an engine of edge tables; got {path.suffix!r}.")
         try:
             table = self._read(path)
         except InputError:
             raise
-        except Exception as error:  # each engine has its own kinds
-            reason = _line(error)
+        except Exception as error:  # engines raise errors of different kinds
+            reason = _first_line(error)
             if limit := _limit(error):
                 raise OSError(f"{path} cannot be read: {limit}.") from error
-            raise InputError(f"{path}: cannot be read, it is damaged or no Parquet ({reason}).") from error
+            raise InputError(f"{path}: cannot be read, it is damaged or not Parquet ({reason}).") from error
         self._origins[table.get_name()] = {path.resolve()}
         return table
 
     def _given(self, table: Any) -> Any:
-        ibis = import_optional("ibis", "an engine of tables")
+        ibis = import_optional("ibis", PURPOSE)
         if not isinstance(table, ibis.Table):
             raise InputError(
                 "a table must be a Parquet file or an Ibis table (ibis.memtable makes one of a data frame); "
                 f"got {type(table).__name__}."
             )
-        if not table.op().find(import_optional("ibis.expr.operations", "an engine of tables").InMemoryTable):
+        if not table.op().find(import_optional("ibis.expr.operations", PURPOSE).InMemoryTable):
             return table
         path = self._new_scratch()
-        with _told("a table cannot be computed"):
+        with _engine_errors("a table cannot be computed"):
             batches = self.backend.to_pyarrow_batches(table)
-            parquet = import_optional("pyarrow.parquet", "an engine of tables")
+            parquet = import_optional("pyarrow.parquet", PURPOSE)
             with parquet.ParquetWriter(path, batches.schema) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
         return self._reread(path, table)
 
     def _new_scratch(self, suffix: str = ".parquet") -> Path:
-        self._kept.append(self._scratch / f"{len(self._kept)}{suffix}")
-        return self._kept[-1]
+        self._scratch_files.append(self._scratch / f"{len(self._scratch_files)}{suffix}")
+        return self._scratch_files[-1]
 
     def _reread(self, path: Path, table: Any) -> Any:
-        """A scratch file, which comes from where the table in it came from."""
+        """Return the table in a scratch file, with the origins of the table that was written there."""
         kept = self.scan(path)
         self._origins[kept.get_name()] = self._origins_of(table)
         return kept
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InputError("this engine is closed; use it, and what was made with it, before it is.")
+            raise InputError("this engine is closed; use it, and tables made with it, inside its with block.")
 
     def write(self, table: Any, path: str | os.PathLike[str]) -> None:
-        """Write an Ibis table as Parquet; where that fails, everything stays as it was.
+        """Write an Ibis table as Parquet; after an error the target is unchanged.
 
-        A file is replaced, unless the table comes from it; a folder is not.
+        A file is replaced, unless the table depends on it. A folder is not replaced.
         """
         self._check_open()
         target = Path(path)
         if target.is_dir():
             raise InputError(f"{target} must be a new name or a file; there is a folder of that name.")
         if self._origins_of(table) & {target.resolve(), target.resolve().parent}:
-            raise InputError(f"{target} must not be what the table comes from, or inside of it.")
-        with self._whole(target) as temporary, _told(f"{target} cannot be written"):
+            raise InputError(
+                f"{target} must not be a file that the table depends on, or inside such a folder."
+            )
+        with self.atomic_target(target) as temporary, _engine_errors(f"{target} cannot be written"):
             self._write(table, temporary)
 
     def _origins_of(self, table: Any) -> set[Path]:
-        read = import_optional("ibis.expr.operations", "an engine of tables").DatabaseTable
+        read = import_optional("ibis.expr.operations", PURPOSE).DatabaseTable
         return set().union(*(self._origins.get(part.name, set()) for part in table.op().find(read)))
 
     def rows(self, table: Any) -> list[dict[str, Any]]:
-        """The rows of a small table, as Python's values."""
+        """Return the rows of a small table as dictionaries."""
         self._check_open()
-        with _told("a table cannot be computed"):
+        with _engine_errors("a table cannot be computed"):
             return list(table.to_pyarrow().to_pylist())
 
     def row(self, table: Any) -> dict[str, Any]:
-        """The only row of a table."""
-        (found,) = self.rows(table)
-        return found
+        """Return the only row of a table."""
+        (row,) = self.rows(table)
+        return row
 
     def keep(self, table: Any) -> Any:
-        """Compute a table once; later queries read it from a scratch file."""
+        """Compute a table and return it from a scratch file, which later queries read."""
         path = self._new_scratch()
         self.write(table, path)
         return self._reread(path, table)
 
     def staged(self, table: Any) -> Any:
-        """A table whose columns are long computations, so that nothing is computed more than once.
+        """Return a table with long computations in its columns, so that nothing is computed more than once.
 
-        Some optimisers move filters and joins below such columns and write out their definitions, which
-        refer to one another, over and over; what is kept is safe from that.
+        Some optimisers move filters and joins below such columns and repeat their definitions, which refer to
+        one another. A table in a scratch file prevents that.
         """
         return self.keep(table)
 
     def distinct(self, rows: Any) -> Any:
-        """Each pair of source and target once, with the largest of its weights."""
+        """Return each pair of source and target once, with its largest weight."""
         if "weight" not in rows.columns:
             return rows.distinct()
         return rows.group_by("source", "target").agg(weight=rows.weight.max())
 
     def keep_distinct(self, rows: Any) -> Any:
-        """The same, computed once; later queries read it from a scratch file."""
-        before = len(self._kept)
+        """Compute :meth:`distinct` and return it from a scratch file."""
+        before = len(self._scratch_files)
         kept = self.keep(self.distinct(rows))
-        for path in self._kept[before:-1]:
-            self._forget(path)
+        for path in self._scratch_files[before:-1]:
+            self._remove(path)
         return kept
 
     @contextmanager
-    def forgetting(self) -> Iterator[None]:
-        """Remove what is kept within the block when it ends."""
-        before = len(self._kept)
+    def temporary_tables(self) -> Iterator[None]:
+        """Remove at the end of the block the scratch files that were written in it."""
+        before = len(self._scratch_files)
         try:
             yield
         finally:
-            for path in self._kept[before:]:
-                self._forget(path)
+            for path in self._scratch_files[before:]:
+                self._remove(path)
 
-    def _forget(self, path: Path) -> None:
-        _remove(path)
+    def _remove(self, path: Path) -> None:
+        _remove_path(path)
 
     def close(self) -> None:
         """Disconnect and remove scratch files."""
@@ -214,18 +221,18 @@ class Engine(ABC):
 
 
 class DuckDB(Engine):
-    """DuckDB inside this process.
+    """DuckDB in this process.
 
     Parameters
     ----------
     memory
-        What it may use, such as ``"1GB"``; what does not fit is spilled. By default DuckDB's own choice. The
-        process takes a few hundred megabytes beside it.
+        Memory limit, such as ``"1GB"``; larger data are spilled to disk. By default that of DuckDB. The
+        process needs a few hundred megabytes in addition.
     threads
-        By default one a core.
+        Number of threads; by default one per core.
     scratch
-        Folder for what is spilled and kept; the system's by default. Plan for five times the edges' size,
-        and for two more with each further sample that is used at the same time.
+        Folder for scratch files; by default that of the system. They need about five times the size of the
+        edges, and twice their size more for each further sample that is used at the same time.
     """
 
     def __init__(
@@ -234,55 +241,55 @@ class DuckDB(Engine):
         threads: int | None = None,
         scratch: str | os.PathLike[str] | None = None,
     ) -> None:
-        ibis = import_optional("ibis", "an engine of tables")
+        ibis = import_optional("ibis", PURPOSE)
         import_optional("duckdb", "DuckDB")
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
             if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
                 raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {memory!r}.")
-            settings |= {"memory_limit": memory, **FLUSHED}
+            settings |= {"memory_limit": memory, **EARLY_RELEASE}
         if threads is not None:
             settings["threads"] = check_integer(threads, "threads", low=1)
         settings["temp_directory"] = str(self._open_scratch(scratch) / "spilled")
         self.backend = ibis.duckdb.connect(**settings)
 
     def staged(self, table: Any) -> Any:
-        return table  # DuckDB computes stage by stage as written
+        return table  # DuckDB does not repeat definitions
 
     def distinct(self, rows: Any) -> Any:
-        """As other engines, but pairs of small numbers are sorted outside of DuckDB, at once."""
+        """Return distinct pairs as other engines do, but sort pairs of 32-bit numbers outside of DuckDB."""
         weight = ["weight"] if "weight" in rows.columns else []
         kinds = [rows[name].type() for name in ("source", "target", *weight)]
         if not (all(kind.is_int32() for kind in kinds[:2]) and all(kind.is_primitive() for kind in kinds)):
             return super().distinct(rows)
-        from nodecopy.edge_tables.external_sort import SpreadPairs  # loads numba, which takes its time
+        from nodecopy.edge_tables.external_sort import PairSorter  # imports numba, which is slow
 
         path = self._new_scratch(".pairs")
-        pairs = SpreadPairs(path, *(kind.to_numpy() for kind in kinds[2:]))
-        with _told("a table cannot be computed"), ThreadPoolExecutor(1) as beside:
-            added = beside.submit(lambda: None)
-            for batch in self.backend.con.sql(self.backend.compile(rows)).to_arrow_reader(PIECE):
-                added.result()  # a piece is added while DuckDB computes the next, and no more of them wait
+        pairs = PairSorter(path, *(kind.to_numpy() for kind in kinds[2:]))
+        with _engine_errors("a table cannot be computed"), ThreadPoolExecutor(1) as pool:
+            pending = pool.submit(lambda: None)
+            for batch in self.backend.con.sql(self.backend.compile(rows)).to_arrow_reader(ROWS_PER_BATCH):
+                pending.result()  # one batch is added while DuckDB computes the next one
                 columns = {name: batch[name].to_numpy() for name in batch.schema.names}
-                added = beside.submit(pairs.add, **columns)
-            added.result()
+                pending = pool.submit(pairs.add, **columns)
+            pending.result()
         self.backend.con.register(path.name, pairs)
         self._origins[path.name] = self._origins_of(rows)
         return self.backend.table(path.name)
 
-    def _forget(self, path: Path) -> None:
-        super()._forget(path)
+    def _remove(self, path: Path) -> None:
+        super()._remove(path)
         if not self._closed:
-            self.backend.con.unregister(path.name)  # where it is a table's name
+            self.backend.con.unregister(path.name)  # a sorted table has the name of its file
 
     def _read(self, path: Path) -> Any:
-        # Names are patterns to DuckDB, and parts of a path such as k=3 columns: neither is meant here.
+        # DuckDB would read names as patterns and parts of a path such as k=3 as columns.
         pattern = glob.escape(str(path)) + ("/*.parquet" if path.is_dir() else "")
         return self.backend.read_parquet(pattern, hive_partitioning=False)
 
     def _write(self, table: Any, path: Path) -> None:
-        path.unlink(missing_ok=True)  # beside a file that is there, DuckDB would make one more of its own
-        # The path goes in as a value; in Ibis' own to_parquet it would become part of the statement.
+        path.unlink(missing_ok=True)  # DuckDB would write another temporary file
+        # The path is passed as a value; to_parquet of Ibis would make it part of the statement.
         self.backend.con.sql(self.backend.compile(table)).write_parquet(str(path))
 
 
@@ -292,11 +299,11 @@ class Spark(Engine):
     Parameters
     ----------
     master
-        Where it runs, such as ``"local[2]"`` or ``"spark://host:7077"``.
+        Address of the cluster, such as ``"local[2]"`` or ``"spark://host:7077"``; all local cores by default.
     scratch
-        Folder for what is kept; on a cluster one that all machines see.
+        Folder for scratch files; on a cluster one that all machines share.
     settings
-        Further settings, such as ``{"spark.sql.shuffle.partitions": "400"}``.
+        Settings of Spark, such as ``{"spark.sql.shuffle.partitions": "400"}``.
     """
 
     def __init__(
@@ -305,11 +312,11 @@ class Spark(Engine):
         scratch: str | os.PathLike[str] | None = None,
         settings: dict[str, str] | None = None,
     ) -> None:
-        ibis = import_optional("ibis", "an engine of tables")
+        ibis = import_optional("ibis", PURPOSE)
         builder = (
             import_optional("pyspark.sql", "Spark").SparkSession.builder.master(master).appName("nodecopy")
         )
-        for name, value in (QUIET | (settings or {})).items():
+        for name, value in (QUIET_SETTINGS | (settings or {})).items():
             builder = builder.config(name, value)
         self.session = builder.getOrCreate()
         self.session.sparkContext.setLogLevel("ERROR")
@@ -317,7 +324,7 @@ class Spark(Engine):
         self.backend = ibis.pyspark.connect(self.session)
 
     @contextmanager
-    def _whole(self, target: Path) -> Iterator[Path]:
+    def atomic_target(self, target: Path) -> Iterator[Path]:
         if target.exists():
             raise InputError(f"{target} must be a new name for Spark; there is a file of that name.")
         temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
@@ -328,7 +335,7 @@ class Spark(Engine):
             shutil.rmtree(temporary, ignore_errors=True)
 
     def _read(self, path: Path) -> Any:
-        if found := PATTERN.search(str(path)):
+        if found := GLOB_CHARACTERS.search(str(path)):
             raise InputError(f"{path} must not have {found[0]!r} in its name: Spark reads it as a pattern.")
         return super()._read(path)
 
@@ -337,28 +344,29 @@ class Spark(Engine):
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Whatever an engine fails with becomes an error of one line."""
+def _engine_errors(what: str) -> Iterator[None]:
+    """Turn every error of an engine into an ``OSError`` of one line."""
     try:
         yield
     except Exception as error:
-        raise OSError(f"{what}: {_limit(error) or _line(error)}.") from error
+        raise OSError(f"{what}: {_limit(error) or _first_line(error)}.") from error
 
 
 def _limit(error: Exception) -> str | None:
-    """Which limit an engine met, if that is why it failed."""
-    if found := FULL.search(str(error)):
+    """Return the limit that an engine reached, if that is why it failed."""
+    if found := DISK_ERRORS.search(str(error)):
         return f"the disk is full or a limit is reached ({found[0]})"
-    if SHORT.search(str(error)):
-        return f"memory is too small, raise it (--memory of DuckDB, settings of Spark): {_line(error)}"
+    if MEMORY_ERRORS.search(str(error)):
+        limits = "memory of DuckDB, --memory on the command line; settings of Spark"
+        return f"memory is too small, raise the limit ({limits}): {_first_line(error)}"
     return None
 
 
-def _remove(path: Path) -> None:
+def _remove_path(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     path.unlink(missing_ok=True)
 
 
-def _line(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

@@ -1,8 +1,8 @@
-"""Pairs of whole numbers, each once, where there are more of them than memory holds.
+"""External sort of pairs of integers without duplicates.
 
-A hash table of all pairs, as databases build it for this, costs a miss of the cache for each of them. Spread
-over parts by their first number, pairs can be sorted instead, one part after the other: that is several times
-faster, needs the memory of one part, and leaves pairs with the same first number beside each other.
+Databases remove duplicates with a hash table of all pairs, which costs a cache miss per pair. Here pairs are
+distributed over partitions by their first number and sorted one partition at a time. That is several times
+faster, needs the memory of one partition, and leaves pairs with the same first number next to each other.
 """
 
 from __future__ import annotations
@@ -16,36 +16,40 @@ from numba import njit
 from numpy.typing import NDArray
 
 from nodecopy._core.optional_imports import import_optional
+from nodecopy.edge_tables.engines import PURPOSE
 
-N_PARTS = 256
-MOST = 2**21  # pairs of a part that are sorted at once
-SPREAD = 2654435761  # 2^32 over the golden ratio: neighbouring numbers go to parts far from each other
-HALF, WORD = 2**31, 2**32  # a pair is packed as first * WORD + (second + HALF)
+N_PARTITIONS = 256
+MAX_SORTED_PAIRS = 2**21
+"""Pairs of a partition that are sorted at once."""
+HASH_FACTOR = 2654435761
+"""2^32 over the golden ratio, so that consecutive numbers go to different partitions."""
+HALF, WORD = 2**31, 2**32
+"""A pair is packed as first * WORD + (second + HALF)."""
 
 
-class SpreadPairs:
-    """Pairs of 32-bit numbers in a scratch file; each comes back once, with the largest of its weights.
+class PairSorter:
+    """Collect pairs of 32-bit numbers in a scratch file and return each once, with its largest weight.
 
-    An Arrow stream, whose columns are source, target and perhaps weight: whoever reads it makes it anew.
+    The object is an Arrow stream with columns source, target and optionally weight; each reader sorts again.
 
     Parameters
     ----------
     path
         The scratch file.
     weight
-        Type of the weights, if there are any.
+        NumPy type of the weights; no weights by default.
     """
 
     def __init__(self, path: Path, weight: Any = None) -> None:
         self._path, self._weight = path, weight
         self._type = np.dtype([("pair", np.int64)] + ([] if weight is None else [("weight", weight)]))
-        self._bounds: list[NDArray[np.int64]] = []  # of the parts within each piece of the file
+        self._bounds: list[NDArray[np.int64]] = []  # of the partitions within each block of the file
         path.touch()
 
     def add(self, source: NDArray[Any], target: NDArray[Any], weight: NDArray[Any] | None = None) -> None:
-        """Append pairs, those of a part beside each other."""
+        """Append a block of pairs, ordered by partition."""
         piece, places = np.empty(len(source), self._type), np.empty(len(source), np.int32)
-        bounds = _spread(source, target, piece["pair"], places)
+        bounds = _partition(source, target, piece["pair"], places)
         if weight is not None:
             piece["weight"][places] = weight
         self._bounds.append((self._bounds[-1][-1] if self._bounds else 0) + bounds)
@@ -53,26 +57,26 @@ class SpreadPairs:
             file.write(piece.data)
 
     def parts(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Columns of the distinct pairs, part by part, in ascending order within each.
+        """Yield the columns of the distinct pairs by partition, in ascending order within each.
 
-        A part with more than ``MOST`` pairs comes in several: a node with very many edges, or pairs that were
-        added very often, take no more memory.
+        A partition with more than ``MAX_SORTED_PAIRS`` pairs is split, so that a node with very many edges,
+        or pairs that were added very often, need no more memory.
         """
-        sizes = sum((np.diff(bounds) for bounds in self._bounds), np.zeros(N_PARTS, np.int64))
+        sizes = sum((np.diff(bounds) for bounds in self._bounds), np.zeros(N_PARTITIONS, np.int64))
         with self._path.open("rb") as file:
             for number in np.flatnonzero(sizes).tolist():
-                if sizes[number] <= MOST:
-                    yield _unpacked(np.concatenate(list(self._pieces(file, number))))
+                if sizes[number] <= MAX_SORTED_PAIRS:
+                    yield _unpack_columns(np.concatenate(list(self._pieces(file, number))))
                 else:
                     yield from self._in_rounds(file, number)
 
     def _in_rounds(self, file: Any, number: int) -> Iterator[tuple[NDArray[Any], ...]]:
-        n_rounds = 1 + sum(len(_distinct(piece)) for piece in self._pieces(file, number)) // MOST
+        n_rounds = 1 + sum(len(_distinct(piece)) for piece in self._pieces(file, number)) // MAX_SORTED_PAIRS
         for round_ in range(n_rounds):
             pieces = self._pieces(file, number)
             chosen = [_distinct(piece[piece["pair"] % n_rounds == round_]) for piece in pieces]
             if any(map(len, chosen)):
-                yield _unpacked(np.concatenate(chosen))
+                yield _unpack_columns(np.concatenate(chosen))
 
     def _pieces(self, file: Any, number: int) -> Iterator[NDArray[Any]]:
         size = self._type.itemsize
@@ -81,7 +85,7 @@ class SpreadPairs:
             yield np.frombuffer(file.read(size * int(bounds[number + 1] - bounds[number])), self._type)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        arrow = import_optional("pyarrow", "an engine of tables")
+        arrow = import_optional("pyarrow", PURPOSE)
         types: dict[str, Any] = {"source": np.int32, "target": np.int32}
         if self._weight is not None:
             types["weight"] = self._weight
@@ -92,15 +96,15 @@ class SpreadPairs:
 
 
 @njit(cache=True, nogil=True)
-def _spread(source: Any, target: Any, pairs: Any, places: Any) -> Any:
-    """Pack pairs, those of a part beside each other, and tell where each went; returns the parts' bounds."""
-    bounds = np.zeros(N_PARTS + 1, np.int64)
+def _partition(source: Any, target: Any, pairs: Any, places: Any) -> Any:
+    """Pack pairs by partition, write the position of each, and return the bounds of the partitions."""
+    bounds = np.zeros(N_PARTITIONS + 1, np.int64)
     for number in source:
-        bounds[(np.int64(number) * SPREAD >> 24 & N_PARTS - 1) + 1] += 1
+        bounds[(np.int64(number) * HASH_FACTOR >> 24 & N_PARTITIONS - 1) + 1] += 1
     bounds = np.cumsum(bounds)
     ends = bounds[:-1].copy()
     for i in range(len(source)):
-        part = np.int64(source[i]) * SPREAD >> 24 & N_PARTS - 1
+        part = np.int64(source[i]) * HASH_FACTOR >> 24 & N_PARTITIONS - 1
         pairs[ends[part]] = np.int64(source[i]) * WORD + target[i] + HALF
         places[i] = ends[part]
         ends[part] += 1
@@ -108,28 +112,28 @@ def _spread(source: Any, target: Any, pairs: Any, places: Any) -> Any:
 
 
 def _distinct(part: NDArray[Any]) -> NDArray[Any]:
-    """Each pair of a part once, in ascending order, with its largest weight."""
+    """Return each pair once, in ascending order, with its largest weight."""
     if "weight" not in (part.dtype.names or ()):
         return np.unique(part["pair"]).view(part.dtype)
     part = part[np.argsort(part["pair"])]
     first = np.flatnonzero(np.append(True, part["pair"][1:] != part["pair"][:-1])[: len(part)])
-    found = part[first]
-    found["weight"] = np.maximum.reduceat(part["weight"], first) if len(part) else ()
-    return found
+    distinct = part[first]
+    distinct["weight"] = np.maximum.reduceat(part["weight"], first) if len(part) else ()
+    return distinct
 
 
-def _unpacked(part: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Columns of the distinct pairs of a part."""
+def _unpack_columns(part: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return the columns of the distinct pairs."""
     weighted = "weight" in (part.dtype.names or ())
     part = _distinct(part) if weighted else np.sort(part["pair"])
     source, target = np.empty((2, len(part)), np.int32)
-    n_distinct = _unpack(part["pair"] if weighted else part, source, target)
+    n_distinct = _unpack_pairs(part["pair"] if weighted else part, source, target)
     return source[:n_distinct], target[:n_distinct], *([part["weight"]] if weighted else [])
 
 
 @njit(cache=True, nogil=True)
-def _unpack(pairs: Any, source: Any, target: Any) -> int:
-    """Unpack sorted pairs, each once; returns how many there are."""
+def _unpack_pairs(pairs: Any, source: Any, target: Any) -> int:
+    """Unpack the distinct pairs among sorted ones and return their number."""
     n_distinct, last = 0, pairs[0] - 1
     for pair in pairs:
         if pair != last:

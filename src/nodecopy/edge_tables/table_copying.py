@@ -1,4 +1,4 @@
-"""The node copying model on edge tables: donors JOIN edges ON donor = source."""
+"""Node copying on edge tables: donors JOIN edges ON donor = source."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.edge_tables.columns import check_ids, check_weights, select_columns
 from nodecopy.edge_tables.donor_tables import EdgeTableLaw, FittedLaw
-from nodecopy.edge_tables.draws import fall_to_larger
-from nodecopy.edge_tables.engines import Engine
+from nodecopy.edge_tables.draws import flip_coins
+from nodecopy.edge_tables.engines import PURPOSE, Engine
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.table_columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
 
-MOST_NODES = 2**32  # counters are words of 32 bits
+MAX_NODES = 2**32
+"""Node numbers are counters of Threefry, which have 32 bits."""
 
 
 class EdgeTableCopying(Configurable):
-    """:class:`~nodecopy.copying.NodeCopying` on tables inside an engine: the same seed, the same edges.
+    """Sample edge tables inside an engine; the same seed gives the edges of :class:`.NodeCopying`.
 
     Parameters
     ----------
@@ -33,10 +34,10 @@ class EdgeTableCopying(Configurable):
     Attributes
     ----------
     nodes_
-        Table of id and number: nodes are numbered from 0 in ascending order of their ids, text in order
-        of code points. Draws depend on seed, sample and this number alone.
+        Table of id and number: nodes are numbered from 0 in ascending order of their ids, strings in the
+        order of code points. Draws depend on seed, sample and this number alone.
     n_nodes_
-        How many there are.
+        Number of nodes.
 
     Examples
     --------
@@ -63,26 +64,26 @@ class EdgeTableCopying(Configurable):
         nodes: Any = None,
         distinct: bool = False,
     ) -> EdgeTableCopying:
-        """Check a table of edges, number its nodes and fit the law.
+        """Check an edge table, number its nodes and fit the law.
 
         Parameters
         ----------
         edges
-            Parquet or an Ibis table (of the engine, or ``ibis.memtable``) of source, target and perhaps
-            weight. An undirected edge may be listed in one direction or both; a pair that is listed
-            twice takes the larger weight.
+            Parquet or an Ibis table (of the engine, or ``ibis.memtable``) of source, target and optionally
+            weight. An undirected edge may be listed in one direction or both; a pair that is listed twice
+            has the larger weight.
         engine
-            Where everything is computed; it must stay open while the model is used.
+            The engine that computes everything; it must stay open while the model is used.
         directed
-            Whether edges have a direction.
+            Whether edges are directed; not by default.
         interactions
-            Whether the table holds users and items: users are copied, items only stand in rows.
+            Whether the table holds users and items: users are copied, items are not nodes.
         nodes
-            A table of ids, where some nodes have no edges.
+            A table of all node ids, if some nodes have no edges.
         distinct
-            The promise that no directed edge is listed twice, which saves a pass over them.
+            Set it if no directed edge is listed twice, to save a pass over the edges.
         """
-        ibis = import_optional("ibis", "an engine of tables")
+        ibis = import_optional("ibis", PURPOSE)
         check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
         self._rule = None if directed or interactions else self.symmetrise
@@ -100,84 +101,85 @@ class EdgeTableCopying(Configurable):
             roles = {"id": NODE_COLUMNS["node"]}
             listed.append(select_columns(engine.scan(nodes), roles, "nodes", n_required=1))
             check_ids(listed[-1], ["id"], "nodes", engine)
-        brought = self.law.ids(engine)
-        listed += [] if brought is None else [brought]
-        narrow = self._narrow(listed)
-        rows = table.cast({"source": narrow} | ({} if interactions else {"target": narrow}))
-        kept = rows.weight > 0 if self.weighted else ibis.literal(True)
+        ids_of_law = self.law.ids(engine)
+        listed += [] if ids_of_law is None else [ids_of_law]
+        id_type = self._narrowest_type(listed)
+        rows = table.cast({"source": id_type} | ({} if interactions else {"target": id_type}))
+        is_edge = rows.weight > 0 if self.weighted else ibis.literal(True)
         if self._rule is not None:
-            kept &= rows.source != rows.target
-            every, rows = rows, rows.filter(kept)
+            is_edge &= rows.source != rows.target
+            all_rows, rows = rows, rows.filter(is_edge)
             rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
             rows = engine.keep_distinct(rows)
-            # Where edges stand by source, its ids are found with little memory; loops have theirs elsewhere.
-            left_out = every.filter(~kept)
+            # Sources of sorted edges need little memory; nodes of dropped rows are added.
+            dropped = all_rows.filter(~is_edge)
             listed[:2] = [
                 rows.select(id="source"),
-                left_out.select(id="source"),
-                left_out.select(id="target"),
+                dropped.select(id="source"),
+                dropped.select(id="target"),
             ]
         else:
-            rows = rows.filter(kept)
+            rows = rows.filter(is_edge)
             rows = rows if distinct else engine.keep_distinct(rows)
-        self._number([one.cast({"id": narrow}) for one in listed])
+        self._number_nodes([ids.cast({"id": id_type}) for ids in listed])
         self._rows, self._fitted = rows, self.law.fit(rows, self.nodes_, engine)
         return self
 
-    def draw_donors(self, *, rng: Rng, sample: int = 0) -> Any:
-        """A table of node and donor, one row a node: those of :meth:`.NodeCopying.draw_donors`."""
+    def draw_donors(self, *, rng: Rng = None, sample: int = 0) -> Any:
+        """Return a table of node and donor, with the donors of :meth:`.NodeCopying.draw_donors`."""
         return (
             self._donors(self._key(rng, sample))
             .select("node", "donor")
             .cast({"node": self._id_type, "donor": self._id_type})
         )
 
-    def sample(self, *, rng: Rng, sample: int = 0) -> Any:
-        """One graph as an Ibis table of source, target and perhaps weight, in no particular order.
+    def sample(self, *, rng: Rng = None, sample: int = 0) -> Any:
+        """Return a sample as an Ibis table of source, target and, if weighted, weight, in no order.
 
-        Interactions come with columns user, item and perhaps rating.
+        Interactions have columns user, item and, if weighted, rating. Each undirected edge is listed once,
+        from the smaller id to the larger.
 
-        Each undirected edge stands there once, from the smaller id to the larger. Donors are drawn at
-        once, directed edges when the table is used; undirected ones then too, but at once by DuckDB where
-        ids are below 2^31, in a scratch file that stays until the engine is closed.
+        Donors are drawn at once. Edges are computed when the table is used, except undirected edges with ids
+        below 2^31 in DuckDB: they are computed at once, in a scratch file that stays until the engine is
+        closed.
         """
         key = self._key(rng, sample)
-        return self._copied(self._engine.keep(self._donors(key)), key)
+        return self._copy_rows(self._engine.keep(self._donors(key)), key)
 
-    def write(self, path: str | os.PathLike[str], *, rng: Rng, sample: int = 0) -> None:
-        """Write :meth:`sample` as Parquet: a file by DuckDB, a folder of files by Spark.
+    def write(self, path: str | os.PathLike[str], *, rng: Rng = None, sample: int = 0) -> None:
+        """Write :meth:`sample` as Parquet: a file with DuckDB, a folder of files with Spark.
 
-        As :meth:`.Engine.write` does: whole or not at all, and never over a table that was read.
+        The output is written as a whole or not at all, and never over an edge table that was read.
         """
         self._check_fitted()
-        with self._engine.forgetting():
+        with self._engine.temporary_tables():
             self._engine.write(self.sample(rng=rng, sample=sample), path)
 
-    def _narrow(self, tables: list[Any]) -> Any:
-        """The type of ids inside: joins and unions of smaller numbers are faster."""
+    def _narrowest_type(self, tables: list[Any]) -> Any:
+        """Return the smallest type that holds all ids: joins and unions of smaller numbers are faster."""
         kinds = {table.id.type().is_string() for table in tables}
         if len(kinds) > 1:
-            raise InputError("ids of all tables must be integers, or those of all be strings; got both.")
+            raise InputError("ids must be integers in all tables or strings in all tables; got both.")
         self._id_type = tables[0].id.type()
         if kinds == {True}:
             return self._id_type
-        ends = [self._engine.row(one.aggregate(low=one.id.min(), high=one.id.max())) for one in tables]
-        found = [value for row in ends for value in row.values() if value is not None]
+        limits = [self._engine.row(ids.aggregate(low=ids.id.min(), high=ids.id.max())) for ids in tables]
+        values = [value for row in limits for value in row.values() if value is not None]
         for bits in (32, 64):
-            if all(-(2 ** (bits - 1)) <= value < 2 ** (bits - 1) for value in found):
+            if all(-(2 ** (bits - 1)) <= value < 2 ** (bits - 1) for value in values):
                 return f"int{bits}"
         return "uint64"
 
-    def _number(self, tables: list[Any]) -> None:
-        ibis = import_optional("ibis", "an engine of tables")
+    def _number_nodes(self, tables: list[Any]) -> None:
+        ibis = import_optional("ibis", PURPOSE)
         ids = self._engine.keep(
             ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
         )
-        found = self._engine.row(ids.aggregate(n=ids.count(), low=ids.id.min(), high=ids.id.max()))
-        self.n_nodes_ = int(found["n"])
-        if self.n_nodes_ >= MOST_NODES:
+        limits = self._engine.row(ids.aggregate(n=ids.count(), low=ids.id.min(), high=ids.id.max()))
+        self.n_nodes_ = int(limits["n"])
+        if self.n_nodes_ >= MAX_NODES:
             raise InputError(f"a graph must have fewer than 2**32 nodes; got {self.n_nodes_}.")
-        if (found["low"], found["high"]) == (0, found["n"] - 1):
+        if (limits["low"], limits["high"]) == (0, limits["n"] - 1):
             self.nodes_ = ids.mutate(number=ids.id.cast("int64"))
         else:
             self.nodes_ = self._engine.keep(
@@ -196,25 +198,25 @@ class EdgeTableCopying(Configurable):
         return sample_key(seed_sequence(rng), sample)
 
     def _donors(self, key: Key) -> Any:
-        """Columns node, number and donor."""
-        ibis = import_optional("ibis", "an engine of tables")
+        """Return a table of node, number and donor."""
+        ibis = import_optional("ibis", PURPOSE)
         nodes = self.nodes_.rename(node="id")
         if self.keep == 1.0:
             return nodes.mutate(donor=nodes.node)
         fitted: FittedLaw = self._fitted
-        chosen = nodes.left_join(fitted.choose(key, self.keep), [("node", "id")])
+        chosen = nodes.left_join(fitted.draw(key, self.keep), [("node", "id")])
         return chosen.select("node", "number", donor=ibis.coalesce(chosen.donor, chosen.node))
 
-    def _copied(self, donors: Any, key: Key) -> Any:
-        """T(A, zeta) for a table of donors, with the ids that came in."""
-        ibis = import_optional("ibis", "an engine of tables")
+    def _copy_rows(self, donors: Any, key: Key) -> Any:
+        """Return T(A, zeta) for a table of donors, with ids of the type of the input."""
+        ibis = import_optional("ibis", PURPOSE)
         weight = ["weight"] if self.weighted else []
         copied = donors.join(self._rows, [("donor", "source")])
         if self._rule == "one-endpoint":
             targets = self.nodes_.rename(target="id", other="number")
             copied = copied.select("node", "number", "target", *weight).join(targets, "target")
             copied = copied.filter(copied.number != copied.other)
-            copied = self._engine.staged(fall_to_larger(copied, key, copied.number, copied.other))
+            copied = self._engine.staged(flip_coins(copied, key, copied.number, copied.other))
             copied = copied.filter(copied.to_larger == (copied.number > copied.other))
         copied = copied.select("target", *weight, source="node")
         if self._rule is not None:

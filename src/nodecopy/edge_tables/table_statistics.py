@@ -1,7 +1,7 @@
-"""Statistics of edge tables inside an engine: whole numbers are counted there, formulas are shared.
+"""Statistics of edge tables, from counts inside an engine.
 
-No edge comes to the client, only histograms and counts; what they become is computed by
-:mod:`.structure`, so that a graph in memory and its table agree to the last bit.
+Only histograms and counts leave the engine. :mod:`nodecopy.metrics.structure` turns them into statistics, so
+that those of a graph in memory and of its edge table are equal bit for bit.
 """
 
 from __future__ import annotations
@@ -12,33 +12,34 @@ from typing import Any
 import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
-from nodecopy.edge_tables.engines import Engine
+from nodecopy.edge_tables.engines import PURPOSE, Engine
 from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
 
 
 def edge_table_statistics(
     edges: Any, *, engine: Engine, nodes: Any = None, directed: bool = False, observed: Any = None
 ) -> Statistics:
-    """Statistics of a table of source and target, those of the same names in :func:`.statistics`.
+    """Return statistics of an edge table, equal to those of the same names in :func:`.statistics`.
 
     Parameters
     ----------
     edges
-        Parquet or an Ibis table of the engine. Undirected edges may be listed once or in both directions.
+        Parquet or an Ibis table of source and target. Undirected edges may be listed once or in both
+        directions.
     engine
-        Where edges are counted.
+        The engine that counts.
     nodes
-        A table of id and perhaps label. By default the nodes are those that have edges.
+        A table of id and optionally label. By default the nodes are those with edges.
     directed
-        Whether edges have a direction. Components ignore it.
+        Whether edges are directed, not by default; components ignore directions.
     observed
-        Another such table of edges; adds ``edge_overlap``, the share of its edges that ``edges`` has.
+        Another edge table; adds ``edge_overlap``, the share of its edges that are in ``edges``.
 
     Returns
     -------
     dict
-        ``n_nodes``, ``n_edges``, degree and label statistics, ``n_components``, ``largest_component`` and
-        perhaps ``edge_overlap``.
+        ``n_nodes``, ``n_edges``, degree and label statistics, ``n_components``, ``largest_component`` and,
+        with ``observed``, ``edge_overlap``.
     """
     entries = _entries(engine.scan(edges), directed, engine)
     ends = entries.select(id="source").union(entries.select(id="target"))
@@ -46,27 +47,27 @@ def edge_table_statistics(
     ids = engine.keep(table.select("id").distinct())
     histogram = _degree_histogram(entries, ids, engine)
     n_entries = sum(degree * count for degree, count in histogram)
-    found: Statistics = {
+    values: Statistics = {
         "n_nodes": sum(count for _, count in histogram),
         "n_edges": n_entries if directed else n_entries // 2,
     }
-    found |= summarise_degrees(histogram)
-    found |= (
+    values |= summarise_degrees(histogram)
+    values |= (
         _label_statistics(entries, table, engine)
         if "label" in table.columns
         else dict.fromkeys(LABEL_NAMES, math.nan)
     )
-    found |= _component_statistics(entries, ids, engine)
+    values |= _component_statistics(entries, ids, engine)
     if observed is not None:
         others = _entries(engine.scan(observed), directed, engine)
         common = entries.semi_join(others, ["source", "target"])
-        n_common, n_others = (engine.row(one.aggregate(n=one.count()))["n"] for one in (common, others))
-        found["edge_overlap"] = n_common / n_others if n_others else math.nan
-    return found
+        n_common, n_others = (engine.row(part.aggregate(n=part.count()))["n"] for part in (common, others))
+        values["edge_overlap"] = n_common / n_others if n_others else math.nan
+    return values
 
 
 def _entries(table: Any, directed: bool, engine: Engine) -> Any:
-    """Stored entries as an adjacency has them: both directions of an undirected edge, without loops."""
+    """Return the stored entries of the adjacency: both directions of undirected edges, without self-loops."""
     pairs = table.select("source", "target")
     if not directed:
         pairs = pairs.filter(pairs.source != pairs.target)
@@ -88,7 +89,7 @@ def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
     first, second = labels.rename(source="id"), labels.rename(target="id", other="label")
     joined = entries.join(first, "source").join(second, "target")
     counts = joined.group_by("label").agg(known=joined.count(), same=(joined.label == joined.other).sum())
-    # In the order of labels, since the last statistic adds fractions.
+    # Ordered by label, since the last statistic is a sum of fractions.
     table = sorted(engine.rows(sizes.left_join(counts, "label")), key=lambda row: row["label"])
     if not table:
         return dict.fromkeys(LABEL_NAMES, math.nan)
@@ -99,8 +100,8 @@ def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
 
 
 def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
-    """Nodes take the smallest name around them, then the name of their name, until nothing changes."""
-    ibis = import_optional("ibis", "an engine of tables")
+    """Count components: nodes take the smallest name among neighbours, then its name, until no change."""
+    ibis = import_optional("ibis", PURPOSE)
     both = entries.union(entries.select(source="target", target="source"))
     names = engine.keep(ids.select("id", name="id"))
     while True:
@@ -117,5 +118,5 @@ def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
             break
         names = names.select("id", "name")
     sizes = names.group_by("name").agg(size=names.count())
-    found = engine.row(sizes.aggregate(number=sizes.count(), largest=sizes["size"].max().fill_null(0)))
-    return {"n_components": int(found["number"]), "largest_component": int(found["largest"])}
+    counts = engine.row(sizes.aggregate(number=sizes.count(), largest=sizes["size"].max().fill_null(0)))
+    return {"n_components": int(counts["number"]), "largest_component": int(counts["largest"])}
