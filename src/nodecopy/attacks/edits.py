@@ -30,6 +30,15 @@ class Edits:
         its owner.
     feature_flips, feature_owners
         The same for pairs (node, feature).
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.attacks import Edits
+    >>> edits = Edits(datasets.load("karate"))
+    >>> edits.flip(5, 0)
+    >>> edits.is_added, edits.neighbours(5).tolist()
+    ([False], [6, 10, 16])
     """
 
     def __init__(self, graph: Graph) -> None:

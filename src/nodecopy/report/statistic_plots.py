@@ -39,6 +39,14 @@ def draw_sample_statistics(
     Returns
     -------
     matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from nodecopy.report import StatisticSamples, draw_sample_statistics
+    >>> degrees = StatisticSamples(observed=4.6, samples={"copying": [4.4, 4.7], "SBM": [4.1, 5.0]})
+    >>> figure = draw_sample_statistics({"karate": {"mean degree": degrees}}, highlight=["copying"])
+    >>> len(figure.axes)
+    1
     """
     names = list(next(iter(graphs.values()), {}))
     if not names or any(list(statistics) != names for statistics in graphs.values()):
