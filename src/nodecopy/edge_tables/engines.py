@@ -233,6 +233,13 @@ class DuckDB(Engine):
     scratch
         Folder for scratch files; by default that of the system. They need about five times the size of the
         edges, and twice their size more for each further sample that is used at the same time.
+
+    Examples
+    --------
+    >>> from nodecopy.edge_tables import DuckDB
+    >>> with DuckDB(memory="1GB", threads=2) as engine:
+    ...     engine.backend.name
+    'duckdb'
     """
 
     def __init__(
@@ -304,6 +311,11 @@ class Spark(Engine):
         Folder for scratch files; on a cluster one that all machines share.
     settings
         Settings of Spark, such as ``{"spark.sql.shuffle.partitions": "400"}``.
+
+    Examples
+    --------
+    >>> with Spark("spark://host:7077", scratch="/shared/scratch") as engine:  # doctest: +SKIP
+    ...     EdgeTableCopying(JaccardTable()).fit("edges.parquet", engine=engine).write("sample", rng=7)
     """
 
     def __init__(

@@ -40,6 +40,11 @@ def edge_table_statistics(
     dict
         ``n_nodes``, ``n_edges``, degree and label statistics, ``n_components``, ``largest_component`` and,
         with ``observed``, ``edge_overlap``.
+
+    Examples
+    --------
+    >>> with DuckDB() as engine:  # doctest: +SKIP
+    ...     edge_table_statistics("sample.parquet", engine=engine, observed="edges.parquet")["edge_overlap"]
     """
     entries = _entries(engine.scan(edges), directed, engine)
     ends = entries.select(id="source").union(entries.select(id="target"))
