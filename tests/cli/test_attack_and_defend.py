@@ -50,7 +50,7 @@ def test_ids_are_the_users_from_end_to_end(run: Run, method: str) -> None:
     assert ran.code == 0, ran.err
     assert [line.split()[0] for line in ran.out.splitlines()] == ["node", "107", "103"]
     lost = "700" not in {end for row in rows("attacked.csv") for end in (row["source"], row["target"])}
-    assert ("not in that table of edges: 700\n" in ran.err) == lost
+    assert ("not in the table of edges: 700\n" in ran.err) == lost
     found = json.loads(run("attack", "graph.csv", *TABLES, *options, "--json").out)
     assert (found["targets"], {flip["target"] for flip in found["flips"]}) == ([107, 103], {107, 103})
     edges = {frozenset((row["source"], row["target"])) for row in rows("graph.csv")}
@@ -161,7 +161,7 @@ def test_attack_then_defend(run: Run, files: Graph, method: str) -> None:
 
 
 def test_attack_as_json(run: Run, files: Graph) -> None:
-    options = ("--method", "random", "--nodes", "p04", "--budget", "2", "--alone", "--json")
+    options = ("--method", "random", "--nodes", "p04", "--budget", "2", "--independent", "--json")
     found = json.loads(run("attack", "graph.csv", *TABLES, *options).out)
     assert (found["targets"], found["budgets"], found["spent"]) == (["p04"], [2], [2])
     assert all("p04" in (flip["first"], flip["second"]) for flip in found["flips"])
@@ -174,7 +174,7 @@ def test_options_of_attacks(run: Run, files: Graph) -> None:
         "attack", "graph.csv", *TABLES, "--method", "dice", "--nodes", "p04", "--delete", "any", "--json"
     )
     assert "delete='any'" in json.loads(ran.out)["attack"]
-    ran = run("attack", "karate", "--nodes", "5", "--influencers", "2", "--budget", "3", "--json")
+    ran = run("attack", "karate", "--nodes", "5", "--n-influencers", "2", "--budget", "3", "--json")
     found = json.loads(ran.out)
     assert "direct=False, n_influencers=2" in found["attack"]
     assert found["flips"]
@@ -211,7 +211,7 @@ def test_a_graph_without_features(run: Run, files: Graph) -> None:
 
 def test_victims_at_random_or_from_a_file(run: Run, files: Graph) -> None:
     found = json.loads(
-        run("attack", "graph.csv", *TABLES, "--method", "dice", "--victims", "3", "--json").out
+        run("attack", "graph.csv", *TABLES, "--method", "dice", "--n-targets", "3", "--json").out
     )
     assert len(found["targets"]) == 3
     Path("ids.txt").write_text("p01\np02\n")
@@ -258,14 +258,23 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["attack", "graph.csv"], "a graph must have labels to be attacked or defended"),
+        (
+            ["attack", "graph.csv"],
+            "must have labels for this command; got none. Give --labels FILE.",
+        ),
         (["attack", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
         (["defend", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
         (["attack", "graph.csv", *TABLES, "--nodes", "7"], "--nodes must hold ids of nodes; got '7'"),
         (["attack", "graph.csv", *TABLES, "--nodes", "p01,p01"], "--nodes"),
         (["attack", "graph.csv", *TABLES, "--nodes", " , "], "--nodes must name at least one node"),
-        (["attack", "graph.csv", *TABLES, "--nodes", "p01", "--victims", "2"], "exclude each other"),
-        (["attack", "graph.csv", *TABLES, "--victims", "99"], "nodes that can be attacked = 29; got 99"),
+        (
+            ["attack", "graph.csv", *TABLES, "--nodes", "p01", "--n-targets", "2"],
+            "--n-targets applies to random",
+        ),
+        (
+            ["attack", "graph.csv", *TABLES, "--n-targets", "99"],
+            "number of candidates = 29; got 99",
+        ),
         (
             ["attack", "graph.csv", *TABLES, "--budget", "few"],
             "--budget must be a whole number, 'degree'",
@@ -275,12 +284,15 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
             "--budget must be a whole number, 'degree'",
         ),
         (["attack", "graph.csv", *TABLES, "--budget", "1.5"], "--budget must be a whole number, 'degree'"),
-        (["attack", "graph.csv", *TABLES, "--delete", "any"], "--delete goes with dice; got any for nettack"),
+        (["attack", "graph.csv", *TABLES, "--delete", "any"], "--delete applies to --method dice only"),
         (
-            ["attack", "graph.csv", *TABLES, "--method", "fga", "--influencers", "2"],
-            "--influencers goes with nettack; got 2 for fga",
+            ["attack", "graph.csv", *TABLES, "--method", "fga", "--n-influencers", "2"],
+            "--n-influencers applies to --method nettack only; got --method fga. Leave it out.",
         ),
-        (["attack", "graph.csv", *TABLES, "--influencers", "0"], "n_influencers of Nettack must be"),
+        (
+            ["attack", "graph.csv", *TABLES, "--n-influencers", "0"],
+            "--n-influencers must be an integer",
+        ),
         (["attack", "graph.csv", *TABLES, "--out", "attacked.doc"], "attacked.doc"),
         (["attack", "graph.csv", *TABLES, "--flips", "flips.csv"], "flips.csv"),
         (["defend", "graph.csv", *TABLES], "--nodes or --flips must tell who was attacked"),

@@ -15,7 +15,7 @@ from tests.cli.conftest import Run
 
 pytest.importorskip("torch")
 
-QUICK = ("--graphs", "1", "--weight-samples", "2")
+QUICK = ("--n-graphs", "1", "--n-weight-samples", "2")
 TABLES = ("--features", "features.csv", "--labels", "labels.csv")
 
 
@@ -74,7 +74,7 @@ def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
 
 
-def test_json_is_for_programs(run: Run, files: Graph) -> None:
+def test_json_holds_the_summary(run: Run, files: Graph) -> None:
     arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--seed", "3", "--json")
     found = json.loads(run(*arguments).out)
     assert (found["train"], found["validation"], found["predicted"]) == (8, 0, 4)
@@ -84,13 +84,13 @@ def test_json_is_for_programs(run: Run, files: Graph) -> None:
 
 
 def test_rounds_by_validation_hold_nodes_out(run: Run, files: Graph) -> None:
-    arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--rounds", "validation", "--json")
+    arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--n-rounds", "validation", "--json")
     found = json.loads(run(*arguments, "--validation", "0.5").out)
     assert (found["train"], found["validation"]) == (4, 4)
     assert found["rounds"] in range(4)
     ran = run(*arguments)
     assert ran.code == 2
-    assert "validation must be given" in ran.err
+    assert "--n-rounds validation needs validation nodes; got none. Give --validation SHARE." in ran.err
 
 
 def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
@@ -124,15 +124,22 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     ("arguments", "message"),
     [
         (["graph.csv", "--labels", "labels.csv"], "must have features to be classified"),
-        (["graph.csv", "--features", "features.csv"], "must have labels to be classified"),
-        (["graph.csv", *TABLES, "--graphs", "0"], "n_graphs of BayesianGCN must be an integer"),
-        (["graph.csv", *TABLES, "--method", "gcn", "--rounds", "2"], "go with bgcn-copy; got gcn"),
-        (["graph.csv", *TABLES, "--validation", "1.5"], "validation must be a number between 0 and 0.9"),
-        (["graph.csv", *TABLES, "--labels-per-class", "5"], "--labels-per-class goes with a dataset"),
+        (
+            ["graph.csv", "--features", "features.csv"],
+            "must have labels to learn from; got none.",
+        ),
+        (["graph.csv", *TABLES, "--n-graphs", "0"], "--n-graphs must be an integer of at least 1; got 0."),
+        (["graph.csv", *TABLES, "--method", "gcn", "--n-rounds", "2"], "--n-rounds applies to --method bgcn"),
+        (["graph.csv", *TABLES, "--method", "sbm-gcn"], "--method sbm-gcn needs validation nodes; got none."),
+        (
+            ["graph.csv", *TABLES, "--validation", "1.5"],
+            "--validation must be a number between 0 and 0.9",
+        ),
+        (["graph.csv", *TABLES, "--labels-per-class", "5"], "--labels-per-class applies to datasets only"),
         (["graph.csv", *TABLES, "--out", "found.png"], "found.png must end in one of .csv"),
         (["graph.csv", *TABLES, "--save", "model.pt"], "model.pt must end in one of .npz"),
         (["graph.csv", *TABLES, "--device", "abacus"], "device must be 'cpu' or 'cuda'"),
-        (["graph.csv", *TABLES, "--seed", "-1"], "rng must be a non-negative integer"),
+        (["graph.csv", *TABLES, "--seed", "-1"], "--seed must be an integer of at least 0; got -1."),
         (["nowhere.csv"], "nowhere.csv does not exist"),
         (["karate"], "must have features to be classified"),
         (["karat"], "Did you mean karate?"),

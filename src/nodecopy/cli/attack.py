@@ -1,4 +1,4 @@
-"""``nodecopy attack``: flip edges so that classifiers err at chosen nodes."""
+"""``nodecopy attack``: flip edges so that chosen nodes are misclassified."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-import nodecopy
 from nodecopy._core.formats import TABLES, format_of
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli.options import at_least, check_applicable
 from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import write_graph
 from nodecopy.io.graphs import FORMATS
 
 if TYPE_CHECKING:
     from nodecopy.attacks import Attack, Perturbation
-    from nodecopy.datasets import Split
 
-N_VICTIMS = 5
+N_TARGETS = 5
+MAX_IDS_SHOWN = 5
 
 
 class Delete(StrEnum):
-    """Whom DICE cuts off."""
+    """Which edges DICE deletes."""
 
     SAME_CLASS = "same-class"
     ANY = "any"
@@ -53,89 +54,113 @@ def attack(
     largest_component: options.LargestComponent = False,
     method: Annotated[Method, typer.Option(help="The attack.")] = Method.NETTACK,
     nodes: Annotated[
-        str | None, typer.Option(help="Ids of the victims, commas between, or a file with one a line.")
+        str | None,
+        typer.Option(help="Ids of the target nodes, separated by commas, or a file with one id per line."),
     ] = None,
-    victims: Annotated[
-        int | None, typer.Option(help=f"Without --nodes: that many at random. (default: {N_VICTIMS})")
+    n_targets: Annotated[
+        int | None,
+        typer.Option(help=f"Without --nodes: number of random target nodes. (default: {N_TARGETS})"),
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Flips for each victim: a number, 'degree', or a share of its edges such as 0.5 (dice: of "
-            "its neighbours that can be cut off). (default: degree, fga 20, dice 0.5)"
+            help="Flips for each target: a number, 'degree', or a share of its edges such as 0.5 (dice: of "
+            "the edges that it may delete). (default: degree, fga 20, dice 0.5)"
         ),
     ] = None,
     delete: Annotated[
-        Delete | None, typer.Option(help="dice: which neighbours are cut off. (default: same-class)")
+        Delete | None,
+        typer.Option(help="dice: delete edges to nodes of the same class, or any. (default: same-class)"),
     ] = None,
-    influencers: Annotated[
+    n_influencers: Annotated[
         int | None,
-        typer.Option(help="nettack: flip at that many nodes around the victim, none of its own edges."),
+        typer.Option(
+            help="nettack: flip edges of this many neighbours in place of the target's own edges.",
+            callback=at_least(1),
+        ),
     ] = None,
-    alone: Annotated[
-        bool, typer.Option("--alone", help="Each victim against the clean graph, not one after another.")
+    independent: Annotated[
+        bool,
+        typer.Option(
+            "--independent", help="Attack each target in the clean graph, not in the graph attacked so far."
+        ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of victims, surrogate and draws.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(help="Seed of the targets, of the surrogate model and of draws.", callback=at_least(0)),
+    ] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="The attacked graph: .csv .tsv .txt .parquet .npz .graphml.")
+        Path | None,
+        typer.Option(help="File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
     ] = None,
-    flips: Annotated[Path | None, typer.Option(help="Keep the flips as .npz, for nodecopy defend.")] = None,
+    flips: Annotated[Path | None, typer.Option(help="File for the flips, for nodecopy defend: .npz.")] = None,
     json_: options.AsJson = False,
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
 
-    Of a dataset, the attacker learns from the labels of the first trial of the experiments and victims
-    are test nodes; of a file, victims are labelled nodes and the attacker learns from all others. Where
-    there are no features, the attacker gives each node one of its own. A budget that a victim cannot bear
-    is spent as far as possible; an isolated victim has no degree to spend, and is left alone by default.
+    For a dataset, the attacker knows the training labels of the first trial of the experiments, and random
+    targets are test nodes. For a file, the attacker knows all labels but those of the targets, and random
+    targets are labelled nodes. Without features, the attacker uses the identity matrix. A budget that is
+    larger than the number of possible flips is spent as far as possible. An isolated target has degree 0
+    and so no budget by default.
     """
     check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
     import_optional("torch", "nodecopy attack")
-    from nodecopy.experiments.trials import TrialSeeds
     from nodecopy.nn.features import with_features
 
-    striking, granted = _attack(method, delete, influencers, together=not alone), _budget(budget)
+    attacker = _create_attack(method, delete, n_influencers, together=not independent)
+    budget_value = _parse_budget(budget)
     graph = sources.load_graph(source, labels, features, False, largest_component)
-    split, root = node_splits.split_for_attack(graph, source, seed, largest_component)
-    targets = _targets(graph, split, nodes, victims, np.random.default_rng(child(root, TrialSeeds.VICTIMS)))
-    known = np.setdiff1d(split.train, targets)
-    draws = child(root, TrialSeeds.ATTACK)
-    found = striking.attack(with_features(graph), targets, budget=granted, train=known, rng=draws)
-    left = found.apply(graph)
+    split, root = node_splits.split_for_attack(graph, source, seed)
+    rng = np.random.default_rng(child(root, TrialSeeds.VICTIMS))
+    targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
+    perturbation = attacker.attack(
+        with_features(graph),
+        targets,
+        budget=budget_value,
+        train=np.setdiff1d(split.train, targets),
+        rng=child(root, TrialSeeds.ATTACK),
+    )
+    attacked = perturbation.apply(graph)
     if out is not None:
-        write_graph(left, out)
+        write_graph(attacked, out)
     if flips is not None:
-        found.save(flips)
+        perturbation.save(flips)
     if json_:
-        print_json(_described(found, Path(source).name, seed))
+        print_json(sources.describe_run(source, seed=seed, **_describe(perturbation)))
         return
-    _tell(found, graph)
-    for path, what in ((out, "attacked graph"), (flips, "flips")):
-        if path is not None:
-            print_note(f"{what} written to {path}")
-    isolated = left.node_ids[left.degrees == 0]
+    _print_flips(perturbation, graph)
+    print_written(out, "attacked graph")
+    print_written(flips, "flips")
+    isolated = attacked.node_ids[attacked.degrees == 0]
     if out is not None and len(isolated) and format_of(out, FORMATS) in TABLES:
-        names = ", ".join(map(str, isolated[:N_VICTIMS])) + (", ..." if len(isolated) > N_VICTIMS else "")
-        print_note(f"without edges, so not in that table of edges: {names}")
+        ids = ", ".join(map(str, isolated[:MAX_IDS_SHOWN]))
+        ids += ", ..." if len(isolated) > MAX_IDS_SHOWN else ""
+        print_note(f"isolated nodes, which are not in the table of edges: {ids}")
 
 
-def _attack(method: Method, delete: Delete | None, influencers: int | None, *, together: bool) -> Attack:
+def _create_attack(
+    method: Method, delete: Delete | None, n_influencers: int | None, *, together: bool
+) -> Attack:
     from nodecopy.attacks import DICE, FGA, Nettack, RandomFlips
 
-    if influencers is not None and method is not Method.NETTACK:
-        raise InputError(f"--influencers goes with nettack; got {influencers} for {method.value}.")
-    if delete is not None and method is not Method.DICE:
-        raise InputError(f"--delete goes with dice; got {delete.value} for {method.value}.")
+    got = f"--method {method.value}"
+    if method is not Method.NETTACK:
+        check_applicable("--method nettack", got, n_influencers=n_influencers)
+    if method is not Method.DICE:
+        check_applicable("--method dice", got, delete=delete)
     if method is Method.DICE:
         return DICE(delete=(delete or Delete.SAME_CLASS).value, together=together)
-    if method is Method.NETTACK and influencers is not None:
-        return Nettack(direct=False, n_influencers=influencers, together=together)
     if method is Method.FGA:
         return FGA(together=together)
-    return (Nettack if method is Method.NETTACK else RandomFlips)(together=together)
+    if method is Method.RANDOM:
+        return RandomFlips(together=together)
+    if n_influencers is None:
+        return Nettack(together=together)
+    return Nettack(direct=False, n_influencers=n_influencers, together=together)
 
 
-def _budget(budget: str | None) -> int | float | str | None:
+def _parse_budget(budget: str | None) -> int | float | str | None:
     """Return the budget that an attack is called with."""
     if budget is None or budget == "degree":
         return budget
@@ -147,52 +172,48 @@ def _budget(budget: str | None) -> int | float | str | None:
         ) from error
 
 
-def _targets(
+def _choose_targets(
     graph: Graph,
-    split: Split[NDArray[np.int64]],
+    candidates: NDArray[np.int64],
     nodes: str | None,
-    victims: int | None,
-    draws: np.random.Generator,
+    n_targets: int | None,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
+    """Return the nodes that are named, or random candidates with at least one edge."""
     if nodes is not None:
-        if victims is not None:
-            raise InputError("--nodes and --victims exclude each other: one names them, the other draws.")
+        check_applicable("random targets", f"--nodes {nodes}", n_targets=n_targets)
         return sources.parse_nodes(graph, nodes)
-    reachable = split.test[graph.degrees[split.test] > 0]
-    number = N_VICTIMS if victims is None else victims
-    check_integer(number, "victims", low=1, high=len(reachable), high_name="nodes that can be attacked")
-    return np.sort(draws.choice(reachable, number, replace=False))
+    candidates = candidates[graph.degrees[candidates] > 0]
+    number = N_TARGETS if n_targets is None else n_targets
+    check_integer(number, "--n-targets", low=1, high=len(candidates), high_name="number of candidates")
+    return np.sort(rng.choice(candidates, number, replace=False))
 
 
-def _described(found: Perturbation, source: str, seed: int) -> dict[str, Any]:
-    ids = found.node_ids
+def _describe(perturbation: Perturbation) -> dict[str, Any]:
+    ids, flips = perturbation.node_ids, perturbation.flips
+    rows = zip(ids[flips].tolist(), perturbation.is_added, ids[perturbation.owners].tolist(), strict=True)
     return {
-        "nodecopy": nodecopy.__version__,
-        "source": source,
-        "seed": seed,
-        "attack": found.attack,
-        "targets": ids[found.targets].tolist(),
-        "budgets": found.budgets.tolist(),
-        "spent": found.spent.tolist(),
+        "attack": perturbation.attack,
+        "targets": ids[perturbation.targets].tolist(),
+        "budgets": perturbation.budgets.tolist(),
+        "spent": perturbation.spent.tolist(),
         "flips": [
             {"first": first, "second": second, "added": bool(added), "target": target}
-            for (first, second), added, target in zip(
-                ids[found.flips].tolist(), found.is_added, ids[found.owners].tolist(), strict=True
-            )
+            for (first, second), added, target in rows
         ],
     }
 
 
-def _tell(found: Perturbation, graph: Graph) -> None:
-    print_note(f"{graph!r}, {found.attack}")
+def _print_flips(perturbation: Perturbation, graph: Graph) -> None:
+    """Print one row for each target."""
+    print_note(f"{graph!r}, {perturbation.attack}")
     names: Any = graph.named_labels()
     rows = []
-    for target, budget, spent in zip(found.targets, found.budgets, found.spent, strict=True):
-        mine = found.owners == target
-        counts = (found.is_added[mine].sum(), (~found.is_added[mine]).sum())
-        unknown = graph.labels is None or graph.labels[target] == UNLABELLED
-        label = "-" if unknown else str(names[target])
-        degree = int(graph.degrees[target])
-        numbers = map(format_value, (degree, int(budget), int(spent), *map(int, counts)))
-        rows.append([str(graph.node_ids[target]), label, *numbers])
+    budgets = zip(perturbation.targets, perturbation.budgets, perturbation.spent, strict=True)
+    for target, budget, n_flips in budgets:
+        is_added = perturbation.is_added[perturbation.owners == target]
+        is_labelled = graph.labels is not None and graph.labels[target] != UNLABELLED
+        numbers = (graph.degrees[target], budget, n_flips, is_added.sum(), (~is_added).sum())
+        label = str(names[target]) if is_labelled else "-"
+        rows.append([str(graph.node_ids[target]), label, *(format_value(int(number)) for number in numbers)])
     print_table(["node", "label", "degree", "budget", "flips", "added", "removed"], rows)

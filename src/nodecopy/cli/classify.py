@@ -1,9 +1,8 @@
-"""``nodecopy classify``: predict the labels that are not known."""
+"""``nodecopy classify``: predict the classes of unlabelled nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +11,15 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-import nodecopy
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli.options import at_least, between, check_applicable
 from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import Graph
 from nodecopy.io.table_files import write_table
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nodecopy.classify import Classifier
 
 N_SHOWN = 5
+"""Nodes in the table of the most uncertain predictions."""
 
 
 class Method(StrEnum):
@@ -41,7 +42,7 @@ class Method(StrEnum):
 
 
 class Rounds(StrEnum):
-    """How often predicted labels define new donors."""
+    """How often the graph model is fitted to predicted labels."""
 
     ONE = "1"
     TWO = "2"
@@ -56,106 +57,132 @@ def classify(
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
     method: Annotated[
-        Method, typer.Option(help="The classifier; sbm-gcn on a file needs --validation.")
+        Method, typer.Option(help="The classifier. sbm-gcn needs validation nodes: for a file, --validation.")
     ] = Method.BGCN_COPY,
-    graphs: Annotated[int | None, typer.Option(help="bgcn-copy: sampled graphs. (default: 10)")] = None,
-    weight_samples: Annotated[
-        int | None, typer.Option(help="bgcn-copy: dropout samples of each network. (default: 10)")
+    n_graphs: Annotated[
+        int | None,
+        typer.Option(help="bgcn-copy: number of sampled graphs. (default: 10)", callback=at_least(1)),
     ] = None,
-    rounds: Annotated[
-        Rounds | None, typer.Option(help="bgcn-copy: rounds of copying by predicted labels. (default: 1)")
+    n_weight_samples: Annotated[
+        int | None,
+        typer.Option(help="bgcn-copy: dropout samples of each network. (default: 10)", callback=at_least(1)),
+    ] = None,
+    n_rounds: Annotated[
+        Rounds | None,
+        typer.Option(
+            help="bgcn-copy: how often the graph model is fitted to predicted labels; 'validation' chooses "
+            "the number by the accuracy on validation nodes. (default: 1)"
+        ),
     ] = None,
     validation: Annotated[
-        float, typer.Option(help="A file: share of labelled nodes held out, to choose rounds or to stop by.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            help="File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
+            callback=between(0, 0.9),
+        ),
+    ] = None,
     labels_per_class: Annotated[
-        int | None, typer.Option(help="A dataset: labels of each class to learn from. (default: 20)")
+        int | None,
+        typer.Option(help="Dataset: training nodes of each class. (default: 20)", callback=at_least(1)),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    seed: Annotated[int, typer.Option(help="Seed of the split and of all that is sampled.")] = 0,
+    device: options.Device = "cpu",
+    seed: Annotated[
+        int, typer.Option(help="Seed of the split, of sampling and of training.", callback=at_least(0))
+    ] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Table of predictions: .csv, .tsv, .txt or .parquet.")
+        Path | None,
+        typer.Option(help="File for the table of predictions: .csv, .tsv, .txt or .parquet."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Keep the fitted classifier as .npz.")] = None,
+    save: Annotated[Path | None, typer.Option(help="File for the fitted classifier: .npz.")] = None,
     json_: options.AsJson = False,
 ) -> None:
     """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
 
-    Of a file, the labelled nodes are learnt from and the others predicted. Of a dataset, where all
-    labels are known, the split is that of the first trial of the experiments, and the accuracy on its
-    test nodes is told.
+    Nodes with a label in the file are the training nodes, and the others are predicted. For a dataset, the
+    training, validation and test nodes are those of the first trial of the experiments, and the accuracy on
+    the test nodes is printed.
     """
     check_outputs([source, labels, features], out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
-    classifier = _classifier(method, graphs, weight_samples, rounds, device)
+    classifier = _create_classifier(method, n_graphs, n_weight_samples, n_rounds, device)
     graph = sources.load_graph(source, labels, features, directed, largest_component)
     if graph.features is None:
-        raise InputError("a graph must have features to be classified; for a file, give --features FILE.")
-    if sources.is_dataset(source):
-        if validation:
-            raise InputError("--validation goes with a file; a dataset has its own validation nodes.")
-        per_class = 20 if labels_per_class is None else labels_per_class
-        split, root = node_splits.split_as_in_experiments(source, per_class, seed, largest_component)
+        raise InputError("the graph must have features to be classified; got none. Give --features FILE.")
+    is_dataset = sources.is_dataset(source)
+    if is_dataset:
+        got = f"the dataset {source!r}, which has validation nodes"
+        check_applicable("files", got, validation=validation)
+        per_class = node_splits.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
+        split, root = node_splits.split_as_in_experiments(graph, source, per_class, seed)
     else:
-        if labels_per_class is not None:
-            raise InputError("--labels-per-class goes with a dataset; a file's labels are all used.")
+        got = "a file, whose labelled nodes are all training nodes"
+        check_applicable("datasets", got, labels_per_class=labels_per_class)
+        if not validation and (method is Method.SBM_GCN or n_rounds is Rounds.VALIDATION):
+            option = "--n-rounds validation" if n_rounds is Rounds.VALIDATION else f"--method {method.value}"
+            raise InputError(f"{option} needs validation nodes; got none. Give --validation SHARE.")
         root = seed_sequence(seed)
-        split = node_splits.split_file(graph, validation, child(root, 0))
-    classifier.fit(graph, split.train, validation=split.validation, rng=child(root, 1))
-    found: dict[str, Any] = {
-        "nodecopy": nodecopy.__version__,
-        "source": Path(source).name,
-        "method": method.value,
-        "seed": seed,
-        "train": len(split.train),
-        "validation": len(split.validation),
-        **_summary(classifier, graph, split.test),
+        split = node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT))
+    rng = child(root, TrialSeeds.METHOD)
+    classifier.fit(graph, split.train, validation=split.validation, rng=rng)
+    results: dict[str, Any] = sources.describe_run(
+        source,
+        method=method.value,
+        seed=seed,
+        train=len(split.train),
+        validation=len(split.validation),
+        **_summarise(classifier, graph, split.test),
         **classifier.prediction_.details,
-    }
-    if sources.is_dataset(source):
-        found["accuracy"] = float((classifier.predict() == graph.named_labels())[split.test].mean())
+    )
+    if is_dataset:
+        results["accuracy"] = float((classifier.predict() == graph.named_labels())[split.test].mean())
     if out is not None:
         write_table(out, {name: column[split.test] for name, column in classifier.table().items()})
     if save is not None:
         classifier.save(save)
     if json_:
-        print_json(found)
+        print_json(results)
         return
-    _tell(found, graph)
-    print_note(f"written to {out}" if out else "nothing written: give --out FILE for a table of predictions")
-    if save is not None:
-        print_note(f"classifier kept in {save}")
+    _print_results(results, graph)
+    print_written(out, "table of predictions", option="--out FILE")
+    print_written(save, "classifier")
 
 
-def _classifier(
-    method: Method, graphs: int | None, weight_samples: int | None, rounds: Rounds | None, device: str
+def _create_classifier(
+    method: Method, n_graphs: int | None, n_weight_samples: int | None, n_rounds: Rounds | None, device: str
 ) -> Classifier:
     from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet
 
     if method is Method.BGCN_COPY:
-        number: Any = 1 if rounds is None else rounds.value
+        rounds: Any = (n_rounds or Rounds.ONE).value
         return BayesianGCN(
-            n_graphs=10 if graphs is None else graphs,
-            n_weight_samples=10 if weight_samples is None else weight_samples,
-            n_rounds=number if number == "validation" else int(number),
+            n_graphs=n_graphs or 10,
+            n_weight_samples=n_weight_samples or 10,
+            n_rounds=rounds if rounds == Rounds.VALIDATION else int(rounds),
             device=device,
         )
-    if (graphs, weight_samples, rounds) != (None, None, None):
-        raise InputError(f"--graphs, --weight-samples and --rounds go with bgcn-copy; got {method.value}.")
-    plain: dict[Method, Callable[..., Classifier]] = {
+    check_applicable(
+        "--method bgcn-copy",
+        f"--method {method.value}",
+        n_graphs=n_graphs,
+        n_weight_samples=n_weight_samples,
+        n_rounds=n_rounds,
+    )
+    classifiers: dict[Method, Any] = {
         Method.MLP: MLP,
         Method.GCN: GCN,
         Method.APPNP: APPNP,
         Method.SBM_GCN: SBMGCN,
         Method.DFNET: DFNet,
     }
-    return plain[method](device=device)
+    classifier: Classifier = classifiers[method](device=device)
+    return classifier
 
 
-def _summary(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+def _summarise(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+    """Return how often each class is predicted, and the most uncertain predictions."""
     predicted = classifier.predict()
-    unsure = classifier.uncertainty()
-    last = nodes[np.argsort(-unsure.total[nodes], kind="stable")][:N_SHOWN]
+    uncertainty = classifier.uncertainty()
+    most_uncertain = nodes[np.argsort(-uncertainty.total[nodes], kind="stable")][:N_SHOWN]
     counts = Counter(predicted[nodes].tolist())
     return {
         "predicted": len(nodes),
@@ -165,25 +192,27 @@ def _summary(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> 
                 "id": graph.node_ids[node].item(),
                 "predicted": predicted[node].item(),
                 "probability": float(classifier.predict_proba()[node].max()),
-                "total": float(unsure.total[node]),
-                "aleatoric": float(unsure.aleatoric[node]),
-                "epistemic": float(unsure.epistemic[node]),
+                "total": float(uncertainty.total[node]),
+                "aleatoric": float(uncertainty.aleatoric[node]),
+                "epistemic": float(uncertainty.epistemic[node]),
             }
-            for node in last
+            for node in most_uncertain
         ],
     }
 
 
-def _tell(found: dict[str, Any], graph: Graph) -> None:
-    print_note(f"{graph!r}, method {found['method']}, seed {found['seed']}")
-    keys = ("train", "validation", "predicted", "accuracy", "rounds")
-    told = {key: found[key] for key in keys if key in found}
-    print_table(list(told), [[format_value(value) for value in told.values()]])
+def _print_results(results: dict[str, Any], graph: Graph) -> None:
+    print_note(f"{graph!r}, method {results['method']}, seed {results['seed']}")
+    keys: list[str] = [
+        key for key in ("train", "validation", "predicted", "accuracy", "rounds") if key in results
+    ]
+    print_table(keys, [[format_value(results[key]) for key in keys]])
     print_note("predicted classes")
-    print_table(["class", "nodes"], [[name, format_value(count)] for name, count in found["classes"].items()])
-    print_note("most uncertain (uncertainty in nats)")
-    rows = found["most_uncertain"]
-    print_table(
-        list(rows[0]),
-        [[str(row["id"]), str(row["predicted"]), *map(format_value, list(row.values())[2:])] for row in rows],
-    )
+    counts = results["classes"].items()
+    print_table(["class", "nodes"], [[name, format_value(count)] for name, count in counts])
+    print_note("most uncertain predictions (uncertainty in nats)")
+    rows: list[dict[str, Any]] = results["most_uncertain"]
+    cells = [
+        [str(row["id"]), str(row["predicted"]), *map(format_value, list(row.values())[2:])] for row in rows
+    ]
+    print_table(list(rows[0]), cells)

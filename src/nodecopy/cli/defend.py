@@ -95,7 +95,7 @@ def defend(
     if cautious and suspects is not None:
         raise InputError("--cautious and --suspects exclude each other: caution is for nodes that are told.")
     told = told if suspects is None else None
-    split, root = node_splits.split_for_attack(graph, source, seed, largest_component)
+    split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:
         _check_featureless(donors, suspects, cautious)
     graph = with_features(graph)

@@ -94,7 +94,7 @@ def _of_graph(
     reason = _why_not(graph)
     trained, extra, like = [], {}, graph
     if reason is None:
-        split, root = node_splits.split_for_report(graph, source, seed, largest_component)
+        split, root = node_splits.split_for_report(graph, source, seed)
         if Part.CLASSIFICATION not in without:
             with error_console.status("networks learn"):
                 classifier, section = _classification(graph, split, child(root, 1))
