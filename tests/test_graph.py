@@ -80,7 +80,7 @@ def test_copies_and_pickles_are_equal_and_frozen(graph: Graph) -> None:
 
 def test_attributes_are_frozen() -> None:
     graph = Graph([[0, 1], [1, 0]])
-    with pytest.raises(AttributeError, match=r"frozen; use graph.replace\(labels=...\)"):
+    with pytest.raises(AttributeError, match=r"frozen; graph.replace\(labels=...\) returns a changed copy"):
         graph.labels = None
     with pytest.raises(AttributeError):
         graph.rows.n_columns = 3  # type: ignore[misc]
@@ -138,7 +138,7 @@ def test_label_names() -> None:
     for names in (["a"], ["a", "a"], ["a", ""]):
         with pytest.raises(InputError, match="names must"):
             graph.with_label_names(names)
-    with pytest.raises(InputError, match="names must hold a name for every label"):
+    with pytest.raises(InputError, match="names must hold a non-empty name for every label"):
         graph.replace(labels=None).with_label_names(["a"])
 
 
@@ -160,9 +160,39 @@ def test_subgraph_and_component() -> None:
     assert part.labels is not None
     assert part.labels.tolist() == [0, 1]
     assert graph.largest_component().node_ids.tolist() == ["a", "b", "c"]
-    for nodes, message in (([0, 0], "unique"), ([9], "between 0 and 4; got 9"), ([True], "integers")):
+    assert graph.subgraph(["c", "b"]) == part
+    assert graph.subgraph([False, True, True, False, False]).node_ids.tolist() == ["b", "c"]
+    for nodes, message in (([0, 0], "unique"), ([9], "between 0 and 4; got 9"), ([True], "5 in all; got 1")):
         with pytest.raises(InputError, match=message):
             graph.subgraph(nodes)
+
+
+def test_positions_of_nodes_by_position_mask_and_id() -> None:
+    graph = Graph(np.zeros((3, 3)), node_ids=["c", "a", "b"])
+    assert graph.positions([2, 0]).tolist() == [2, 0]
+    assert graph.positions(np.array([True, False, True])).tolist() == [0, 2]
+    assert graph.positions(["b", "c", "b"]).tolist() == [2, 0, 2]
+    assert graph.positions([]).tolist() == []
+    numbered = Graph(np.zeros((3, 3)), node_ids=[30, 10, 20])
+    assert numbered.positions([2, 0]).tolist() == [2, 0]  # integers are positions, not ids
+    assert numbered.positions(["20", "30"]).tolist() == [2, 0]
+    assert numbered.positions(np.isin(numbered.node_ids, [10, 20])).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([3], "targets must lie between 0 and 2; got 3"),
+        ([-1], "targets must lie between 0 and 2; got -1"),
+        (["a", "z"], "targets must hold known ids; got 'z', which is not among them"),
+        ([True, False], "targets must hold one entry per node, 3 in all; got 2"),
+        ([0.5], "targets must hold integers; got float64"),
+        ([[0]], r"targets must have one dimension; got shape \(1, 1\)"),
+    ],
+)
+def test_wrong_positions_are_named(nodes: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Graph(np.zeros((3, 3)), node_ids=["c", "a", "b"]).positions(nodes, "targets")
 
 
 def test_directions() -> None:
@@ -210,7 +240,7 @@ def test_bad_adjacency(adjacency: Any, message: str) -> None:
         ({"features": [[np.nan], [1]]}, "features must hold finite numbers; got nan"),
         ({"features": sparse.csr_array([[np.inf], [1.0]])}, "finite"),
         ({"features": [["a"], ["b"]]}, "features must hold numbers"),
-        ({"features": [[1], [1, 2]]}, "features must be an array"),
+        ({"features": [[1], [1, 2]]}, "features must be a rectangular array"),
         ({"labels": [1]}, "labels must hold one entry per node, 2 in all; got 1"),
         ({"labels": [-2, 0]}, "labels must be -1"),
         ({"labels": [0.5, 1]}, "whole numbers or strings"),
@@ -222,8 +252,8 @@ def test_bad_adjacency(adjacency: Any, message: str) -> None:
         ({"node_ids": ["a"]}, "2 in all; got 1"),
         ({"node_ids": [0.5, 1.0]}, "integers or strings; got float64"),
         ({"node_ids": [True, False]}, "integers or strings; got bool"),
-        ({"node_ids": np.array(["a", None])}, "without gaps"),
-        ({"colour": 1}, "replace knows no colour"),
+        ({"node_ids": np.array(["a", None])}, "without missing values"),
+        ({"colour": 1}, "replace has no parameter colour"),
     ],
 )
 def test_bad_attributes(change: dict[str, Any], message: str) -> None:

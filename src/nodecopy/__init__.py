@@ -1,6 +1,6 @@
-"""nodecopy: sample graphs like the one you observed, by node copying, and learn from them.
+"""Sample graphs by node copying and learn from the samples.
 
-Names are imported when they are used, so that ``import nodecopy`` stays light.
+Public names are imported on first use, so that ``import nodecopy`` is fast.
 """
 
 from __future__ import annotations

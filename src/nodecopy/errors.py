@@ -1,13 +1,13 @@
-"""The three errors that nodecopy raises; each is also the builtin a caller would expect."""
+"""The three errors that nodecopy raises; each inherits the fitting built-in error."""
 
 
 class InputError(ValueError):
-    """Something that was passed in cannot be used; the message names it, what is allowed and what came."""
+    """An argument cannot be used; the message names it, what is allowed and what was given."""
 
 
 class NotFittedError(RuntimeError):
-    """A model was asked for an answer before ``fit``."""
+    """A model is used before ``fit``."""
 
 
 class MissingExtraError(ImportError):
-    """An optional dependency is not installed; the message names the extra that brings it."""
+    """An optional dependency is not installed; the message names the extra that installs it."""

@@ -1,4 +1,4 @@
-"""One observed graph: an adjacency with features, labels and the node ids its owner uses."""
+"""Graphs: an adjacency with features, labels and external node ids."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ UNLABELLED = -1
 
 
 class Graph:
-    """A graph that is checked once and never changes.
+    """An immutable graph; the constructor checks its arguments.
 
     Parameters
     ----------
     adjacency
-        Square matrix, dense or SciPy sparse; entry (i, j) is the weight of the edge from i to j.
-        Weights are finite and not negative; a zero is no edge. A graph whose weights are all one is
-        binary and stores none.
+        Square matrix, dense or SciPy sparse; entry (i, j) is the weight of the edge from i to j. Weights
+        are finite and not negative; zero means no edge. A graph whose weights are all one is binary and
+        stores no weights.
     features
-        One row per node, dense or sparse, finite.
+        Matrix with one row per node, dense or SciPy sparse, finite; none by default.
     labels
-        One label per node: integers (-1 where unknown) or strings (empty where unknown).
+        One label per node: integers (-1 for unlabelled nodes) or strings (empty for unlabelled nodes); none
+        by default.
     node_ids
         One unique integer or string per node; 0, 1, 2, ... by default.
     directed
-        Whether (i, j) and (j, i) are different edges.
+        Whether edges are directed; not by default.
 
     Notes
     -----
-    - *Self-loops*: an undirected graph is simple, so they are dropped; a directed graph keeps them.
-    - *Asymmetric undirected input*: each pair takes the larger of its two weights.
-    - *Duplicates*: those of a sparse matrix add up, as in SciPy; an edge list takes the largest
+    - *Self-loops* are dropped from undirected graphs and kept in directed ones.
+    - *Asymmetric undirected input*: each pair has the larger of its two weights.
+    - *Duplicates* of a sparse matrix are added, as in SciPy; those of an edge list have the largest weight
       (see :meth:`from_edges`).
 
     Examples
@@ -85,7 +86,7 @@ class Graph:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Graph is frozen; use graph.replace({name}=...) to get another one.")
+        raise AttributeError(f"a Graph is frozen; graph.replace({name}=...) returns a changed copy.")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Graph is frozen; its parts cannot be deleted.")
@@ -105,11 +106,11 @@ class Graph:
         labels: ArrayLike | None = None,
         directed: bool = False,
     ) -> Graph:
-        """Build a graph from edge arrays that hold node ids (integers or strings).
+        """Return a graph from arrays of node ids (integers or strings), one pair per edge.
 
-        Without ``node_ids`` the nodes are the distinct ids in ascending order. With them, nodes come in
-        the given order, some perhaps isolated, and an id outside is an error. An edge that is listed
-        twice, or in both directions of an undirected graph, takes the largest of its weights.
+        Without ``node_ids`` the nodes are the distinct ids in ascending order. With them, nodes are in the
+        given order and may be isolated, and other ids are an error. An edge that is listed twice, or in both
+        directions of an undirected graph, has the largest of its weights.
 
         >>> Graph.from_edges(["ann", "bob", "ann"], ["bob", "cleo", "bob"])
         Graph(3 nodes, 2 undirected edges, binary)
@@ -130,6 +131,7 @@ class Graph:
 
     @property
     def n_nodes(self) -> int:
+        """Number of nodes."""
         return self.rows.n_rows
 
     @property
@@ -139,11 +141,12 @@ class Graph:
 
     @property
     def is_weighted(self) -> bool:
+        """Whether some weight is not one."""
         return self.rows.weights is not None
 
     @property
     def adjacency(self) -> sparse.csr_array:
-        """Canonical CSR matrix; its arrays are read-only."""
+        """The adjacency as a canonical CSR matrix with read-only arrays."""
         return self.rows.csr
 
     @property
@@ -153,30 +156,30 @@ class Graph:
 
     @property
     def node_ids(self) -> NDArray[Any]:
-        """The node ids as they came in."""
+        """The external node ids."""
         ids: NDArray[Any] | None = self.__dict__["_node_ids"]
         return np.arange(self.n_nodes) if ids is None else ids
 
     def edges(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray | None]:
-        """Ids of source and target, and weights; each undirected edge once."""
+        """Return ids of sources, ids of targets and weights (``None`` if binary), undirected edges once."""
         first, second, weights = self.rows.row_numbers, self.rows.indices, self.rows.weights
         if not self.directed:
-            once = first < second
-            first, second = first[once], second[once]
-            weights = None if weights is None else weights[once]
+            is_upper = first < second
+            first, second = first[is_upper], second[is_upper]
+            weights = None if weights is None else weights[is_upper]
         return self.node_ids[first], self.node_ids[second], weights
 
     def with_rows(self, rows: Rows) -> Graph:
-        """The same nodes with other rows, which are trusted to be canonical."""
+        """Return a graph on the same nodes with other rows, which must be canonical and are not checked."""
         graph = object.__new__(Graph)
         graph.__dict__.update(self.__dict__, rows=rows)
         return graph
 
     def replace(self, **changes: Any) -> Graph:
-        """Another graph with some of ``adjacency, features, labels, node_ids, directed`` changed."""
+        """Return a copy with some of ``adjacency, features, labels, node_ids, directed`` changed."""
         unknown = set(changes) - {"adjacency", "features", "labels", "node_ids", "directed"}
         if unknown:
-            raise InputError(f"replace knows no {', '.join(sorted(unknown))}.")
+            raise InputError(f"replace has no parameter {', '.join(sorted(unknown))}.")
         state = dict(self.__dict__)
         if changes.keys() & {"adjacency", "directed"}:
             directed = bool(changes.get("directed", self.directed))
@@ -190,9 +193,9 @@ class Graph:
         if "node_ids" in changes:
             ids = changes["node_ids"]
             state["_node_ids"] = None if ids is None else check_ids(ids, "node_ids", n_nodes)
-        kept = {"features", "labels", "node_ids"} - changes.keys()
+        unchanged = {"features": "features", "labels": "labels", "node_ids": "_node_ids"}
         if n_nodes != self.n_nodes and any(
-            state["_node_ids" if k == "node_ids" else k] is not None for k in kept
+            state[key] is not None for name, key in unchanged.items() if name not in changes
         ):
             raise InputError(f"adjacency must have {self.n_nodes} rows, one per node; got {n_nodes}.")
         graph = object.__new__(Graph)
@@ -200,14 +203,14 @@ class Graph:
         return graph
 
     def named_labels(self) -> NDArray[Any] | None:
-        """Labels as they came in: names where there are names, codes otherwise."""
+        """Return the labels as names if they have names, otherwise as integer codes."""
         if self.labels is None or self.label_names is None:
             return self.labels
         return np.array([*self.label_names, ""])[self.labels]
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
-        """The graph induced on some node numbers, in the order given."""
-        chosen = check_indices(nodes, "nodes", size=self.n_nodes)
+        """Return the induced subgraph on some nodes (see :meth:`positions`), in the given order."""
+        chosen = self.positions(nodes)
         check_unique(chosen, "nodes")
         graph = Graph(
             self.adjacency[chosen][:, chosen],
@@ -219,27 +222,27 @@ class Graph:
         return graph if self.label_names is None else graph.with_label_names(self.label_names)
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
-        """The same graph with a name for every label code, also for codes that no node has."""
+        """Return a copy with a name for every label code, including codes that no node has."""
         texts = check_ids(np.array(names, dtype=str), "names", len(names)).tolist()
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
-            raise InputError(f"names must hold a name for every label; got {len(texts)}.")
+            raise InputError(f"names must hold a non-empty name for every label; got {len(texts)}.")
         graph = object.__new__(Graph)
         graph.__dict__.update(self.__dict__, label_names=tuple(texts))
         return graph
 
     def largest_component(self) -> Graph:
-        """The graph induced on the largest (weakly) connected component; the first of equals."""
+        """Return the subgraph on the largest (weakly) connected component; ties go to the first one."""
         if self.n_nodes == 0:
             return self
         _, component = sparse.csgraph.connected_components(self.adjacency, directed=self.directed)
         return self.subgraph(np.flatnonzero(component == np.bincount(component).argmax()))
 
     def undirected(self) -> Graph:
-        """The same graph without directions."""
+        """Return the graph without directions."""
         return self if not self.directed else self.replace(directed=False)
 
     def to_parts(self) -> dict[str, Any]:
-        """Return what :meth:`from_parts` rebuilds the graph from."""
+        """Return the values from which :meth:`from_parts` rebuilds the graph."""
         names = ("adjacency", "features", "labels", "label_names", "directed")
         return {name: getattr(self, name) for name in names} | {"node_ids": self.__dict__["_node_ids"]}
 
@@ -299,7 +302,7 @@ class Graph:
 
 
 def _undirected(rows: Rows) -> Rows:
-    """Drop self-loops and take the larger weight of the two directions."""
+    """Return rows without self-loops, with the larger weight of the two directions."""
     matrix = rows.csr
     loops = rows.row_numbers == rows.indices
     if loops.any():
@@ -331,7 +334,7 @@ def _features(values: Any, n_nodes: int) -> FloatArray | sparse.csr_array | None
 def _labels(
     values: ArrayLike | None, n_nodes: int
 ) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
-    """Integer codes, -1 where unknown, and the names behind them where strings came."""
+    """Return integer codes, -1 for unlabelled nodes, and the names of the codes if labels are strings."""
     if values is None:
         return None, None
     array = check_vector(values, "labels", length=n_nodes)
@@ -343,7 +346,7 @@ def _labels(
     if array.dtype.kind in "biu":
         if array.size and (array.min() < UNLABELLED or array.max() > np.iinfo(np.int64).max):
             wrong = array.min() if array.min() < UNLABELLED else array.max()
-            raise InputError(f"labels must be -1 (unknown) or larger and fit into 64 bits; got {wrong}.")
+            raise InputError(f"labels must be -1 (unlabelled) or larger and fit into 64 bits; got {wrong}.")
         return freeze(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
         raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
@@ -354,11 +357,11 @@ def _labels(
 
 
 def class_codes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct known labels in order, and the place of every node's label among them, -1 if unknown."""
-    known = labels != UNLABELLED
-    classes, place = np.unique(labels[known], return_inverse=True)
+    """Return the distinct labels in order, and the position of every node's label among them, or -1."""
+    is_labelled = labels != UNLABELLED
+    classes, positions = np.unique(labels[is_labelled], return_inverse=True)
     codes = np.full(len(labels), UNLABELLED, np.int64)
-    codes[known] = place
+    codes[is_labelled] = positions
     return classes, codes
 
 
@@ -372,5 +375,5 @@ def _same(first: Any, second: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, or what pandas puts where nothing is."""
+    """Return whether a value is None, NaN or a missing value of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

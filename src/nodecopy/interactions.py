@@ -1,4 +1,4 @@
-"""Who took what: a users x items table with the ids its owner uses."""
+"""Interactions of users with items, with external ids."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from nodecopy.errors import InputError
 
 
 class Interactions:
-    """Interactions of users (rows) with items (columns), checked once, never changed.
+    """Immutable interactions of users (rows) with items (columns); the constructor checks its arguments.
 
     Parameters
     ----------
     matrix
-        Users x items, dense or SciPy sparse, finite and not negative; a zero is no interaction. All
-        ones where only the fact of an interaction counts.
+        Users x items matrix, dense or SciPy sparse, finite and not negative; zero means no interaction. For
+        implicit feedback all interactions are one.
     user_ids, item_ids
-        Unique integers or strings; 0, 1, 2, ... by default.
+        One unique integer or string per user and item; 0, 1, 2, ... by default.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Interactions:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("Interactions are frozen; build others from their matrix and ids.")
+        raise AttributeError("Interactions are frozen; build new ones from their matrix and ids.")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("Interactions are frozen; their parts cannot be deleted.")
@@ -71,10 +71,10 @@ class Interactions:
         user_ids: ArrayLike | None = None,
         item_ids: ArrayLike | None = None,
     ) -> Interactions:
-        """Build interactions from columns of a log.
+        """Return interactions from the columns of a log.
 
-        Where a user met an item more than once the latest row counts (the last one if there are no
-        ``times``). Without ``user_ids`` and ``item_ids`` the distinct ids come in ascending order.
+        Of repeated interactions of a user with an item the latest one counts, the last one without
+        ``times``. Without ``user_ids`` and ``item_ids`` the distinct ids are in ascending order.
         """
         users, items = check_ids(users, "users"), check_ids(items, "items")
         check_vector(items, "items", length=len(users), per="row")
@@ -88,50 +88,57 @@ class Interactions:
             if when.dtype.kind not in "iufM":
                 raise InputError(f"times must be numbers or dates; got {when.dtype}.")
             if when.dtype.kind == "M" and np.isnat(when).any():
-                raise InputError("times must not have gaps; got NaT.")
+                raise InputError("times must not be missing; got NaT.")
             check_finite(when, "times")
         shape = len(row_ids), len(column_ids)
         return cls(deduplicate(first, second, values, shape, rank=when), row_ids, column_ids)
 
     @property
     def matrix(self) -> sparse.csr_array:
-        """Canonical users x items CSR matrix; its arrays are read-only."""
+        """The users x items matrix as a canonical CSR matrix with read-only arrays."""
         return self.rows.csr
 
     @property
     def n_users(self) -> int:
+        """Number of users."""
         return self.rows.n_rows
 
     @property
     def n_items(self) -> int:
+        """Number of items."""
         return self.rows.n_columns
 
     @property
     def n_interactions(self) -> int:
+        """Number of distinct pairs of user and item."""
         return self.rows.n_entries
 
     @property
     def is_weighted(self) -> bool:
+        """Whether some rating is not one."""
         return self.rows.weights is not None
 
     def with_rows(self, rows: Rows) -> Interactions:
-        """The same users and items with other rows, which are trusted to be canonical."""
+        """Return the same users and items with other rows, which must be canonical and are not checked."""
         other = object.__new__(Interactions)
         other.__dict__.update(self.__dict__, rows=rows)
         return other
 
     def table(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-        """Columns of user ids, item ids and weights (``None`` where binary)."""
+        """Return columns of user ids, item ids and weights (``None`` if binary)."""
         return self.user_ids[self.rows.row_numbers], self.item_ids[self.rows.indices], self.rows.weights
 
     def binary(self) -> Interactions:
-        """The same interactions without weights."""
+        """Return the interactions without weights."""
         rows = self.rows
         return self.with_rows(Rows(rows.indptr, rows.indices, None, rows.n_columns))
 
     def at_least(self, *, rating: float = 0.0, per_user: int = 1, per_item: int = 1) -> Interactions:
-        """Keep interactions rated ``rating`` or more, then users with ``per_user`` of those, then items
-        with ``per_item`` of what is left: one pass in this order, as in the paper's data.
+        """Return the interactions that pass three filters in turn, as in the paper's data.
+
+        First interactions with a rating below ``rating`` are dropped, then users with fewer than ``per_user``
+        interactions, then items with fewer than ``per_item``. By default nothing is dropped but users and
+        items without interactions.
         """
         matrix = keep_entries(self.matrix, self.matrix.data >= rating)
         users = np.flatnonzero(np.diff(matrix.indptr) >= per_user)
@@ -140,7 +147,7 @@ class Interactions:
         return Interactions(matrix[:, items], self.user_ids[users], self.item_ids[items])
 
     def to_parts(self) -> dict[str, Any]:
-        """Return what :meth:`from_parts` rebuilds the interactions from."""
+        """Return the values from which :meth:`from_parts` rebuilds the interactions."""
         return {"matrix": self.matrix, "user_ids": self.user_ids, "item_ids": self.item_ids}
 
     @classmethod

@@ -72,7 +72,7 @@ def test_other_refusals() -> None:
     for call, message in (
         (lambda: check_choice("c", "way", ["a", "b"]), "way must be one of 'a', 'b'; got 'c'."),
         (lambda: check_vector([[1]], "x"), r"x must have one dimension; got shape \(1, 1\)."),
-        (lambda: check_vector([[1], [1, 2]], "x"), "x must be an array without gaps"),
+        (lambda: check_vector([[1], [1, 2]], "x"), "x must be a rectangular array"),
         (lambda: check_indices([0.5], "x", size=3), "x must hold integers; got float64."),
         (lambda: check_indices([-1], "x", size=3), "x must lie between 0 and 2; got -1."),
         (lambda: check_finite(np.array([1, np.inf]), "x"), "x must hold finite numbers; got inf."),

@@ -274,7 +274,7 @@ class ClassifierContract:
             ([0, 1], "train must hold at least one node of every class; got none of class yew"),
             ([], "train must hold at least one node of every class; got none of class ash"),
             ([0.5], "train must hold integers"),
-            ([[0, 1], [2]], "train must be an array without gaps"),
+            ([[0, 1], [2]], "train must be a rectangular array"),
         ],
     )
     def test_wrong_training_nodes(

@@ -1,1 +1,1 @@
-"""What every part of the package builds on; private."""
+"""Private helpers of all packages."""

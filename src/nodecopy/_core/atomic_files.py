@@ -1,4 +1,4 @@
-"""Output that is there whole or not at all."""
+"""Files and folders that are written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from nodecopy.errors import InputError
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """See that a file can be written there, before anybody waits for what it is to hold.
+    """Raise an error if a file cannot be written there, before its content is computed.
 
-    Folders that are missing are no error: they will be made.
+    Missing folders are no error, since they are created.
     """
     target = Path(path)
     if target.is_dir():
@@ -24,8 +24,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def check_writable_parent(target: Path) -> None:
-    """See that something can be written under that name; folders on the way may be missing."""
-    folder = next(one for one in target.absolute().parents if one.exists())
+    """Raise an error if nothing can be written under that name; parent folders may be missing."""
+    folder = next(parent for parent in target.absolute().parents if parent.exists())
     if not folder.is_dir():
         raise InputError(f"{target} must lie in a folder; {folder} is a file.")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -34,9 +34,9 @@ def check_writable_parent(target: Path) -> None:
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary name beside ``path``; it becomes ``path`` only when the block ends well.
+    """Yield a temporary name next to ``path``, which becomes ``path`` if the block ends without an error.
 
-    The temporary name keeps the suffix, since writers choose a format by it.
+    The temporary name has the same suffix, since writers choose a format by it.
     """
     check_writable(path)
     target = Path(path)
@@ -48,7 +48,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         mask = os.umask(0)
         os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # mkstemp makes private files; an output is not one
+        temporary.chmod(0o666 & ~mask)  # mkstemp creates private files
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -56,10 +56,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str], *, mark: str, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder beside ``path``; it becomes ``path`` only when the block ends well.
+    """Yield a temporary folder next to ``path``, which becomes ``path`` if the block ends without an error.
 
-    A folder that is there and not empty is an error. With ``overwrite`` it is replaced if it holds a file
-    named ``mark``, the sign that an earlier run wrote it: somebody's own files are never deleted.
+    An existing folder that is not empty is an error. With ``overwrite`` it is replaced if it holds a file
+    named ``mark``, which shows that an earlier run wrote it; other folders are never deleted.
     """
     target = Path(path).resolve()
     if target.exists() and not target.is_dir():

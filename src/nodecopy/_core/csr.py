@@ -1,7 +1,7 @@
-"""Rows of neighbours: what a graph and an interaction table have in common.
+"""Rows of a sparse matrix, which graphs and interactions share, and operations on CSR matrices.
 
-SciPy's CSR keeps a value for every stored entry. A binary graph needs none, and node copying moves
-entries and little else, so the values are made only when somebody asks for the SciPy matrix.
+A CSR matrix of SciPy stores a value for every entry. Binary rows need none, and node copying does little but
+move entries, so the values are built only for the SciPy matrix.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ FloatArray: TypeAlias = NDArray[np.floating[Any]]
 
 
 def index_dtype(*sizes: int) -> type[np.integer[Any]]:
-    """The smallest of int32 and int64 that can count to every size."""
+    """Return int32 if it can hold every size, otherwise int64."""
     return np.int32 if max(sizes, default=0) < 2**31 else np.int64
 
 
 def freeze(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view."""
+    """Return a read-only view."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def freeze_sparse(matrix: sparse.csr_array) -> sparse.csr_array:
-    """The same matrix, its arrays read-only."""
+    """Return the same matrix with read-only arrays."""
     for part in ("data", "indices", "indptr"):
         setattr(matrix, part, freeze(getattr(matrix, part)))
     return matrix
 
 
 def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
-    """What a pickle kept, its arrays read-only again: a pickle forgets that they were."""
+    """Return an unpickled state with read-only arrays, since pickles do not store that flag."""
     arrays = {name: freeze(value) for name, value in state.items() if isinstance(value, np.ndarray)}
     matrices = {
         name: freeze_sparse(value) for name, value in state.items() if isinstance(value, sparse.csr_array)
@@ -78,9 +78,9 @@ class Rows:
 
     @classmethod
     def from_matrix(cls, matrix: Any, name: str) -> Rows:
-        """Check a dense or SciPy sparse matrix and bring it into this form; the input stays as it was.
+        """Return the rows of a dense or SciPy sparse matrix after checking it; the input is not changed.
 
-        Duplicate entries of a sparse matrix add up, as everywhere in SciPy; zeros are not stored.
+        Duplicate entries of a sparse matrix are added, as in SciPy; zeros are not stored.
         """
         if not sparse.issparse(matrix):
             matrix = as_array(matrix, name)
@@ -88,7 +88,7 @@ class Rows:
             raise InputError(f"{name} must be a matrix with two dimensions; got shape {matrix.shape}.")
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"{name} must hold numbers; got {matrix.dtype}.")
-        if matrix.dtype == np.float16:  # which SciPy does not know
+        if matrix.dtype == np.float16:  # SciPy has no sparse matrices of this type
             matrix = matrix.astype(np.float32)
         csr = sparse.csr_array(matrix, copy=True)
         csr.sum_duplicates()
@@ -103,7 +103,7 @@ class Rows:
     def canonical(
         cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None, n_columns: int
     ) -> Rows:
-        """Rows with the one index type that fits; weights that are all one are no weights."""
+        """Return rows with the smallest index type, and without weights if all of them are one."""
         dtype = index_dtype(len(indices), len(indptr), n_columns)
         if weights is not None and (weights == 1).all():
             weights = None
@@ -111,10 +111,12 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.indptr) - 1
 
     @property
     def n_entries(self) -> int:
+        """Number of stored entries."""
         return len(self.indices)
 
     @property
@@ -128,7 +130,7 @@ class Rows:
 
     @property
     def csr(self) -> sparse.csr_array:
-        """The same as a canonical SciPy matrix (ones where there are no weights), read-only."""
+        """The rows as a canonical, read-only SciPy matrix, with ones if there are no weights."""
         data = self._ones if self.weights is None else self.weights
         matrix = sparse.csr_array(
             (data, self.indices, self.indptr), shape=(self.n_rows, self.n_columns), copy=False
@@ -165,9 +167,10 @@ class Rows:
 
 
 def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
-    """Whether ``matrix @ matrix.T`` is faster with dense factors.
+    """Return whether ``matrix @ matrix.T`` is faster with dense factors.
 
-    A sparse product takes a step for each pair of entries in a column, a dense one for each pair of rows.
+    A sparse product takes a step for each pair of entries in a column, a dense one for each pair of rows and
+    each column.
     """
     n_rows, n_columns = matrix.shape
     per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Which format a file is in, and errors that name the file."""
+"""File formats by suffix, and errors that name the file."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from nodecopy.errors import InputError, MissingExtraError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 TableLike: TypeAlias = PathLike | Any
-"""A file, or a pandas data frame where a table is read."""
+"""A file, or a pandas data frame instead of a table."""
 
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
 
 
 def is_frame(source: Any) -> bool:
-    """Whether somebody gave a data frame in place of a file."""
+    """Return whether the argument is a data frame."""
     return hasattr(source, "columns") and hasattr(source, "to_numpy")
 
 
 def format_of(path: TableLike, known: Iterable[str]) -> str:
-    """The suffix that decides how ``path`` is read, without the ``.gz`` of compressed text.
+    """Return the suffix that selects the format of ``path``, without the ``.gz`` of compressed text.
 
-    A data frame counts as Parquet, which has typed columns with names, too.
+    A data frame counts as Parquet, since both have typed columns with names.
     """
     if is_frame(path) and ".parquet" in known:
         return ".parquet"
@@ -42,22 +42,22 @@ def format_of(path: TableLike, known: Iterable[str]) -> str:
 
 
 def target_format(path: PathLike, known: Iterable[str]) -> str:
-    """The same for a file that is to be written, which must be possible: commands ask before they compute."""
+    """Return the format of a file to be written, and check that it can be written there."""
     suffix = format_of(path, known)
     check_writable(path)
     return suffix
 
 
 def is_table(path: PathLike) -> bool:
-    """Whether a file is a table, which knows edges but neither isolated nodes nor labels."""
+    """Return whether a file is a table, which holds edges but neither isolated nodes nor labels."""
     return Path(Path(path).name.lower().removesuffix(".gz")).suffix in TABLES
 
 
 @contextmanager
 def reading(path: TableLike) -> Iterator[Any]:
-    """Turn whatever goes wrong with a file into an :class:`InputError` that names it.
+    """Turn every error that occurs while a file is read into an :class:`InputError` that names it.
 
-    The decoders behind a suffix answer broken bytes with errors of a dozen kinds, so all are caught.
+    Decoders raise errors of many types on damaged files, so all of them are caught.
     """
     file = path
     if is_frame(path):

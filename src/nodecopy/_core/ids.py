@@ -1,4 +1,4 @@
-"""What edge lists and logs of interactions share: ids, weights, and entries that are listed twice."""
+"""Ids, weights and duplicates in edge lists and logs of interactions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nodecopy.errors import InputError
 
 
 def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
-    """External ids: integers or strings, as a read-only array; unique where a length is given."""
+    """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
     if array.dtype.kind == "O":
         if not all(isinstance(value, (str, int, np.integer)) for value in array):
-            raise InputError(f"{name} must hold integers or strings without gaps.")
+            raise InputError(f"{name} must hold integers or strings without missing values.")
         array = np.array([str(value) for value in array]) if array.size else array.astype(np.int64)
     if array.size == 0 and array.dtype.kind not in "iuU":
         array = array.astype(np.int64)
@@ -27,31 +27,31 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     if array.dtype.kind == "u":
         if array.size and array.max() > np.iinfo(np.int64).max:
             raise InputError(f"{name} must fit into 64 bits with a sign; got {array.max()}.")
-        array = array.astype(np.int64)  # so that signed and unsigned ids never meet as floats
+        array = array.astype(np.int64)  # NumPy would compare signed and unsigned ids as floats
     if length is not None:
         check_unique(array, name)
     return freeze(array.copy())
 
 
 def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str) -> NDArray[np.int64]:
-    """Where each id stands in ``ids``; an id that is not there is an error."""
+    """Return the position of each value in ``ids``; a value that is not among them is an error."""
     if not values.size:
         return np.zeros(0, np.int64)
     order = np.argsort(ids, kind="stable")
-    found = np.searchsorted(ids[order], values) if ids.size else np.zeros(len(values), np.int64)
-    missing = found >= len(ids)
-    found[missing] = 0
+    ranks = np.searchsorted(ids[order], values) if ids.size else np.zeros(len(values), np.int64)
+    is_missing = ranks >= len(ids)
+    ranks[is_missing] = 0
     if ids.size:
-        missing |= ids[order[found]] != values
-    if missing.any():
+        is_missing |= ids[order[ranks]] != values
+    if is_missing.any():
         raise InputError(
-            f"{name} must hold known ids; got {values[missing].tolist()[0]!r}, which is not among them."
+            f"{name} must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them."
         )
-    return order[found].astype(np.int64)
+    return order[ranks].astype(np.int64)
 
 
 def check_weights(values: ArrayLike, length: int) -> NDArray[np.float64]:
-    """Finite, non-negative weights, one per edge."""
+    """Return finite, non-negative weights, one per edge."""
     weights = check_vector(values, "weight", length=length, per="edge")
     if weights.dtype.kind not in "biuf":
         raise InputError(f"weight must hold numbers; got {weights.dtype}.")
@@ -69,9 +69,9 @@ def deduplicate(
     shape: tuple[int, int],
     rank: NDArray[Any] | None = None,
 ) -> sparse.csr_array:
-    """A sparse matrix that takes, of repeated entries, the largest, or the one of the highest ``rank``."""
+    """Return a sparse matrix with the largest of repeated entries, or with the one of highest ``rank``."""
     order = np.lexsort((values if rank is None else rank, second, first))
     first, second, values = first[order], second[order], values[order]
-    last = np.ones(len(first), bool)
-    last[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    return sparse.csr_array((values[last], (first[last], second[last])), shape=shape)
+    is_last = np.ones(len(first), bool)
+    is_last[:-1] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return sparse.csr_array((values[is_last], (first[is_last], second[is_last])), shape=shape)

@@ -1,4 +1,4 @@
-"""Names for things: a name leads to a dotted path that is imported on use."""
+"""Classes by dotted name, and names that must be among given ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodecopy.errors import InputError
 
 
 def check_name(name: str, names: Iterable[str], what: str) -> str:
-    """Return ``name`` if it is one of ``names``; otherwise an error that offers the nearest ones."""
+    """Return ``name`` if it is one of ``names``; otherwise raise an error with the most similar ones."""
     names = sorted(names)
     if name in names:
         return name
@@ -22,13 +22,13 @@ def check_name(name: str, names: Iterable[str], what: str) -> str:
 
 
 def import_by_name(name: str, paths: Mapping[str, str], what: str) -> Any:
-    """Import what ``name`` stands for: ``paths`` maps names to ``module.attribute``."""
+    """Import and return the object of a name; ``paths`` maps names to ``module.attribute``."""
     module, _, attribute = paths[check_name(name, paths, what)].rpartition(".")
     return getattr(importlib.import_module(module), attribute)
 
 
 def import_class(path: str, where: str) -> Any:
-    """The class at ``path`` (``module.Class``); errors say ``where`` it was asked for."""
+    """Import and return the class at ``path`` (``module.Class``); ``where`` names its place in errors."""
     try:
         return import_by_name("class", {"class": path}, "name")
     except (ImportError, AttributeError, SyntaxError) as error:
@@ -44,12 +44,12 @@ def public_name(kind: type) -> str:
     """
     parts = kind.__module__.split(".")
     packages = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
-    exporting = (one for one in packages if getattr(sys.modules.get(one), kind.__name__, None) is kind)
+    exporting = (name for name in packages if getattr(sys.modules.get(name), kind.__name__, None) is kind)
     return f"{next(exporting, kind.__module__)}.{kind.__qualname__}"
 
 
 def instantiate(name: str, path: str, settings: Mapping[str, Any], where: str) -> Any:
-    """Import the class at ``path`` (``module.Class``) and make one; errors say ``where`` it was asked for."""
+    """Return an instance of the class at ``path`` (``module.Class``); ``where`` names its place in errors."""
     make = import_class(path, where)
     try:
         return make(**settings)

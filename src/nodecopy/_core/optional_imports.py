@@ -1,4 +1,4 @@
-"""Optional dependencies: import them or say which extra brings them."""
+"""Optional dependencies: import them, or name the extra that installs them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXTRA_OF = {
 
 
 def import_optional(module: str, purpose: str) -> Any:
-    """Import ``module`` (a dotted name), or explain that ``purpose`` needs an extra."""
+    """Import and return a module, or raise an error that names the extra that ``purpose`` needs."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Checks of parameters, worded alike: the parameter, what is allowed, what came."""
+"""Checks of parameters with messages of one form: the parameter, what is allowed, what was given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nodecopy.errors import InputError
 
 
 def check_integer(value: Any, name: str, *, low: int, high: int | None = None, high_name: str = "") -> int:
-    """An integer between ``low`` and ``high``; ``high_name`` explains where the upper limit comes from."""
+    """Return an integer between ``low`` and ``high``; ``high_name`` names the upper limit in errors."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)  # so that the message shows 50, not np.int64(50)
         if low <= value and (high is None or value <= high):
@@ -25,7 +25,7 @@ def check_integer(value: Any, name: str, *, low: int, high: int | None = None, h
 
 
 def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
-    """A finite number between ``low`` and ``high``."""
+    """Return a finite number between ``low`` and ``high``."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if number and math.isfinite(value) and low <= value <= high:
         return float(value)
@@ -35,7 +35,7 @@ def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = m
 
 
 def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
-    """One of a few words."""
+    """Return a string that is one of ``allowed``."""
     allowed = list(allowed)
     if isinstance(value, str) and value in allowed:
         return str(value)
@@ -43,19 +43,19 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
-    """An array, or an error that names what could not become one (rows of different lengths, say)."""
+    """Return an array, or raise an error that names the parameter."""
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise InputError(f"{name} must be an array without gaps; got rows of different lengths.") from error
-    except (TypeError, RuntimeError) as error:  # tensors that need gradients or live elsewhere, say
+        raise InputError(f"{name} must be a rectangular array; got rows of different lengths.") from error
+    except (TypeError, RuntimeError) as error:  # such as tensors with gradients or on a GPU
         raise InputError(f"{name} must be an array; got {type(values).__name__}: {error}") from error
 
 
 def check_vector(
     values: ArrayLike, name: str, *, length: int | None = None, per: str = "node"
 ) -> NDArray[Any]:
-    """A one-dimensional array, of a given length where one is asked for."""
+    """Return a one-dimensional array, with ``length`` entries if it is given."""
     array = as_array(values, name)
     if array.ndim != 1:
         raise InputError(f"{name} must have one dimension; got shape {array.shape}.")
@@ -65,7 +65,7 @@ def check_vector(
 
 
 def check_indices(values: ArrayLike, name: str, *, size: int) -> NDArray[np.int64]:
-    """Positions between 0 and ``size - 1``."""
+    """Return integer positions between 0 and ``size - 1``."""
     array = check_vector(values, name)
     if array.size and array.dtype.kind not in "iu":
         raise InputError(f"{name} must hold integers; got {array.dtype}.")
@@ -77,14 +77,14 @@ def check_indices(values: ArrayLike, name: str, *, size: int) -> NDArray[np.int6
 
 
 def check_finite(values: NDArray[Any], name: str) -> None:
-    """No NaN and no infinity."""
+    """Raise an error if a value is NaN or infinite."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        bad = values[~np.isfinite(values)][0]
-        raise InputError(f"{name} must hold finite numbers; got {bad}.")
+        wrong = values[~np.isfinite(values)][0]
+        raise InputError(f"{name} must hold finite numbers; got {wrong}.")
 
 
 def check_unique(values: NDArray[Any], name: str) -> None:
-    """No value twice."""
+    """Raise an error if a value occurs twice."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) != len(values):
         raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from nodecopy._core.optional_imports import EXTRA_OF, import_optional
+from nodecopy.errors import MissingExtraError
+
+
+def test_an_installed_module_is_returned() -> None:
+    assert import_optional("sklearn.base", "cloning") is sys.modules["sklearn.base"]
+
+
+@pytest.mark.parametrize("package", sorted(EXTRA_OF))
+def test_the_error_names_purpose_package_and_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    message = (
+        rf"reading needs {package}, which is not installed: pip install 'nodecopy\[{EXTRA_OF[package]}\]'"
+    )
+    with pytest.raises(MissingExtraError, match=message):
+        import_optional(package, "reading")
