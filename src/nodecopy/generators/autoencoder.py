@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from enum import IntEnum
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -18,9 +18,9 @@ from torch import Tensor
 
 from nodecopy._core.csr import freeze
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_choice, check_indices, check_integer, check_real, check_vector
+from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.generators.base import binary_adjacency, check_graph, list_edges, replace_edges
+from nodecopy.generators.base import binary_adjacency, check_graph, check_pairs, list_edges, replace_edges
 from nodecopy.generators.calibration import calibrate_scores, expected_edges
 from nodecopy.generators.edge_distribution import EdgeDistribution
 from nodecopy.generators.pair_loss import PairLoss, SampledPairLoss
@@ -32,6 +32,7 @@ from nodecopy.nn.features import with_features
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalised
 
+Loss: TypeAlias = Callable[[Tensor], Tensor]
 SAMPLERS = ("raw", "calibrated", "corrected")
 
 
@@ -166,10 +167,7 @@ class GraphAutoencoder(GraphModel[Graph]):
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of an edge between the nodes at ``first[k]`` and ``second[k]``."""
         distribution = self.distribution_
-        rows = check_indices(first, "first", size=len(distribution.decoded))
-        columns = check_indices(second, "second", size=len(distribution.decoded))
-        check_vector(columns, "second", length=len(rows), per="pair")
-        return distribution.probabilities(rows, columns)
+        return distribution.probabilities(*check_pairs(first, second, len(distribution.decoded)))
 
     def _encoder_recipe(self) -> Recipe:
         return Recipe(n_hidden=self.n_hidden, dropout=0.0)
@@ -181,9 +179,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         """Return the embeddings, given the output of the trained encoder."""
         return encoded[:, : self.n_latent]
 
-    def _compute_loss(
-        self, encoded: Tensor, decoder: Any, pair_loss: Callable[[Tensor], Tensor], noise: Generator
-    ) -> Tensor:
+    def _compute_loss(self, encoded: Tensor, decoder: Any, pair_loss: Loss, noise: Generator) -> Tensor:
         """Return the loss of one epoch, up to a constant: only its gradient is used."""
         if self._n_heads == 1:
             return pair_loss(decoder(encoded))

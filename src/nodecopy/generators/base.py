@@ -7,17 +7,18 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng, seed_sequence
+from nodecopy._core.validation import check_indices, check_vector
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.models import GraphModel
 
 Nodes: TypeAlias = NDArray[np.int64]
-EdgeList: TypeAlias = tuple[Nodes, Nodes]
+Edges: TypeAlias = tuple[Nodes, Nodes]
 """The two nodes of each edge. No self-loops, and an undirected edge is listed once."""
 
 MAX_PROPAGATION_STEPS = 30
@@ -53,7 +54,7 @@ class EdgeListModel(GraphModel[Graph]):
         """Set the fitted attributes."""
 
     @abstractmethod
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Return the edges of one sample."""
 
 
@@ -64,7 +65,15 @@ def check_graph(graph: Any, model: object) -> Graph:
     return graph
 
 
-def list_edges(graph: Graph) -> EdgeList:
+def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
+    """Return pairs of nodes as arrays of positions, one pair per entry, after checking them."""
+    rows = check_indices(first, "first", size=n_nodes)
+    columns = check_indices(second, "second", size=n_nodes)
+    check_vector(columns, "second", length=len(rows), per="pair")
+    return rows, columns
+
+
+def list_edges(graph: Graph) -> Edges:
     """Return the edges of a graph, without self-loops; an undirected edge once, the smaller node first."""
     first, second = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
     selected = first != second if graph.directed else first < second
@@ -87,7 +96,7 @@ def binary_adjacency(graph: Graph) -> sparse.csr_array:
     return Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
 
 
-def remove_duplicates(first: Nodes, second: Nodes, n_nodes: int, directed: bool) -> EdgeList:
+def remove_duplicates(first: Nodes, second: Nodes, n_nodes: int, directed: bool) -> Edges:
     """Return each pair of different nodes once; pairs are unordered unless ``directed``."""
     if not directed:
         first, second = np.minimum(first, second), np.maximum(first, second)

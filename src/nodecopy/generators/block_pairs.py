@@ -9,12 +9,15 @@ memory grow with the number of edges.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nodecopy.generators.base import EdgeList, Nodes, sort_unique
+from nodecopy.generators.base import Edges, Nodes, sort_unique
 
+Floats: TypeAlias = NDArray[np.float64]
 MAX_POISSON_PROBABILITY = 0.5
 
 
@@ -27,13 +30,8 @@ def count_pairs(block_pairs: Nodes, sizes: Nodes, *, directed: bool) -> Nodes:
 
 
 def draw_block_edges(
-    blocks: Nodes,
-    block_pairs: Nodes,
-    probabilities: NDArray[np.float64],
-    rng: Generator,
-    *,
-    directed: bool,
-) -> EdgeList:
+    blocks: Nodes, block_pairs: Nodes, probabilities: Floats, rng: Generator, *, directed: bool
+) -> Edges:
     """Draw edges between different nodes, each with the probability of its pair of blocks.
 
     Parameters
@@ -71,7 +69,7 @@ def draw_block_edges(
 
 def _decode_pairs(
     blocks: Nodes, sizes: Nodes, first: Nodes, second: Nodes, numbers: Nodes, directed: bool
-) -> EdgeList:
+) -> Edges:
     """Return the two nodes of the pairs with these numbers in the pairs of blocks (first, second)."""
     width = sizes[second]
     within = first == second

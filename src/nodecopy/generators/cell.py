@@ -16,7 +16,7 @@ from torch import Tensor
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.generators.blockwise import LOGITS_AT_ONCE, attach_gradients, split_rows
-from nodecopy.generators.edge_sampling import EdgeScoreModel, Training
+from nodecopy.generators.edge_sampling import EdgeScoreModel
 from nodecopy.nn.adam import Descent
 from nodecopy.nn.stack import SparseStack
 
@@ -30,6 +30,40 @@ class CELLSeeds(IntEnum):
 
     WEIGHTS = 0
     EVALUATION = 1
+
+
+class _TransitionTraining:
+    """The training of the factors W_down and W_up."""
+
+    def __init__(
+        self, model: CELL, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> None:
+        n_nodes, rng = adjacency.shape[0], np.random.default_rng(child(seed, CELLSeeds.WEIGHTS))
+        scale = np.sqrt(2 / (n_nodes + model.rank))
+        self.down, self.up = (
+            torch.from_numpy((scale * rng.standard_normal(shape)).astype(np.float32)).to(device)
+            for shape in ((n_nodes, model.rank), (model.rank, n_nodes))
+        )
+        weights = [self.down.requires_grad_(), self.up.requires_grad_()]
+        groups = [{"params": weights, "weight_decay": model.weight_decay}]
+        self.stepper = Descent(groups, model.learning_rate)
+        self.model, self.loss = model, TransitionLoss(adjacency, device)
+        degrees = adjacency.sum(axis=1)  # the stationary distribution of the observed walk is the start
+        self.pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)
+
+    def step(self) -> None:
+        self.stepper.step(lambda: self.loss(self.down, self.up))
+
+    def evaluate(self, step: int) -> dict[str, Any]:
+        down, up = self.down.detach(), self.up.detach()
+        self.pi, normalisers = stationary_distribution(down, up, self.pi)
+        self.model._check_finite([self.pi, normalisers])
+        log_weights = (self.pi.log() - normalisers).cpu().numpy()
+        return {
+            "down_": down.cpu().numpy().copy(),
+            "up_": up.cpu().numpy().copy(),
+            "log_weights_": log_weights,
+        }
 
 
 class CELL(EdgeScoreModel):
@@ -80,6 +114,7 @@ class CELL(EdgeScoreModel):
     down_: NDArray[np.float32]
     up_: NDArray[np.float32]
     log_weights_: NDArray[np.float32]
+    _training_class = _TransitionTraining
     _evaluation_seed = CELLSeeds.EVALUATION
 
     def __init__(
@@ -97,11 +132,6 @@ class CELL(EdgeScoreModel):
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
         self.evaluate_every, self.device = evaluate_every, device
 
-    def _start_training(
-        self, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
-    ) -> Training:
-        return _TransitionTraining(self, adjacency, seed, device)
-
     def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
         """Yield exp(w_ij + log pi_i - n_i) + exp(w_ji + log pi_j - n_j), with the normalisers n."""
         down, up, log_weights = self.down_, self.up_, self.log_weights_
@@ -114,40 +144,6 @@ class CELL(EdgeScoreModel):
         check_integer(self.rank, "rank of CELL", low=1)
         check_real(self.weight_decay, "weight_decay of CELL", low=0.0)
         super()._check()
-
-
-class _TransitionTraining:
-    """The training of the factors W_down and W_up."""
-
-    def __init__(
-        self, model: CELL, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
-    ) -> None:
-        n_nodes, rng = adjacency.shape[0], np.random.default_rng(child(seed, CELLSeeds.WEIGHTS))
-        scale = np.sqrt(2 / (n_nodes + model.rank))
-        self.down, self.up = (
-            torch.from_numpy((scale * rng.standard_normal(shape)).astype(np.float32)).to(device)
-            for shape in ((n_nodes, model.rank), (model.rank, n_nodes))
-        )
-        weights = [self.down.requires_grad_(), self.up.requires_grad_()]
-        groups = [{"params": weights, "weight_decay": model.weight_decay}]
-        self.stepper = Descent(groups, model.learning_rate)
-        self.model, self.loss = model, TransitionLoss(adjacency, device)
-        degrees = adjacency.sum(axis=1)  # the stationary distribution of the observed walk is the start
-        self.pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)
-
-    def step(self) -> None:
-        self.stepper.step(lambda: self.loss(self.down, self.up))
-
-    def evaluate(self, step: int) -> dict[str, Any]:
-        down, up = self.down.detach(), self.up.detach()
-        self.pi, normalisers = stationary_distribution(down, up, self.pi)
-        self.model._check_finite([self.pi, normalisers])
-        log_weights = (self.pi.log() - normalisers).cpu().numpy()
-        return {
-            "down_": down.cpu().numpy().copy(),
-            "up_": up.cpu().numpy().copy(),
-            "log_weights_": log_weights,
-        }
 
 
 class TransitionLoss:

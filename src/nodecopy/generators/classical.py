@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nodecopy._core.validation import check_integer
-from nodecopy.generators.base import EdgeList, EdgeListModel, Nodes, list_edges, remove_duplicates
+from nodecopy.generators.base import EdgeListModel, Edges, Nodes, list_edges, remove_duplicates
 from nodecopy.generators.block_pairs import draw_block_edges
 from nodecopy.graph import Graph
 
@@ -39,7 +39,7 @@ class ErdosRenyi(EdgeListModel):
         n_pairs = graph.n_nodes * (graph.n_nodes - 1) / (1 if graph.directed else 2)
         self.density_ = len(list_edges(graph)[0]) / max(n_pairs, 1)
 
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         blocks, block_pairs = np.zeros(graph.n_nodes, np.int64), np.zeros((2, 1), np.int64)
         density = np.array([self.density_])
         return draw_block_edges(blocks, block_pairs, density, rng, directed=graph.directed)
@@ -90,7 +90,7 @@ class ChungLu(EdgeListModel):
         self.block_pairs_ = np.stack([first, second])[:, product > 0]
         self.probabilities_ = np.minimum(product[product > 0] / max(out_degrees.sum(), 1), 1.0)
 
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         first, second = draw_block_edges(
             self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=False
         )
@@ -133,7 +133,7 @@ class ConfigurationModel(EdgeListModel):
     True
     """
 
-    edges_: EdgeList
+    edges_: Edges
     self_loops_: Nodes
     n_swaps_: int
 
@@ -145,7 +145,7 @@ class ConfigurationModel(EdgeListModel):
         rows, columns = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
         self.edges_, self.self_loops_ = list_edges(graph), rows[rows == columns]
 
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         from nodecopy.generators import swap_kernels  # imported here because compilation takes time
 
         first, second = (nodes.copy() for nodes in self.edges_)
@@ -188,7 +188,7 @@ class BarabasiAlbert(EdgeListModel):
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.edges_per_node_ = len(list_edges(graph)[0]) / max(graph.n_nodes, 1)
 
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         n_nodes = graph.n_nodes
         arrivals = np.arange(n_nodes)
         n_new = np.floor(self.edges_per_node_ + rng.random(n_nodes)).astype(np.int64)
@@ -229,7 +229,7 @@ def _is_repeated(numbers: Nodes) -> NDArray[np.bool_]:
     return repeated
 
 
-def _count_degrees(graph: Graph) -> EdgeList:
+def _count_degrees(graph: Graph) -> Edges:
     """Return out- and in-degrees without self-loops; both are the degrees if the graph is undirected."""
     outgoing, incoming = (np.bincount(nodes, minlength=graph.n_nodes) for nodes in list_edges(graph))
     return (outgoing, incoming) if graph.directed else (outgoing + incoming, outgoing + incoming)

@@ -9,7 +9,6 @@ of an edge.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from torch.nn.functional import leaky_relu, softplus
 
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.generators.autoencoder import Decoder, GraphAutoencoder, draw_normal
+from nodecopy.generators.autoencoder import Decoder, GraphAutoencoder, Loss, draw_normal
 from nodecopy.generators.presence_loss import PresenceLoss
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import LEAK, MOST_DROPPED, Recipe, glorot
@@ -108,17 +107,18 @@ class DGLFRMB(GraphAutoencoder):
         return CommunityDecoder(self.n_latent, self.decoder_widths, self.alpha, targets, rng, device)
 
     def _embed(self, encoded: Tensor, decoder: CommunityDecoder) -> Tensor:
-        return (encoded[:, : self.n_latent] + logit_from_log(decoder.expected_log_sticks())).sigmoid()
+        logits, *heads = encoded.chunk(self._n_heads, dim=1)
+        memberships = (logits + logit_from_log(decoder.expected_log_sticks())).sigmoid()
+        return memberships * heads[0] if heads else memberships
 
     def _compute_loss(
-        self,
-        encoded: Tensor,
-        decoder: CommunityDecoder,
-        pair_loss: Callable[[Tensor], Tensor],
-        noise: Generator,
+        self, encoded: Tensor, decoder: CommunityDecoder, pair_loss: Loss, noise: Generator
     ) -> Tensor:
-        memberships, divergence = self._draw_memberships(encoded[:, : self.n_latent], decoder, noise)
-        return decoder.loss(memberships, pair_loss) + divergence
+        z, divergence = self._draw_memberships(encoded[:, : self.n_latent], decoder, noise)
+        if self._n_heads == 1:
+            return decoder.loss(z, pair_loss) + divergence
+        strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
+        return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / len(z)
 
     def _draw_memberships(
         self, logits: Tensor, decoder: CommunityDecoder, noise: Generator
@@ -163,21 +163,6 @@ class DGLFRM(DGLFRMB):
 
     _n_heads = 3
 
-    def _embed(self, encoded: Tensor, decoder: CommunityDecoder) -> Tensor:
-        return super()._embed(encoded, decoder) * encoded[:, self.n_latent : 2 * self.n_latent]
-
-    def _compute_loss(
-        self,
-        encoded: Tensor,
-        decoder: CommunityDecoder,
-        pair_loss: Callable[[Tensor], Tensor],
-        noise: Generator,
-    ) -> Tensor:
-        memberships, divergence = self._draw_memberships(encoded[:, : self.n_latent], decoder, noise)
-        strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
-        loss = decoder.loss(memberships * strengths, pair_loss)
-        return loss + divergence + of_strengths / len(strengths)
-
 
 class CommunityDecoder(Decoder):
     """The trained parts after the encoder: the stick-breaking prior, decoders of pairs and of features."""
@@ -207,7 +192,7 @@ class CommunityDecoder(Decoder):
         hidden = leaky_relu(z @ self.layers[0][0] + self.biases[0], LEAK)
         return hidden @ self.layers[1][0] + self.biases[1]
 
-    def loss(self, z: Tensor, pair_loss: Callable[[Tensor], Tensor]) -> Tensor:
+    def loss(self, z: Tensor, pair_loss: Loss) -> Tensor:
         """Return the loss of pairs, plus that of features if they are reconstructed."""
         loss = pair_loss(self(z))
         if self.feature_loss is None:

@@ -49,8 +49,9 @@ class EdgeScoreModel(GraphModel[Graph]):
     """The base class of models that are trained up to a given edge overlap and sample edges by scores.
 
     Samples have as many edges as the observed graph. Nodes without edges have none in samples, and scores are
-    those of the other nodes. A subclass writes ``_start_training`` and ``_score_blocks`` and checks its
-    own settings in ``_check``.
+    those of the other nodes. A subclass names its ``_training_class``, which gets the model, the binary
+    adjacency matrix of the nodes with edges, the seed and the device. It writes ``_score_blocks`` and checks
+    its own settings in ``_check``.
 
     Attributes
     ----------
@@ -65,6 +66,7 @@ class EdgeScoreModel(GraphModel[Graph]):
     device: str
     overlap_: float
     n_steps_: int
+    _training_class: ClassVar[Any]
     _evaluation_seed: ClassVar[int]
 
     def fit(self, graph: Graph, *, rng: Rng = None, callback: Callback | None = None) -> Self:
@@ -83,7 +85,7 @@ class EdgeScoreModel(GraphModel[Graph]):
         self._check()
         adjacency, device = self._select_adjacency(graph), checked_device(self.device)
         seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit
-        training = self._start_training(adjacency, seed, device)
+        training: Training = self._training_class(self, adjacency, seed, device)
         for step in range(1, self.n_steps + 1):
             training.step()
             if step % self.evaluate_every and step != self.n_steps:
@@ -104,12 +106,6 @@ class EdgeScoreModel(GraphModel[Graph]):
     def _draw_graph(self, graph: Graph, rng: Generator) -> Graph:
         nodes = np.flatnonzero(graph.degrees)
         return replace_edges(graph, *nodes[assemble_edges(self._score_blocks(), graph.n_edges, rng)])
-
-    @abstractmethod
-    def _start_training(
-        self, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
-    ) -> Training:
-        """Return the training on the binary adjacency matrix of the nodes with edges."""
 
     @abstractmethod
     def _score_blocks(self) -> Iterator[NDArray[Any]]:

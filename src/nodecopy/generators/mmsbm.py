@@ -9,21 +9,14 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.validation import (
-    as_array,
-    check_choice,
-    check_finite,
-    check_indices,
-    check_integer,
-    check_real,
-    check_vector,
-)
+from nodecopy._core.validation import as_array, check_choice, check_finite, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.generators.base import (
-    EdgeList,
     EdgeListModel,
+    Edges,
     Nodes,
     assign_blocks,
+    check_pairs,
     list_edges,
     remove_duplicates,
 )
@@ -132,9 +125,7 @@ class MMSBM(EdgeListModel):
         """Return the probability of an edge between the nodes at ``first[k]`` and ``second[k]``."""
         self.check_fitted()
         pi = self.sampling_memberships_
-        rows = check_indices(first, "first", size=len(pi))
-        columns = check_indices(second, "second", size=len(pi))
-        check_vector(columns, "second", length=len(rows), per="pair")
+        rows, columns = check_pairs(first, second, len(pi))
         return _edge_probabilities(pi[rows], pi[columns], self.strengths_ - self.delta_, self.delta_)
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
@@ -165,7 +156,7 @@ class MMSBM(EdgeListModel):
         self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), MAX_PROBABILITY)
         self.delta_ = self.delta
 
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Draw candidate pairs, then accept each with the ratio of the two probabilities.
 
         The number of times that a pair is drawn has a Poisson distribution whose mean is the mean of

@@ -17,7 +17,7 @@ from torch import Tensor
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer
 from nodecopy.generators.blockwise import split_rows
-from nodecopy.generators.edge_sampling import EdgeScoreModel, Training
+from nodecopy.generators.edge_sampling import EdgeScoreModel
 from nodecopy.generators.walks import Critic, ObservedWalks, TorchRandom, WalkGenerator
 from nodecopy.nn.adam import Descent
 from nodecopy.nn.cuda_graph import Replay
@@ -37,6 +37,58 @@ class NetGANSeeds(IntEnum):
     TRAINING = 0
     COUNTING = 1
     EVALUATION = 2
+
+
+class _AdversarialTraining:
+    """The training of a generator against a critic."""
+
+    def __init__(
+        self, model: NetGAN, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
+    ) -> None:
+        self.model, n_nodes = model, adjacency.shape[0]
+        self.random = TorchRandom(child(seed, NetGANSeeds.TRAINING), device)
+        self.counting_random = TorchRandom(child(seed, NetGANSeeds.COUNTING), device)
+        self.temperature = torch.full((), MAX_TEMPERATURE, device=device)
+        self.observed = ObservedWalks(adjacency, device)
+        self.generator = WalkGenerator(n_nodes, model.n_hidden, model.n_embedding, self.random)
+        self.critic = Critic(n_nodes, model.n_critic_hidden, model.n_embedding, self.random)
+        on_gpu = device.type == "cuda"
+        self.generator_stepper, self.critic_stepper = (
+            Descent([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS, on_gpu)
+            for weights, decay in (
+                (self.generator.weights, GENERATOR_DECAY),
+                (self.critic.weights, CRITIC_DECAY),
+            )
+        )
+        self.step = Replay(self._step, self.random.source) if on_gpu else self._step
+
+    def evaluate(self, step: int) -> dict[str, Any]:
+        self.model._check_finite(self.generator.weights)
+        counts = count_transitions(
+            self.generator, self.model.n_transitions, self.model.walk_length, self.counting_random
+        )
+        cooled = MAX_TEMPERATURE * math.exp(-TEMPERATURE_DECAY * step)
+        self.temperature.fill_(max(MIN_TEMPERATURE, cooled))
+        return {"counts_": counts}
+
+    def _step(self) -> None:
+        """Take one step of the generator, then several of the critic, whose walks are drawn at once."""
+        size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
+        self.generator_stepper.step(self._generator_loss)
+        generated = self.generator.draw(n_steps * size, length, self.random)
+        observed = self.observed.draw(n_steps * size, length, self.random)
+        for real, fake in zip(torch.split(observed, size), torch.split(generated, size), strict=True):
+            self.critic_stepper.step(lambda: self.critic.loss(real, fake, self.random))  # noqa: B023
+
+    def _generator_loss(self) -> Tensor:
+        walks = self.generator.draw_embedded(
+            self.model.batch_size,
+            self.model.walk_length,
+            self.temperature,
+            self.critic.embedding.detach(),
+            self.random,
+        )
+        return -self.critic.scores(walks).mean()
 
 
 class NetGAN(EdgeScoreModel):
@@ -96,6 +148,7 @@ class NetGAN(EdgeScoreModel):
     """
 
     counts_: sparse.csr_array
+    _training_class = _AdversarialTraining
     _evaluation_seed = NetGANSeeds.EVALUATION
 
     def __init__(
@@ -119,11 +172,6 @@ class NetGAN(EdgeScoreModel):
         self.n_hidden, self.n_critic_hidden, self.n_embedding = n_hidden, n_critic_hidden, n_embedding
         self.n_critic_steps, self.learning_rate, self.device = n_critic_steps, learning_rate, device
 
-    def _start_training(
-        self, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
-    ) -> Training:
-        return _AdversarialTraining(self, adjacency, seed, device)
-
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         return (self.counts_[rows].toarray() for rows in split_rows(self.counts_.shape[0]))
 
@@ -133,58 +181,6 @@ class NetGAN(EdgeScoreModel):
         widths = "n_hidden", "n_critic_hidden", "n_embedding"
         for setting in ("n_transitions", "batch_size", *widths, "n_critic_steps"):
             check_integer(getattr(self, setting), f"{setting} of NetGAN", low=1)
-
-
-class _AdversarialTraining:
-    """The training of a generator against a critic."""
-
-    def __init__(
-        self, model: NetGAN, adjacency: sparse.csr_array, seed: SeedSequence, device: torch.device
-    ) -> None:
-        self.model, n_nodes = model, adjacency.shape[0]
-        self.random = TorchRandom(child(seed, NetGANSeeds.TRAINING), device)
-        self.counting_random = TorchRandom(child(seed, NetGANSeeds.COUNTING), device)
-        self.temperature = torch.full((), MAX_TEMPERATURE, device=device)
-        self.observed = ObservedWalks(adjacency, device)
-        self.generator = WalkGenerator(n_nodes, model.n_hidden, model.n_embedding, self.random)
-        self.critic = Critic(n_nodes, model.n_critic_hidden, model.n_embedding, self.random)
-        on_gpu = device.type == "cuda"
-        self.generator_stepper, self.critic_stepper = (
-            Descent([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS, on_gpu)
-            for weights, decay in (
-                (self.generator.weights, GENERATOR_DECAY),
-                (self.critic.weights, CRITIC_DECAY),
-            )
-        )
-        self.step = Replay(self._step, self.random.source) if on_gpu else self._step
-
-    def evaluate(self, step: int) -> dict[str, Any]:
-        self.model._check_finite(self.generator.weights)
-        counts = count_transitions(
-            self.generator, self.model.n_transitions, self.model.walk_length, self.counting_random
-        )
-        cooled = MAX_TEMPERATURE * math.exp(-TEMPERATURE_DECAY * step)
-        self.temperature.fill_(max(MIN_TEMPERATURE, cooled))
-        return {"counts_": counts}
-
-    def _step(self) -> None:
-        """Take one step of the generator, then several of the critic, whose walks are drawn at once."""
-        size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
-        self.generator_stepper.step(self._generator_loss)
-        generated = self.generator.draw(n_steps * size, length, self.random)
-        observed = self.observed.draw(n_steps * size, length, self.random)
-        for real, fake in zip(torch.split(observed, size), torch.split(generated, size), strict=True):
-            self.critic_stepper.step(lambda: self.critic.loss(real, fake, self.random))  # noqa: B023
-
-    def _generator_loss(self) -> Tensor:
-        walks = self.generator.draw_embedded(
-            self.model.batch_size,
-            self.model.walk_length,
-            self.temperature,
-            self.critic.embedding.detach(),
-            self.random,
-        )
-        return -self.critic.scores(walks).mean()
 
 
 def count_transitions(

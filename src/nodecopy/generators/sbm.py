@@ -6,14 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from nodecopy.generators.base import (
-    EdgeList,
-    EdgeListModel,
-    Nodes,
-    assign_blocks,
-    list_edges,
-    remove_duplicates,
-)
+from nodecopy.generators.base import EdgeListModel, Edges, Nodes, assign_blocks, list_edges, remove_duplicates
 from nodecopy.generators.block_pairs import count_pairs, draw_block_edges
 from nodecopy.graph import Graph
 
@@ -55,7 +48,7 @@ class SBM(EdgeListModel):
         sizes = np.bincount(self.blocks_)
         self.probabilities_ = n_edges / count_pairs(self.block_pairs_, sizes, directed=graph.directed)
 
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         return draw_block_edges(
             self.blocks_, self.block_pairs_, self.probabilities_, rng, directed=graph.directed
         )
@@ -91,7 +84,7 @@ class DegreeCorrectedSBM(EdgeListModel):
     blocks_: Nodes
     block_pairs_: Nodes
     n_block_edges_: Nodes
-    stubs_: EdgeList
+    stubs_: Edges
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.blocks_ = assign_blocks(graph, rng)
@@ -101,7 +94,7 @@ class DegreeCorrectedSBM(EdgeListModel):
             first = second = np.concatenate([first, second])
         self.stubs_ = self._sort_by_block(first), self._sort_by_block(second)
 
-    def _draw_edges(self, graph: Graph, rng: Generator) -> EdgeList:
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         n_edges = rng.poisson(self.n_block_edges_)
         ends = []
         for stubs, blocks in zip(self.stubs_, self.block_pairs_, strict=True):
