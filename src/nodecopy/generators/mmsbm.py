@@ -191,17 +191,17 @@ class MMSBM(EdgeListModel):
             pi = np.full((graph.n_nodes, n_blocks), (1 - self.certainty) / max(n_blocks - 1, 1))
             pi[np.arange(graph.n_nodes), blocks] = self.certainty if n_blocks > 1 else 1.0
             return pi
-        given: Any = as_array(self.memberships, "memberships of MMSBM")
-        if given.ndim != 2 or given.dtype.kind not in "biuf" or len(given) != graph.n_nodes:
+        memberships: Any = as_array(self.memberships, "memberships of MMSBM")
+        if memberships.ndim != 2 or memberships.dtype.kind not in "biuf" or len(memberships) != graph.n_nodes:
             raise InputError(
                 f"memberships of MMSBM must be numbers, one row for each of {graph.n_nodes} nodes; "
-                f"got {given.dtype} of shape {given.shape}."
+                f"got {memberships.dtype} of shape {memberships.shape}."
             )
-        given = given.astype(np.float64)
-        check_finite(given, "memberships of MMSBM")
-        if (given < 0).any() or not (given > 0).any(axis=1).all():
+        memberships = memberships.astype(np.float64)
+        check_finite(memberships, "memberships of MMSBM")
+        if (memberships < 0).any() or not (memberships > 0).any(axis=1).all():
             raise InputError("memberships of MMSBM must not be negative, nor all zero in any row.")
-        pi = given / given.max(axis=1, keepdims=True)  # otherwise the sum might overflow
+        pi = memberships / memberships.max(axis=1, keepdims=True)  # otherwise the sum might overflow
         return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
     def _check(self) -> None:
