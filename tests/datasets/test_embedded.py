@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy import datasets
-from nodecopy.datasets.embedded import BOOKS
+from nodecopy.datasets.embedded import DATA
 
 
 def test_karate_against_networkx() -> None:
@@ -41,9 +41,9 @@ def test_readers_of_the_library_have_favourite_genres() -> None:
     assert (library.n_users, library.n_items, library.n_interactions) == (300, 72, 3369)
     sizes = library.rows.degrees
     assert (sizes.min(), sizes.max()) == (6, 17)
-    genre_of = {title: name for name, titles in BOOKS.items() for title in titles.split(", ")}
+    genre_of = {title: name for name, titles in DATA["books"].items() for title in titles}
     assert sorted(genre_of) == library.item_ids.tolist()
-    genres = sorted(BOOKS)
+    genres = sorted(DATA["books"])
     genre = np.array([genres.index(genre_of[title]) for title in library.item_ids.tolist()])
     counts = np.stack([library.matrix[:, genre == number].sum(axis=1) for number in range(6)], axis=1)
     favourites = np.sort(counts, axis=1)[:, ::-1].mean(axis=0) / sizes.mean()

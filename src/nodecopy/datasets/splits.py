@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng, generator
 from nodecopy._core.validation import check_integer, check_vector
 from nodecopy.errors import InputError
@@ -148,11 +147,7 @@ def interaction_split(
     n = interactions.n_interactions
     # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
     bounds = np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
-    parts = np.split(generator(rng).permutation(n), bounds)
-    return Split(*(interactions.with_rows(_select_entries(interactions.rows, part)) for part in parts))
-
-
-def _select_entries(rows: Rows, entries: NDArray[Any]) -> Rows:
-    mask = np.zeros(rows.n_entries, bool)
-    mask[entries] = True
-    return rows.keep_entries(mask)
+    part_of = np.empty(n, np.int64)
+    part_of[generator(rng).permutation(n)] = np.searchsorted(bounds, np.arange(n), side="right")
+    rows = interactions.rows
+    return Split(*(interactions.with_rows(rows.keep_entries(part_of == part)) for part in range(3)))
