@@ -1,4 +1,4 @@
-"""Details of laws as tables that memory has in another form, by hand or by a twin."""
+"""Donor laws on edge tables, by hand or against their twins in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.parquet as pq
 import pytest
 
-from nodecopy import Graph, Interactions, Jaccard, NodeCopying, SameLabel, read_graph
+from nodecopy import Interactions, Jaccard, NodeCopying, SameLabel, read_graph
 from nodecopy.edge_tables import (
     EdgeTableCopying,
     JaccardTable,
@@ -22,7 +22,7 @@ from nodecopy.edge_tables import (
     WeightedTable,
 )
 from nodecopy.edge_tables.engines import DuckDB, Engine
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy.errors import InputError
 from tests.edge_tables.twins import edge_table, table
 
 pytest.importorskip("ibis")
@@ -127,33 +127,3 @@ def test_shared_items_that_too_many_have_do_not_count(engine: Engine, law: Jacca
 def test_tables_that_cannot_be_used(engine: Engine, make: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         donors(make(engine), engine, table(engine, source=[1], target=[2]))
-
-
-def test_a_model_must_be_fitted() -> None:
-    with pytest.raises(NotFittedError, match="fit"):
-        EdgeTableCopying(JaccardTable()).sample(rng=0)
-
-
-def test_samples_differ_and_are_not_the_observed_graph(engine: Engine) -> None:
-    pairs = np.random.default_rng(0).integers(0, 40, (2, 80))
-    graph = Graph.from_edges(*pairs)
-    labels = SameLabelTable(table(engine, id=graph.node_ids, label=graph.node_ids % 2))
-    model = EdgeTableCopying(labels).fit(edge_table(engine, graph), engine=engine)
-    samples = [
-        frozenset(map(tuple, (row.values() for row in engine.rows(model.sample(rng=0, sample=s)))))
-        for s in (0, 1)
-    ]
-    assert len({*samples, frozenset(zip(*(c.tolist() for c in graph.edges()[:2]), strict=True))}) == 3
-
-
-def test_a_sample_is_not_written_over_edges_or_labels(engine: Engine, tmp_path: Path) -> None:
-    edges, given = tmp_path / "edges.parquet", tmp_path / "labels.parquet"
-    pq.write_table(pyarrow.table({"source": [0, 1, 2], "target": [1, 2, 3]}), edges)
-    pq.write_table(pyarrow.table({"id": [0, 1, 2, 3], "label": [0, 0, 1, 1]}), given)
-    before = edges.read_bytes(), given.read_bytes()
-    for directed in (False, True):
-        model = EdgeTableCopying(SameLabelTable(given)).fit(edges, engine=engine, directed=directed)
-        for target in (edges, given):
-            with pytest.raises(InputError, match="must not be a file that the table depends on"):
-                model.write(target, rng=0)
-    assert (edges.read_bytes(), given.read_bytes()) == before

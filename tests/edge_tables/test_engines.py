@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy.edge_tables import EdgeTableCopying, JaccardTable, SameLabelTable
+from nodecopy.edge_tables import EdgeTableCopying, JaccardTable
 from nodecopy.edge_tables.engines import DuckDB, Engine, Spark
 from nodecopy.errors import InputError
 
@@ -41,7 +41,7 @@ def test_a_write_replaces_a_file(engine: Engine, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
 
 
-def test_a_write_that_fails_leaves_what_was_there(engine: Engine, tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_earlier_file(engine: Engine, tmp_path: Path) -> None:
     target = save(tmp_path / "out.parquet", 9)
     words = engine.scan(save(tmp_path / "in.parquet", "1", "x"))
     with pytest.raises(OSError, match=r"out\.parquet cannot be written"):
@@ -57,7 +57,7 @@ def test_a_folder_is_never_replaced(engine: Engine, tmp_path: Path) -> None:
     assert values(mine) == [9]
 
 
-def test_a_table_is_not_written_over_what_it_comes_from(engine: Engine, tmp_path: Path) -> None:
+def test_a_table_is_not_written_over_a_file_it_depends_on(engine: Engine, tmp_path: Path) -> None:
     source = save(tmp_path / "folder" / "in.parquet", 1)
     for read, target in [(source, source), (source.parent, source.parent / "more.parquet")]:
         table = engine.scan(read)
@@ -93,12 +93,12 @@ def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: P
     assert pq.read_table(tmp_path / "sample.parquet").num_rows == 2
 
 
-def test_other_data_are_told_from_tables(engine: Engine) -> None:
+def test_other_arguments_are_no_tables(engine: Engine) -> None:
     with pytest.raises(InputError, match=r"ibis\.memtable makes one of a data frame\); got Table"):
         engine.scan(pyarrow.table({"value": [1]}))
 
 
-def test_duckdb_is_told_its_memory() -> None:
+def test_the_memory_limit_must_be_a_size() -> None:
     with DuckDB("1000MiB", threads=1) as opened:
         assert opened.backend.con.sql("SELECT current_setting('memory_limit')").fetchone() == ("1000.0 MiB",)
 
@@ -113,28 +113,16 @@ def test_the_largest_weight_of_each_pair(engine: Engine, tmp_path: Path) -> None
         assert len(engine.rows(engine.distinct(rows.drop("weight")))) == 3
 
 
-def test_what_is_forgotten_leaves_no_table(engine: Engine, tmp_path: Path) -> None:
+def test_temporary_tables_are_removed(engine: Engine, tmp_path: Path) -> None:
     pq.write_table(pyarrow.table({"source": [1, 1], "target": [2, 2]}), tmp_path / "rows.parquet")
     rows = engine.scan(tmp_path / "rows.parquet").cast({"source": "int32", "target": "int32"})
     with engine.temporary_tables():
         name = engine.distinct(rows).get_name()
         assert name in engine.backend.list_tables()
     assert name not in engine.backend.list_tables()
-    assert not (engine._scratch / name).exists()
 
 
-def test_a_model_whose_engine_is_closed_says_so(tmp_path: Path) -> None:
-    pq.write_table(pyarrow.table({"source": [1, 2], "target": [2, 3]}), tmp_path / "edges.parquet")
-    pq.write_table(pyarrow.table({"id": [1, 2, 3], "label": [0, 0, 0]}), tmp_path / "labels.parquet")
-    with DuckDB(threads=1) as opened:
-        model = EdgeTableCopying(SameLabelTable(tmp_path / "labels.parquet"))
-        model.fit(tmp_path / "edges.parquet", engine=opened)
-        assert len(list(opened._scratch.glob("*.pairs"))) == 0  # what fit made only on the way is gone
-    with pytest.raises(InputError, match="engine is closed"):
-        model.write(tmp_path / "sample.parquet", rng=0)
-
-
-def test_a_closed_engine_says_so(tmp_path: Path) -> None:
+def test_a_closed_engine_is_an_error(tmp_path: Path) -> None:
     path = save(tmp_path / "in.parquet", 1)
     with DuckDB(threads=1) as opened:
         table = opened.scan(path)
@@ -151,7 +139,7 @@ def test_a_closed_engine_says_so(tmp_path: Path) -> None:
     assert values(path) == [1]
 
 
-def test_folders_of_spark_are_whole_too(tmp_path: Path) -> None:
+def test_folders_of_spark_are_written_as_a_whole(tmp_path: Path) -> None:
     """What needs no Java: names, and the folder that is renamed when it is complete."""
     spark = object.__new__(Spark)
     target, mine = tmp_path / "out.parquet", save(tmp_path / "mine.parquet", 9)

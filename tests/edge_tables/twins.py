@@ -1,10 +1,12 @@
-"""The same sample twice: by the model in memory, and by the model on tables inside an engine."""
+"""The same sample by the model in memory and by the model on edge tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from nodecopy.edge_tables.engines import Engine
 Edges = dict[tuple[Any, Any], float]
 Data = Graph | Interactions
 NUMBERS = count()
+FOLDER = TemporaryDirectory()
 LAWS = ("labels", "neighbours", "weights", "shared items")
 
 
@@ -78,7 +81,7 @@ class Twins:
             "shared items": JaccardTable(),
         }[self.law]
         model = EdgeTableCopying(law, self.keep, self.symmetrise).fit(
-            self._listed_carelessly(engine) if edges is None else edges,
+            self._with_duplicates(engine) if edges is None else edges,
             engine=engine,
             directed=isinstance(self.data, Graph) and self.data.directed,
             interactions=isinstance(self.data, Interactions),
@@ -95,7 +98,7 @@ class Twins:
         columns = {"node": self.ids[node], "donor": self.ids[lists.members], "rank": np.arange(len(node))}
         return table(engine, **columns)
 
-    def _listed_carelessly(self, engine: Engine) -> Any:
+    def _with_duplicates(self, engine: Engine) -> Any:
         """Some edges twice, the second time with a smaller weight; undirected ones turned, and loops."""
         data, generator = self.data, np.random.default_rng(self.seed)
         first, second, weight = data.edges() if isinstance(data, Graph) else data.table()
@@ -114,8 +117,8 @@ class Twins:
 
 
 def table(engine: Engine, **columns: Any) -> Any:
-    """Columns as a table of the engine, through a Parquet file as a user's would come."""
-    path = engine._scratch / f"given-{next(NUMBERS)}.parquet"
+    """Return columns as a table of the engine, through a Parquet file."""
+    path = Path(FOLDER.name) / f"table-{next(NUMBERS)}.parquet"
     pyarrow.parquet.write_table(pyarrow.table({k: pyarrow.array(v) for k, v in columns.items()}), path)
     return engine.scan(path)
 
