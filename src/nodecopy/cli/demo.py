@@ -44,7 +44,7 @@ def demo(
     The demo samples the karate club graph, recommends books, classifies digits from few labels, and attacks
     and corrects one digit. The results are printed and shown on one page, report.html.
     """
-    tables = [] if results is None else [report.of_results(results)]  # what may be wrong, before computing
+    tables = [] if results is None else [report.results_section(results)]  # before anything is computed
     found = _sampling(out_folder, seed)
     console.print()
     books = _recommendation(seed)
@@ -132,7 +132,7 @@ def _recommendation(seed: int) -> Section:
             found[type(model).__name__].append(model.fit(split.train).evaluate(split.test, metrics=keys))
     rows = [[name, *(_mean([one[key] for one in each]) for key in keys)] for name, each in found.items()]
     print_table([f"3 of 10 books hidden, {N_DEALS} times", "recall@10", "NDCG@10", "books ever shown"], rows)
-    return report.of_interactions(library, fitted, donors, seed=seed, first=reader)
+    return report.interactions_section(library, fitted, donors, seed=seed, first=reader)
 
 
 def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:

@@ -1,8 +1,7 @@
-"""``nodecopy recommend``: what users may like, from who took what."""
+"""``nodecopy recommend``: recommend items to users."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,13 +11,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-import nodecopy
 from nodecopy import datasets
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
-from nodecopy._core.validation import check_integer, check_real
+from nodecopy._core.validation import check_real
 from nodecopy.cli import options, sources
+from nodecopy.cli.options import at_least, check_applicable
 from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.terminal import (
     error_console,
@@ -26,21 +25,20 @@ from nodecopy.cli.terminal import (
     print_json,
     print_note,
     print_table,
-    show_progress,
+    print_written,
 )
 from nodecopy.errors import InputError
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.interactions import Interactions
 from nodecopy.io.table_files import write_table
-from nodecopy.metrics.ranking import top_items
 
 if TYPE_CHECKING:
     from nodecopy.recommend import Recommender
 
-N_SHOWN, MANY = 3, 20
-"""Of many users only a few are shown."""
-HELD_OUT = 0.1
-AT_ONCE = 2**25
-"""Scores held at once, 128 MiB, and as much again while the best are found."""
+MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3
+"""Of more users than the first number, the second number is printed."""
+VALIDATION_SHARE = 0.1
+"""Share of the interactions by which networks choose their number of epochs."""
 
 
 class Model(StrEnum):
@@ -56,7 +54,7 @@ class Model(StrEnum):
     MGCCF = "mgccf"
 
 
-CLASS_OF = {
+CLASS_NAMES = {
     Model.POPULARITY: "Popularity",
     Model.ITEM_KNN: "ItemKNN",
     Model.EASE: "EASE",
@@ -72,189 +70,183 @@ def recommend(
     source: Annotated[
         str | None,
         typer.Argument(
-            help="A dataset of interactions, or a file with a row for each: .csv .tsv .txt .parquet .npz. "
-            "Left out with --model-file."
+            help="The name of a dataset of interactions, or a file with one interaction per row: .csv .tsv "
+            ".txt .parquet .npz. Not with --model-file."
         ),
     ] = None,
     user: Annotated[
-        list[str] | None, typer.Option(help="Id of a user, as the file has it; may be given many times.")
+        list[str] | None, typer.Option(help="Id of a user, as in the file. May be repeated.")
     ] = None,
-    all_users: Annotated[bool, typer.Option("--all-users", help="All users of the file.")] = False,
-    k: Annotated[int, typer.Option(help="Items for each user, best first.")] = 10,
+    all_users: Annotated[
+        bool, typer.Option("--all-users", help="Recommend to all users of the file.")
+    ] = False,
+    k: Annotated[int, typer.Option(help="Number of items for each user.", callback=at_least(1))] = 10,
     model: Annotated[Model | None, typer.Option(help="The recommender. (default: copy-ease)")] = None,
     min_rating: Annotated[
-        float | None, typer.Option(help="Ratings that mean liking; what was rated lower is not learnt from.")
+        float | None,
+        typer.Option(help="Lowest rating that is a positive interaction; lower ones are not fitted."),
     ] = None,
-    device: Annotated[str, typer.Option(help="Networks: cpu or cuda.")] = "cpu",
-    seed: Annotated[int, typer.Option(help="Seed of recommenders that draw something.")] = 0,
+    device: options.Device = "cpu",
+    seed: Annotated[
+        int, typer.Option(help="Seed of recommenders with random draws.", callback=at_least(0))
+    ] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Table of recommendations: .csv, .tsv, .txt or .parquet.")
+        Path | None,
+        typer.Option(help="File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Keep the fitted recommender as .npz.")] = None,
+    save: Annotated[Path | None, typer.Option(help="File for the fitted recommender: .npz.")] = None,
     model_file: Annotated[
-        Path | None, typer.Option(help="A recommender that --save kept; nothing is learnt.")
+        Path | None, typer.Option(help="A fitted recommender that --save wrote, in place of a source.")
     ] = None,
     json_: options.AsJson = False,
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
 
-    Where a user met an item more than once the latest row counts; a rating that is no number is an error
-    that names its line, and a rating of zero is no interaction. Users of whom nothing is left to learn from
-    get the most popular items. Who has met nearly everything gets fewer than k. What was rated below
-    --min-rating is met all the same, and a recommender that --save kept knows it.
+    The last of repeated interactions of a user with an item counts. A rating of zero is no interaction, and
+    a rating that is not a number is an error that names its line. Users without positive interactions (cold
+    start) get the most popular items. A user who has interacted with nearly all items gets fewer than k.
+    Items rated below --min-rating are not recommended, also by a recommender that --save wrote.
     """
     check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
-    check_integer(k, "--k", low=1)
     if not (user or all_users or save):
-        raise InputError("name users with --user, or give --all-users.")
-    if user and all_users:
-        raise InputError("--user and --all-users exclude each other.")
-    named = list(dict.fromkeys(user or []))  # each once
-    fitted = _learnt(source, model, model_file, min_rating, named, device, seed)
-    met = fitted.seen_
-    numbers = np.arange(met.n_users) if all_users else sources.find_ids(named, met.user_ids, "--user")
-    columns = _recommended(fitted, numbers, k)
-    found: dict[str, Any] = {
-        "nodecopy": nodecopy.__version__,
-        "source": Path(source or str(model_file)).name,
-        "model": type(fitted).__name__,
-        "seed": seed,
-        "users": met.n_users,
-        "items": met.n_items,
-        "interactions": fitted.interactions_.n_interactions,
-    }
+        raise InputError("the users must be given; got none. Give --user ID or --all-users.")
+    if all_users:
+        check_applicable("some users", "--all-users", user=user or None)
+    ids = list(dict.fromkeys(user or []))  # without repetitions
+    if model_file is not None:
+        recommender = _load_recommender(model_file, source, model, min_rating, device)
+    else:
+        recommender = _fit_recommender(source, model or Model.COPY_EASE, min_rating, ids, device, seed)
+    seen = recommender.seen_
+    positions = np.arange(seen.n_users) if all_users else sources.find_ids(ids, seen.user_ids, "--user")
+    columns = _recommend(recommender, positions, k)
     if out is not None:
         write_table(out, columns)
     if save is not None:
-        fitted.save(save)
+        recommender.save(save)
+    rows = _group_by_user(columns, recommender, positions)
     if json_:
-        print_json(found | {"recommendations": _as_lists(columns, fitted, numbers)})
+        run = sources.describe_run(
+            source or str(model_file),
+            model=type(recommender).__name__,
+            seed=seed,
+            users=seen.n_users,
+            items=seen.n_items,
+            interactions=recommender.interactions_.n_interactions,
+        )
+        print_json(run | {"recommendations": rows})
         return
-    print_note(f"{fitted.interactions_!r}, model {found['model']}, seed {seed}")
-    _tell(columns, fitted, numbers)
-    if out is not None:
-        print_note(f"written to {out}")
-    if save is not None:
-        print_note(f"recommender kept in {save}")
+    print_note(f"{recommender.interactions_!r}, model {type(recommender).__name__}, seed {seed}")
+    _print_recommendations(rows)
+    print_written(out, "table of recommendations")
+    print_written(save, "recommender")
 
 
-def _learnt(
-    source: str | None,
-    model: Model | None,
-    model_file: Path | None,
-    min_rating: float | None,
-    named: list[str],
-    device: str,
-    seed: int,
+def _load_recommender(
+    model_file: Path, source: str | None, model: Model | None, min_rating: float | None, device: str
 ) -> Recommender:
-    """A fitted recommender, which knows all that users have met, liked or not."""
+    from nodecopy.recommend import Recommender
+
+    got = "--model-file, which is fitted already"
+    check_applicable("a source", got, model=model, min_rating=min_rating)
+    if source is not None:
+        raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
+    return Recommender.load(model_file, device=device)
+
+
+def _fit_recommender(
+    source: str | None, model: Model, min_rating: float | None, ids: list[str], device: str, seed: int
+) -> Recommender:
+    """Fit a recommender to the positive interactions; it excludes all items that a user has seen."""
+    if source is None:
+        raise InputError("the source must be a file of interactions or a dataset; got none.")
+    if model in (Model.BPRMF, Model.LIGHTGCN, Model.MGCCF):
+        import_optional("torch", f"the model {model.value}")
     import nodecopy.recommend
 
-    if model_file is not None:
-        if source is not None or model is not None or min_rating is not None:
-            raise InputError("--model-file goes without a source, --model and --min-rating: it has learnt.")
-        return nodecopy.recommend.Recommender.load(model_file, device=device)
-    if source is None:
-        raise InputError("give a file of interactions, the name of a dataset, or --model-file.")
-    chosen = model or Model.COPY_EASE
-    if chosen in (Model.BPRMF, Model.LIGHTGCN, Model.MGCCF):
-        import_optional("torch", f"the model {chosen.value}")
-    recommender = getattr(nodecopy.recommend, CLASS_OF[chosen])()
+    recommender = getattr(nodecopy.recommend, CLASS_NAMES[model])()
     if hasattr(recommender, "device"):
         recommender.device = device
     elif device != "cpu":
-        raise InputError(f"--device goes with networks; {chosen.value} is a closed form.")
-    met = sources.load_interactions(source)
-    liked = met if min_rating is None else _liked(met, min_rating)
-    sources.find_ids(named, met.user_ids, "--user")  # who is not there is told before anything is learnt
-    with error_console.status(f"{chosen.value} learns"):
-        return _fitted(recommender, liked, None if liked is met else met, seed)
+        check_applicable("networks", f"--model {model.value}, which has a closed form", device=device)
+    seen = sources.load_interactions(source)
+    positive = seen if min_rating is None else _select_positive(seen, min_rating)
+    sources.find_ids(ids, seen.user_ids, "--user")  # an unknown user is an error before the fit
+    with error_console.status(f"fitting {model.value}"):
+        return _fit(recommender, positive, None if positive is seen else seen, seed)
 
 
-def _liked(met: Interactions, min_rating: float) -> Interactions:
-    """Interactions of that rating or more; all users and items stay."""
+def _select_positive(seen: Interactions, min_rating: float) -> Interactions:
+    """Return the interactions with at least that rating, on all users and items."""
     check_real(min_rating, "--min-rating")
-    if not met.is_weighted:
+    if not seen.is_weighted:
         raise InputError("--min-rating needs ratings; the source has none, or all of them are one.")
-    liked = met.at_least(rating=min_rating, per_user=0, per_item=0)
-    if not liked.n_interactions:
-        highest = met.matrix.data.max()
+    positive = seen.at_least(rating=min_rating, per_user=0, per_item=0)
+    if not positive.n_interactions:
+        highest = seen.matrix.data.max()
         raise InputError(f"--min-rating must be at most {highest:g}, the highest rating; got {min_rating:g}.")
-    return liked
+    return positive
 
 
-def _fitted(recommender: Any, liked: Interactions, met: Interactions | None, seed: int) -> Recommender:
-    """Closed forms are fitted at once; networks learn from nine tenths when to stop, then from all."""
+def _fit(recommender: Any, positive: Interactions, seen: Interactions | None, seed: int) -> Recommender:
+    """Fit a recommender; networks first choose the number of epochs by held-out interactions."""
     root = seed_sequence(seed)
+    rng = child(root, TrialSeeds.METHOD)
     if hasattr(recommender, "n_epochs"):
-        split = datasets.interaction_split(liked, (1 - HELD_OUT, HELD_OUT, 0.0), rng=child(root, 0))
+        shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
+        split = datasets.interaction_split(positive, shares, rng=child(root, TrialSeeds.SPLIT))
         if split.train.n_interactions and split.validation.n_interactions:
-            trial = replace(recommender).fit(split.train, validation=split.validation, rng=child(root, 1))
+            trial = replace(recommender).fit(split.train, validation=split.validation, rng=rng)
             recommender = replace(recommender, n_epochs=max(1, trial.n_epochs_))
-    fitted: Recommender = recommender.fit(liked, seen=met, rng=child(root, 1))
+    fitted: Recommender = recommender.fit(positive, seen=seen, rng=rng)
     return fitted
 
 
-def _recommended(fitted: Recommender, numbers: NDArray[np.int64], k: int) -> dict[str, NDArray[Any]]:
-    """The table: for every user the best items that were not met, with rank and score."""
-    met = fitted.seen_
-    parts = list(_parts(numbers, max(1, AT_ONCE // met.n_items)))
-    columns: dict[str, list[Any]] = {"user": [], "rank": [], "item": [], "score": []}
-    for some in show_progress(parts, len(parts), "recommending"):
-        scores = fitted.score(met.user_ids[some])
-        seen = met.matrix[some]
-        scores[np.repeat(np.arange(len(some)), np.diff(seen.indptr)), seen.indices] = -np.inf
-        items = top_items(scores, min(k, met.n_items))
-        best = np.take_along_axis(scores, items, axis=1)
-        who, rank = np.nonzero(np.isfinite(best))
-        columns["user"].append(met.user_ids[some[who]])
-        columns["rank"].append(rank + 1)
-        columns["item"].append(met.item_ids[items[who, rank]])
-        columns["score"].append(np.round(best[who, rank].astype(np.float64), 7))
-    nothing = {"user": met.user_ids[:0], "rank": np.zeros(0, np.int64), "item": met.item_ids[:0]}
-    return {name: np.concatenate([nothing.get(name, np.zeros(0)), *some]) for name, some in columns.items()}
+def _recommend(recommender: Recommender, positions: NDArray[np.int64], k: int) -> dict[str, NDArray[Any]]:
+    """Return the table of user, rank, item and score."""
+    users = recommender.seen_.user_ids[positions]
+    items, scores = recommender.recommend(users, min(k, recommender.seen_.n_items))
+    row, rank = np.nonzero(np.isfinite(scores))  # seen items fill the rows of users with few candidates
+    return {
+        "user": users[row],
+        "rank": rank + 1,
+        "item": items[row, rank],
+        "score": np.round(scores[row, rank].astype(np.float64), 7),
+    }
 
 
-def _parts(numbers: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
-    return (numbers[start : start + size] for start in range(0, len(numbers), size))
-
-
-def _as_lists(
-    columns: dict[str, NDArray[Any]], fitted: Recommender, numbers: NDArray[np.int64]
+def _group_by_user(
+    columns: dict[str, NDArray[Any]], recommender: Recommender, positions: NDArray[np.int64]
 ) -> list[dict[str, Any]]:
-    """A user a dictionary, ready for JSON."""
-    known = fitted.interactions_
-    lists: dict[Any, list[dict[str, Any]]] = {name: [] for name in known.user_ids[numbers].tolist()}
+    """Return one dictionary for each user, for JSON."""
+    interactions = recommender.interactions_
+    items: dict[Any, list[dict[str, Any]]] = {user: [] for user in interactions.user_ids[positions].tolist()}
     rows = zip(*(columns[name].tolist() for name in ("user", "item", "score")), strict=True)
-    for name, item, score in rows:
-        lists[name].append({"item": item, "score": score})
-    sizes = known.rows.degrees[numbers].tolist()
+    for user, item, score in rows:
+        items[user].append({"item": item, "score": score})
+    sizes = interactions.rows.degrees[positions].tolist()
+    model = type(recommender).__name__
     return [
-        {"user": name, "history": size, "by": type(fitted).__name__ if size else "Popularity", "items": items}
-        for (name, items), size in zip(lists.items(), sizes, strict=True)
+        {"user": user, "history": size, "by": model if size else "Popularity", "items": items[user]}
+        for user, size in zip(items, sizes, strict=True)
     ]
 
 
-def _tell(columns: dict[str, NDArray[Any]], fitted: Recommender, numbers: NDArray[np.int64]) -> None:
-    """Every user that was named; of all users the first few."""
-    lists = _as_lists(columns, fitted, numbers)
-    told = lists if len(lists) <= MANY else lists[:N_SHOWN]
-    for one in told:
-        size = one["history"]
-        learnt = (
-            f"{format_value(size)} item{'s' * (size != 1)} learnt from"
-            if size
-            else "no history: what is popular"
-        )
-        print_note(f"{one['user']}, {learnt}" + ("" if one["items"] else "; has met every item"))
-        who = [str(one["user"])] if len(told) > 1 else []  # remarks may go elsewhere
-        rows = [
-            [*who, str(rank), str(row["item"]), format_value(row["score"])]
-            for rank, row in enumerate(one["items"], 1)
+def _print_recommendations(rows: list[dict[str, Any]]) -> None:
+    """Print a table for each user; of many users for the first few."""
+    shown = rows if len(rows) <= MAX_USERS_SHOWN else rows[:N_USERS_SHOWN]
+    for row in shown:
+        size = row["history"]
+        history = f"{format_value(size)} item{'s' * (size != 1)} in the history"
+        note = history if size else "no history: the most popular items"
+        print_note(f"{row['user']}, {note}" + ("" if row["items"] else "; no unseen item is left"))
+        user = [str(row["user"])] if len(shown) > 1 else []  # notes may be printed elsewhere
+        cells = [
+            [*user, str(rank), str(entry["item"]), format_value(entry["score"])]
+            for rank, entry in enumerate(row["items"], 1)
         ]
-        if rows:
-            print_table([*(["user"] if who else []), "rank", "item", "score"], rows)
-    if len(told) < len(lists):
-        print_note(
-            f"and {format_value(len(lists) - len(told))} users more: give --out FILE for a table of all"
-        )
+        if cells:
+            print_table([*(["user"] if user else []), "rank", "item", "score"], cells)
+    if len(shown) < len(rows):
+        n_others = format_value(len(rows) - len(shown))
+        print_note(f"and {n_others} more users: give --out FILE for a table of all")

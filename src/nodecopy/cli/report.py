@@ -1,24 +1,27 @@
-"""``nodecopy report``: one page to look at, for one's own data."""
+"""``nodecopy report``: an HTML page about a graph, interactions or results tables."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
-from nodecopy._core.validation import check_integer
 from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli.node_splits import NodeSplit
+from nodecopy.cli.options import at_least
 from nodecopy.cli.output_files import check_outputs
 from nodecopy.cli.sample import choose_law, create_law
 from nodecopy.cli.terminal import error_console, print_note
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
@@ -29,15 +32,23 @@ from nodecopy.report.sections import Evaluation, Section, copied_samples
 
 if TYPE_CHECKING:
     from nodecopy.classify import BayesianGCN
-    from nodecopy.datasets import Split
 
 N_DRAWN, N_GRAPHS = 3, 5
-MOST_USERS = 100
+"""Samples that are drawn, and sampled graphs of the Bayesian GCN."""
+MAX_NEIGHBOURS, MAX_DONORS = 10, 50
+MAX_USERS = 100
+"""Users with recommendations on the page."""
 GRAPH = "The graph"
 
 
+class ReportSeeds(IntEnum):
+    """Children of the seed sequence of a report."""
+
+    USERS = 2
+
+
 class Part(StrEnum):
-    """What may be left out, since it trains networks."""
+    """Parts of the page that train networks."""
 
     CLASSIFICATION = "classification"
     ATTACK = "attack"
@@ -46,89 +57,107 @@ class Part(StrEnum):
 def report(
     source: Annotated[
         str | None,
-        typer.Argument(help="A dataset or a file with a graph; may be left out where other data are given."),
+        typer.Argument(
+            help="The name of a dataset or a file with a graph. Optional with --interactions or --results."
+        ),
     ] = None,
     labels: options.Labels = None,
     features: options.Features = None,
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
     interactions: Annotated[
-        str | None, typer.Option(help="A dataset or table of user, item[, rating, time]: recommendations.")
+        str | None,
+        typer.Option(help="A dataset or a table of user, item[, rating, time], for recommendations."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Folder of tables that nodecopy reproduce wrote.")
+        Path | None, typer.Option(help="Folder of results tables that nodecopy reproduce wrote.")
     ] = None,
-    samples: Annotated[int, typer.Option(help="Sampled graphs behind the statistics.")] = 20,
+    samples: Annotated[
+        int, typer.Option(help="Number of samples behind the statistics.", callback=at_least(1))
+    ] = 20,
     without: Annotated[
-        list[Part] | None, typer.Option(help="Leave a part out that trains networks; may be repeated.")
+        list[Part] | None,
+        typer.Option(help="Leave out a part that trains networks. May be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
-    out: Annotated[Path, typer.Option(help="The page.")] = Path("report.html"),
+    seed: Annotated[
+        int, typer.Option(help="Seed of samples, splits and training.", callback=at_least(0))
+    ] = 0,
+    out: Annotated[Path, typer.Option(help="File for the page: .html.")] = Path("report.html"),
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
 
-    Labels and features bring classification with uncertainty and, where the graph is undirected and
-    binary, a node that is attacked and repaired; one of five labels is hidden to judge by. The page
-    needs no network and no server.
+    With labels and features, the page has predictions with their uncertainty and, where the graph is
+    undirected and unweighted, one attacked node and its correction. One label in five is held out to
+    evaluate the predictions. The page is one file that loads nothing from the network.
     """
-    check_outputs([], out=(out, (".html",)))
-    check_integer(samples, "--samples", low=1)
+    check_outputs([source, labels, features, interactions], out=(out, (".html",)))
     if source is None and interactions is None and results is None:
-        raise InputError("give a graph, --interactions or --results: there is nothing to report.")
+        raise InputError("there is nothing to report; give a graph, --interactions or --results.")
     log = None if interactions is None else sources.load_interactions(interactions)
-    tables = [] if results is None else [of_results(results)]  # what may be wrong, before networks learn
-    found: list[Section] = []
+    tables = [] if results is None else [results_section(results)]  # before anything is trained
+    page: list[Section] = []
     if source is not None:
         graph = sources.load_graph(source, labels, features, directed, largest_component)
-        found += _of_graph(graph, source, samples, seed, largest_component, set(without or ()))
+        page += _graph_sections(graph, source, samples, seed, set(without or ()))
     if log is not None:
-        found.append(_of_log(log, seed))
+        from nodecopy.recommend import CopyEASE
+        from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
+
+        with error_console.status("fitting CopyEASE"):
+            donors = donor_matrix(default_donor_law(), log)
+            page.append(interactions_section(log, CopyEASE().fit(log), donors, seed=seed))
     names = [Path(name).name for name in (source, interactions, results) if name is not None]
-    write_page(out, f"Node copying: {names[0]}", [*found, *tables], origin=f"{', '.join(names)}; seed {seed}")
-    print_note(f"written to {out}: open it in a browser")
+    origin = f"{', '.join(names)}; seed {seed}"
+    write_page(out, f"Node copying: {names[0]}", [*page, *tables], origin=origin)
+    print_note(f"page written to {out}: open it in a browser")
 
 
-def _of_graph(
-    graph: Graph, source: str, n_samples: int, seed: int, largest_component: bool, without: set[Part]
+def _graph_sections(
+    graph: Graph, source: str, n_samples: int, seed: int, without: set[Part]
 ) -> list[Section]:
-    reason = _why_not(graph)
-    trained, extra, like = [], {}, graph
+    """Return the sections of the graph, of its statistics and of what networks learn from it."""
+    trained: list[Section] = []
+    colours, labelled = {}, graph
+    reason = _reason_against_training(graph)
     if reason is None:
         split, root = node_splits.split_for_report(graph, source, seed)
         if Part.CLASSIFICATION not in without:
-            with error_console.status("networks learn"):
-                classifier, section = _classification(graph, split, child(root, 1))
-            trained.append(section)
-            extra = {"predicted": classifier.predict(), "uncertainty": classifier.uncertainty().total}
-            like = _filled(graph, split, classifier.predict_proba())
+            with error_console.status("training networks"):
+                classifier = _fit_classifier(graph, split, child(root, TrialSeeds.METHOD))
+            trained.append(_classification_section(graph, split, classifier))
+            colours = {"predicted": classifier.predict(), "uncertainty": classifier.uncertainty().total}
+            labelled = _fill_labels(graph, split, classifier.predict_proba())
         if Part.ATTACK not in without and not graph.directed and not graph.is_weighted:
-            with error_console.status("one node is attacked"):
-                trained += _attack(graph, split, seed)
+            with error_console.status("attacking one node"):
+                trained += _attack_sections(graph, split, seed)
     else:
         print_note(f"no classification: {reason}")
-    law = choose_law(like)
-    donor_law, _ = create_law(law, like, n_neighbours=min(10, graph.n_nodes), max_donors=50)
-    model = NodeCopying(donor_law).fit(like)
-    drawn = copied_samples(model, min(N_DRAWN, n_samples), seed)
-    titled = {f"sample {number}": sample for number, sample in enumerate(drawn, 1)}
-    compared = compare(graph, (graph.with_rows(one.rows) for one in model.sample_many(n_samples, rng=seed)))
+    law = choose_law(labelled)
+    n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
+    donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
+    model = NodeCopying(donor_law).fit(labelled)
+    drawn = enumerate(copied_samples(model, min(N_DRAWN, n_samples), seed), 1)
+    sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
     text = (
-        f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges. In a sample, each node takes the neighbours of a "
-        f"donor, drawn by the law {law.value}."
+        f"The graph has {graph.n_nodes:,} nodes and {graph.n_edges:,} edges. In a sample, each node gets the "
+        f"neighbours of a donor, drawn by the donor law {law.value}."
     )
     return [
-        sections.graphs_section(GRAPH, graph, titled, text=text, rng=seed, **extra),
+        sections.graphs_section(
+            GRAPH, graph, {f"sample {number}": one for number, one in drawn}, text=text, rng=seed, **colours
+        ),
         sections.statistics_section(
-            {"samples": compared}, text=f"Observed, and in each of {n_samples} samples."
+            {"samples": compare(graph, sampled)},
+            text=f"Statistics of the observed graph and of {n_samples} samples.",
         ),
         *trained,
     ]
 
 
-def _why_not(graph: Graph) -> str | None:
-    """Why networks cannot learn from a graph."""
+def _reason_against_training(graph: Graph) -> str | None:
+    """Return why networks cannot be trained on a graph, or ``None`` if they can."""
     if graph.labels is None or graph.features is None:
-        return "it needs labels and features (--labels FILE --features FILE)."
+        return "it needs labels and features; give --labels FILE and --features FILE."
     if len(np.unique(graph.labels[graph.labels != UNLABELLED])) < 2:
         return "it needs labels of at least two classes."
     try:
@@ -138,37 +167,42 @@ def _why_not(graph: Graph) -> str | None:
     return None
 
 
-def _classification(graph: Graph, split: Split[NDArray[np.int64]], seed: Any) -> tuple[BayesianGCN, Section]:
+def _fit_classifier(graph: Graph, split: NodeSplit, rng: SeedSequence) -> BayesianGCN:
     from nodecopy.classify import BayesianGCN
 
-    classifier = BayesianGCN(n_graphs=N_GRAPHS).fit(graph, split.train, validation=split.validation, rng=seed)
+    return BayesianGCN(n_graphs=N_GRAPHS).fit(graph, split.train, validation=split.validation, rng=rng)
+
+
+def _classification_section(graph: Graph, split: NodeSplit, classifier: BayesianGCN) -> Section:
     assert graph.labels is not None
-    truth, p = class_codes(graph.labels)[1], classifier.predict_proba()
-    unknown = np.flatnonzero(truth == UNLABELLED)
-    test = split.test
-    evaluations = {"Bayesian GCN": Evaluation(p[test], truth[test], classifier.uncertainty().total[test])}
-    return classifier, sections.classification_section(
+    truth, test = class_codes(graph.labels)[1], split.test
+    unlabelled = np.flatnonzero(truth == UNLABELLED)
+    evaluation = Evaluation(
+        classifier.predict_proba()[test], truth[test], classifier.uncertainty().total[test]
+    )
+    return sections.classification_section(
         graph.node_ids,
         classifier.classes_,
         classifier.prediction_,
-        np.union1d(test, unknown),
+        np.union1d(test, unlabelled),
         truth=truth,
-        evaluations=evaluations if len(test) else None,
+        evaluations={"Bayesian GCN": evaluation} if len(test) else None,
         graph=GRAPH,
-        text=f"A Bayesian GCN on {N_GRAPHS} sampled graphs learnt from {len(split.train)} labels. It is "
-        f"judged by {len(test)} whose labels were hidden; {len(unknown)} nodes have none.",
+        text=f"A Bayesian GCN with {N_GRAPHS} sampled graphs was trained on {len(split.train)} labelled "
+        f"nodes. It is evaluated on {len(test)} nodes with held-out labels; {len(unlabelled)} have no label.",
     )
 
 
-def _filled(graph: Graph, split: Split[NDArray[np.int64]], probabilities: NDArray[np.float32]) -> Graph:
-    """The graph with predicted labels where they were not learnt from: who is alike, as the paper has it."""
+def _fill_labels(graph: Graph, split: NodeSplit, probabilities: NDArray[np.float32]) -> Graph:
+    """Return the graph with predicted labels at all but the training nodes, for the donor law."""
     assert graph.labels is not None
     codes = probabilities.argmax(axis=1)
     codes[split.train] = class_codes(graph.labels)[1][split.train]
     return graph.replace(labels=codes)
 
 
-def _attack(graph: Graph, split: Split[NDArray[np.int64]], seed: int) -> list[Section]:
+def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]:
+    """Return the section of one attacked node, or none where no node is suitable."""
     from nodecopy.report.attacked_node import attack_and_correct
 
     candidates = split.test if len(split.test) else split.train
@@ -178,47 +212,42 @@ def _attack(graph: Graph, split: Split[NDArray[np.int64]], seed: int) -> list[Se
         print_note(f"no attack: {error}")
         return []
     text = (
-        f"What a GCN says of {graph.node_ids[attacked.node]} before and after FGA flipped {attacked.n_flips} "
-        "edges and it learnt from that, and with the neighbourhoods of similar nodes in their place."
+        f"Predictions of a GCN for node {graph.node_ids[attacked.node]}: on the clean graph, after FGA "
+        f"flipped {attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
+        "neighbourhoods of similar nodes in place of its own."
     )
     return [sections.attack_section(attacked, graph.node_ids, text=text)]
 
 
-def _of_log(log: Interactions, seed: int) -> Section:
-    from nodecopy.recommend import CopyEASE
-    from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
-
-    with error_console.status("CopyEASE learns"):
-        return of_interactions(log, CopyEASE().fit(log), donor_matrix(default_donor_law(), log), seed=seed)
-
-
-def of_interactions(
-    log: Interactions, fitted: Any, donors: Any, *, seed: int, first: int | None = None
+def interactions_section(
+    log: Interactions, recommender: Any, donors: Any, *, seed: int, first: int | None = None
 ) -> Section:
-    """What a fitted CopyEASE recommends to some users, one of them perhaps chosen to come first."""
+    """Return the section of recommendations by a fitted CopyEASE, optionally with one user first."""
     users = np.arange(log.n_users)
-    if log.n_users > MOST_USERS:
-        users = np.sort(generator(child(seed_sequence(seed), 2)).choice(users, MOST_USERS, replace=False))
+    if log.n_users > MAX_USERS:
+        rng = generator(child(seed_sequence(seed), ReportSeeds.USERS))
+        users = np.sort(rng.choice(users, MAX_USERS, replace=False))
     if first is not None:
-        users = np.concatenate([[first], users[users != first][: MOST_USERS - 1]])
+        users = np.concatenate([[first], users[users != first][: MAX_USERS - 1]])
     text = (
-        "CopyEASE learns from rows in which entries were copied from similar users and items. Beside each "
-        "user: the likeliest donors, and which of them have what is recommended."
+        "CopyEASE is fitted to interactions of which some are copied from similar users and items. The page "
+        "shows the most probable donors of each user, and which of them have interacted with the "
+        "recommended items."
     )
-    return sections.recommendations_section(log, fitted, donors, users, text=text)
+    return sections.recommendations_section(log, recommender, donors, users, text=text)
 
 
-def of_results(folder: Path) -> Section:
-    """The tables of a folder, with the titles that the experiments have."""
+def results_section(folder: Path) -> Section:
+    """Return the section of the results tables of a folder, with the titles of the experiments."""
     from nodecopy.experiments import toml
 
     titles = {}
     for name in toml.names():
         experiment = toml.load(name)
         named: tuple[Any, ...] = (*experiment.methods, *getattr(experiment.task, "attacks", ()))
-        titles[name] = {"": experiment.title} | {one.name: one.title for one in named}
+        titles[name] = {"": experiment.title} | {method.name: method.title for method in named}
     text = (
-        "Ours, and beneath it what the paper has, with the verdict at two standard errors. Bold: the best of "
-        "ours. The notes beside the results say where they differ, and why."
+        "Our results, with the published results and the verdict (at two standard errors) below. The best of "
+        "our results is bold. The notes beside the tables explain differences."
     )
     return result_tables_section(folder, titles=titles, text=text)
