@@ -37,7 +37,7 @@ attacked = perturbation.apply(digits)
 # predictions of its classifier, and ``correct`` those with the neighbourhoods of similar nodes.
 
 defence = CopyingDefence().fit(attacked, split.train, rng=0)
-corrected = defence.classes_[defence.correct(targets).argmax(axis=1)]
+corrected = defence.correct(targets)
 print("true      ", digits.labels[targets])
 print("attacked  ", defence.predict()[targets])
 print("corrected ", corrected)
@@ -58,7 +58,7 @@ neighbours = {
 probabilities = {
     "before": clean.predict_proba()[target],
     "attacked": defence.predict_proba()[target],
-    "with copied neighbours": defence.correct([target])[0],
+    "with copied neighbours": defence.correct_proba([target])[0],
 }
 figure, axes = plt.subplots(2, 3, figsize=(11, 6), height_ratios=[3, 2], layout="constrained")
 names = [str(name) for name in defence.classes_]
@@ -72,6 +72,6 @@ draw_attacked_node(target, neighbours, probabilities, digits.labels, names, imag
 # :class:`.SuspectCorrection` corrects the most suspicious nodes, as many as the accuracy on validation nodes
 # allows.
 
-suspicion = defence.suspects()
+suspicion = defence.suspicion()
 rank = (-suspicion).argsort().argsort()
 print("ranks of the targets among", digits.n_nodes, "nodes:", np.sort(rank[targets] + 1))

@@ -33,7 +33,7 @@ MADE: list[Configurable] = [
     BayesianGCN(NodeCopying(SameLabel()), n_graphs=2, base=GCN(n_hidden=7)),
     CopyingDefence(GCN(n_hidden=3), n_donors=4),
     SuspectCorrection(share=0.1),
-    GCNSVD(7, base=GCN(n_hidden=9)),
+    GCNSVD(7, classifier=GCN(n_hidden=9)),
     DICE(delete="any"),
     FGA(flips_per_step=2, together=False),
     AdaptiveCopyingAttack("features", n_donors=3, at_target=True),

@@ -14,6 +14,7 @@ from nodecopy import Graph, datasets
 from nodecopy._core.csr import IntArray
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
+from nodecopy.defend.two_hop import MODES
 from tests.benchmarks.bench_classification import add_features
 from tests.benchmarks.measurement import measure_interleaved
 from tests.benchmarks.synthetic_graphs import power_law_graph
@@ -33,9 +34,9 @@ def measure_cora() -> None:
     targets = split.test[:N_TARGETS]
     tasks: dict[str, Callable[[], object]] = {}
     for donors in ("expected", "features", "vgae"):
-        for place in ("donor", "row"):
-            defence = CopyingDefence(donors=donors, place=place).around(gcn, graph, rng=0)
-            tasks[f"{donors}, {place}"] = _build_correction(defence, targets)
+        for mode in MODES:
+            defence = CopyingDefence(donors=donors, mode=mode).from_classifier(gcn, graph, rng=0)
+            tasks[f"{donors}, {mode}"] = _build_correction(defence, targets)
     print(f"Cora, {N_TARGETS} targets, {N_DONORS} donors each")
     for name, measurement in measure_interleaved(tasks, rounds=5).items():
         print(f"{name:<24}{measurement.milliseconds:>8.1f} ms")
@@ -43,7 +44,7 @@ def measure_cora() -> None:
 
 def measure_scaling() -> None:
     """Correct the same number of targets in larger graphs, and print the entries of their two hops."""
-    print(f"\n{'nodes':>10}{'two hops':>12}{'place':>8}{'predicting ms':>15}{'per 10^5 entries':>18}")
+    print(f"\n{'nodes':>10}{'two hops':>12}{'mode':>15}{'predicting ms':>15}{'per 10^5 entries':>18}")
     for n_nodes in (10**4, 10**5, 10**6):
         graph = add_features(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
         split = datasets.label_split(graph.labels, 20, rng=0)
@@ -55,20 +56,22 @@ def measure_scaling() -> None:
         ]  # the donors are given below, so embeddings do not matter
         size = _count_two_hop_entries(graph, pairs[1])
         tasks = {
-            place: _build_prediction(CopyingDefence(donors=line, place=place).around(gcn, graph), *pairs)
-            for place in ("donor", "row")
+            mode: _build_prediction(
+                CopyingDefence(donors=line, mode=mode).from_classifier(gcn, graph), *pairs
+            )
+            for mode in MODES
         }
-        for place, measurement in measure_interleaved(tasks, rounds=3).items():
+        for mode, measurement in measure_interleaved(tasks, rounds=3).items():
             time = measurement.milliseconds
-            print(f"{n_nodes:>10,}{size:>12,}{place:>8}{time:>15.1f}{1e5 * time / size:>18.1f}")
+            print(f"{n_nodes:>10,}{size:>12,}{mode:>15}{time:>15.1f}{1e5 * time / size:>18.1f}")
 
 
 def _build_correction(defence: CopyingDefence, targets: IntArray) -> Callable[[], object]:
-    return lambda: defence.correct(targets)
+    return lambda: defence.correct_proba(targets)
 
 
 def _build_prediction(defence: CopyingDefence, nodes: IntArray, donors: IntArray) -> Callable[[], object]:
-    return lambda: defence.corrector_.told(nodes, donors)
+    return lambda: defence.correction_.copier.predict_pairs(nodes, donors)
 
 
 def _count_two_hop_entries(graph: Graph, donors: IntArray) -> int:

@@ -186,13 +186,13 @@ def test_options_of_defences(run: Run, files: Graph) -> None:
     train = np.array([number for number in range(29) if number != 4])
     cases: list[tuple[list[str], dict[str, Any]]] = [
         (["--retrain"], {"retrain": True}),
-        (["--cautious"], {"cautious": True}),
-        (["--retrain", "--cautious"], {"retrain": True, "cautious": True}),
+        (["--trust-edges"], {"trust_edges": True}),
+        (["--retrain", "--trust-edges"], {"retrain": True, "trust_edges": True}),
     ]
     for options, settings in cases:
         ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", "--n-donors", "4", *options, "--json")
         defence = CopyingDefence(n_donors=4, **settings).fit(files, train, rng=child(seed_sequence(0), 1))
-        expected = dict(zip(["cat", "dog"], defence.correct([4])[0].tolist(), strict=True))
+        expected = dict(zip(["cat", "dog"], defence.correct_proba([4])[0].tolist(), strict=True))
         assert json.loads(ran.out)["nodes"][0]["probabilities"] == pytest.approx(expected, abs=1e-6)
     ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--retrain", "--json")
     assert json.loads(ran.out)["corrected"] == 3
@@ -320,13 +320,13 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
                 "p01",
                 "--donors",
                 "gae",
-                "--cautious",
+                "--trust-edges",
             ],
-            "--cautious needs features, and the graph has none",
+            "--trust-edges needs features, and the graph has none",
         ),
         (
-            ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--cautious"],
-            "--cautious and --suspects exclude each other",
+            ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--trust-edges"],
+            "--trust-edges and --suspects exclude each other",
         ),
         (["defend", "graph.csv", *TABLES, "--nodes", "p01", "--n-donors", "30"], "n_nodes - 1 = 29; got 30"),
     ],

@@ -1,4 +1,7 @@
-"""What every defence promises beyond what every classifier does."""
+"""The contract of defences, beyond that of classifiers, as tests that a test class inherits.
+
+To check a defence of your own, inherit :class:`DefenceContract` and override ``classifier``.
+"""
 
 from __future__ import annotations
 
@@ -21,29 +24,41 @@ SOME = np.array([40, 3, 7, 59])
 
 
 class DefenceContract(ClassifierContract):
-    """Inherit and override ``classifier`` (an unfitted defence)."""
+    """Inherit and override ``classifier`` with a defence that is not fitted."""
 
     def test_corrections_are_probabilities(self, fitted: Defence) -> None:
-        p = fitted.correct(SOME)
+        p = fitted.correct_proba(SOME)
         assert p.shape == (4, 3)
         assert p.dtype == np.float32
         assert p.min() >= 0
         np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
 
-    def test_nodes_are_corrected_one_by_one(self, fitted: Defence) -> None:
-        together = fitted.correct(SOME)
-        alone = [fitted.correct([node])[0] for node in SOME]
-        np.testing.assert_allclose(together, alone, atol=1e-6)
-        assert np.array_equal(fitted.correct(SOME), together)
-        assert fitted.correct([]).shape == (0, 3)
+    def test_corrected_classes_are_the_likeliest(self, fitted: Defence, observed: Graph) -> None:
+        expected = fitted.classes_[fitted.correct_proba(SOME).argmax(axis=1)]
+        assert fitted.correct(SOME).tolist() == expected.tolist()
+        assert fitted.correct(SOME, graph=observed).tolist() == expected.tolist()
 
-    def test_same_seed_same_correction(
+    def test_nodes_are_positions_a_mask_or_ids(self, fitted: Defence, observed: Graph) -> None:
+        ascending = np.sort(SOME)
+        by_position = fitted.correct_proba(ascending)
+        mask = np.isin(np.arange(N_NODES), ascending)
+        assert np.array_equal(fitted.correct_proba(mask), by_position)
+        assert np.array_equal(fitted.correct_proba(observed.node_ids[ascending].tolist()), by_position)
+
+    def test_correction_of_a_node_does_not_depend_on_others(self, fitted: Defence) -> None:
+        together = fitted.correct_proba(SOME)
+        alone = [fitted.correct_proba([node])[0] for node in SOME]
+        np.testing.assert_allclose(together, alone, atol=1e-6)
+        assert np.array_equal(fitted.correct_proba(SOME), together)
+        assert fitted.correct_proba([]).shape == (0, 3)
+
+    def test_same_seed_gives_the_same_correction(
         self, classifier: Defence, fitted: Defence, observed: Graph, nodes: Any
     ) -> None:
         again: Any = self.fit(classifier, observed, nodes)
-        assert np.array_equal(again.correct(SOME), fitted.correct(SOME))
+        assert np.array_equal(again.correct_proba(SOME), fitted.correct_proba(SOME))
 
-    def test_trials_are_corrected_as_if_alone(
+    def test_trials_do_not_depend_on_each_other(
         self, classifier: Defence, fitted: Defence, observed: Graph, nodes: Any
     ) -> None:
         other = label_split(observed.labels, 2, validation=12, test=30, rng=1)
@@ -53,22 +68,23 @@ class DefenceContract(ClassifierContract):
         ]
         first, second = classifier.correct_trials(trials, [[1], SOME])
         assert first.probabilities.shape == (1, 3)
-        np.testing.assert_allclose(second.probabilities, fitted.correct(SOME), atol=1e-5)
+        np.testing.assert_allclose(second.probabilities, fitted.correct_proba(SOME), atol=1e-5)
 
     def test_another_graph_is_corrected(self, fitted: Defence, observed: Graph) -> None:
-        np.testing.assert_allclose(fitted.correct(SOME, graph=observed), fitted.correct(SOME), atol=1e-6)
-        few = observed.subgraph(np.arange(20))
-        assert fitted.correct([0, 19], graph=few).shape == (2, 3)
+        again = fitted.correct_proba(SOME, graph=observed)
+        np.testing.assert_allclose(again, fitted.correct_proba(SOME), atol=1e-6)
+        part = observed.subgraph(np.arange(20))
+        np.testing.assert_allclose(fitted.correct_proba([0, 19], graph=part).sum(axis=1), 1, atol=1e-5)
         with pytest.raises(InputError, match="nodes must lie between 0 and 19; got 20"):
-            fitted.correct([20], graph=few)
+            fitted.correct_proba([20], graph=part)
 
-    def test_an_isolated_node_is_corrected(self, fitted: Defence, observed: Graph) -> None:
+    def test_isolated_and_labelled_nodes_are_corrected(
+        self, fitted: Defence, observed: Graph, nodes: Any
+    ) -> None:
         graph = other_edges(observed)
         assert not graph.degrees[3]
-        assert np.isfinite(fitted.correct([3, 7], graph=graph)).all()
-
-    def test_a_labelled_node_is_corrected(self, fitted: Defence, nodes: Any) -> None:
-        assert np.isfinite(fitted.correct(nodes.train)).all()
+        np.testing.assert_allclose(fitted.correct_proba([3, 7], graph=graph).sum(axis=1), 1, atol=1e-5)
+        np.testing.assert_allclose(fitted.correct_proba(nodes.train).sum(axis=1), 1, atol=1e-5)
 
     def test_directed_and_weighted_graphs(self, classifier: Defence, observed: Graph, nodes: Any) -> None:
         draw = np.random.default_rng(0)
@@ -78,7 +94,7 @@ class DefenceContract(ClassifierContract):
             observed.replace(adjacency=np.triu(weights) + np.diag(weights[0]), directed=True),
         ):
             fitted: Any = self.fit(classifier, changed, nodes)
-            assert np.isfinite(fitted.correct(SOME)).all()
+            np.testing.assert_allclose(fitted.correct_proba(SOME).sum(axis=1), 1, atol=1e-5)
 
     @pytest.mark.parametrize(
         ("wrong", "message"),
@@ -90,35 +106,38 @@ class DefenceContract(ClassifierContract):
             ([[1]], "nodes must have one dimension"),
         ],
     )
-    def test_wrong_nodes(self, fitted: Defence, wrong: Any, message: str) -> None:
+    def test_error_names_wrong_nodes(self, fitted: Defence, wrong: Any, message: str) -> None:
         with pytest.raises(InputError, match=message):
-            fitted.correct(wrong)
+            fitted.correct_proba(wrong)
 
     def test_no_correction_before_fit(self, classifier: Defence, observed: Graph) -> None:
         for graph in (None, observed):
             with pytest.raises(NotFittedError, match=r"call fit\(graph, train\) first"):
                 classifier.correct(SOME, graph=graph)
 
-    def test_corrections_survive_files_and_pickles(
+    def test_corrections_after_saving_and_pickling(
         self, fitted: Defence, observed: Graph, tmp_path: Path
     ) -> None:
         fitted.save(tmp_path / "model.npz")
-        loaded: Any = load(tmp_path / "model.npz")
-        expected = fitted.correct(SOME, graph=observed)
-        if not _draws(fitted):
-            np.testing.assert_allclose(loaded.correct(SOME, graph=observed), expected, atol=1e-6)
+        loaded: Any = load(tmp_path / "model.npz", classes=[type(fitted)])
+        expected = fitted.correct_proba(SOME, graph=observed)
+        if not _uses_the_seed(fitted):
+            np.testing.assert_allclose(loaded.correct_proba(SOME, graph=observed), expected, atol=1e-6)
+        with pytest.raises(InputError, match="graph must be given to a defence that was loaded"):
+            loaded.correct(SOME)
         again = pickle.loads(pickle.dumps(fitted))
-        np.testing.assert_allclose(again.correct(SOME), expected, atol=1e-6)
+        np.testing.assert_allclose(again.correct_proba(SOME), expected, atol=1e-6)
 
-    def test_correcting_changes_nothing(self, fitted: Defence, observed: Graph) -> None:
+    def test_corrections_change_nothing(self, fitted: Defence, observed: Graph) -> None:
         before, graph = fitted.predict_proba().copy(), copy.deepcopy(observed)
-        asked = SOME.copy()
-        fitted.correct(asked)
+        parameters, nodes = repr(fitted.get_params()), SOME.copy()
+        fitted.correct(nodes)
         assert np.array_equal(fitted.predict_proba(), before)
-        assert np.array_equal(asked, SOME)
+        assert np.array_equal(nodes, SOME)
         assert observed == graph
+        assert repr(fitted.get_params()) == parameters
 
 
-def _draws(defence: Any) -> bool:
-    """Whether a correction depends on the seed, which no file keeps."""
+def _uses_the_seed(defence: Any) -> bool:
+    """Whether corrections depend on the seed, which files do not hold."""
     return getattr(defence, "n_graphs", None) is not None or getattr(defence, "donors", "") in ("gae", "vgae")

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from nodecopy import Graph
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.defend import two_hop
-from nodecopy.defend.two_hop import LocalCopying, WholeCopying
+from nodecopy.defend.two_hop import TwoHopCopier, WholeGraphCopier
 from nodecopy.nn.networks import Recipe
 from tests.strategies import matrices
 
@@ -32,21 +32,21 @@ def networks(
 
 
 def gcn(trained: Ensemble, adjacency: NDArray[Any], features: NDArray[Any]) -> NDArray[np.float64]:
-    """The mean softmax of all nodes, as one would write it on paper."""
+    """The mean softmax of all nodes, written out densely."""
     looped = adjacency + np.eye(len(adjacency))
     scale = 1 / np.sqrt(looped.sum(axis=1))
-    spread = scale[:, None] * looped * scale
-    found = []
+    propagation = scale[:, None] * looped * scale
+    probabilities = []
     for first, second, *biases in zip(*trained.weights, strict=True):
         b1, b2 = biases or (0, 0)
-        hidden = np.maximum(spread @ features @ first + b1, 0)
-        found.append(softmax(spread @ hidden @ second + b2, axis=1))
-    return np.asarray(np.mean(found, axis=0))
+        hidden = np.maximum(propagation @ features @ first + b1, 0)
+        probabilities.append(softmax(propagation @ hidden @ second + b2, axis=1))
+    return np.asarray(np.mean(probabilities, axis=0))
 
 
-def copied(graph: Graph, trained: Ensemble, node: int, donor: int, place: str) -> NDArray[np.float64]:
+def copied(graph: Graph, trained: Ensemble, node: int, donor: int, mode: str) -> NDArray[np.float64]:
     adjacency, features = graph.adjacency.toarray().astype(float), np.array(graph.features, float)
-    if place == "donor":
+    if mode == "swap-features":
         features[donor] = features[node]
         return np.asarray(gcn(trained, adjacency, features)[donor])
     row = adjacency[donor].copy()
@@ -68,41 +68,43 @@ def cases(draw: st.DrawFn) -> tuple[Graph, list[tuple[int, int]]]:
     return graph, draw(st.lists(pairs, min_size=1, max_size=8))
 
 
-@pytest.mark.parametrize("place", ["donor", "row"])
+@pytest.mark.parametrize("mode", ["swap-features", "copy-row"])
 @settings(max_examples=60, deadline=None)
 @given(case=cases(), bias=st.booleans())
-def test_two_hops_are_enough(place: str, case: tuple[Graph, list[tuple[int, int]]], bias: bool) -> None:
+def test_two_hops_equal_the_whole_graph(
+    mode: str, case: tuple[Graph, list[tuple[int, int]]], bias: bool
+) -> None:
     graph, pairs = case
     trained = networks(bias=bias)
     nodes, donors = np.array(pairs).T
-    found = LocalCopying(trained, graph, place)(nodes, donors)
-    expected = [copied(graph, trained, *pair, place) for pair in pairs]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    probabilities = TwoHopCopier(trained, graph, mode).predict_pairs(nodes, donors)
+    expected = [copied(graph, trained, *pair, mode) for pair in pairs]
+    np.testing.assert_allclose(probabilities, expected, atol=1e-6)
 
-    whole = WholeCopying(lambda changed: trained.predict(changed, "cpu").probabilities, graph, place)
-    np.testing.assert_allclose(whole(nodes, donors), expected, atol=1e-5)
+    whole = WholeGraphCopier(lambda changed: trained.predict(changed, "cpu").probabilities, graph, mode)
+    np.testing.assert_allclose(whole.predict_pairs(nodes, donors), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("place", ["donor", "row"])
-def test_a_path_by_hand(place: str) -> None:
-    """Node 3 stands alone; with its donor's place, the middle of 0-1-2, it sees 0 and 2.
+@pytest.mark.parametrize("mode", ["swap-features", "copy-row"])
+def test_path_by_hand(mode: str) -> None:
+    """Node 3 is isolated; its donor is the middle of the path 0-1-2, with neighbours 0 and 2.
 
     All degrees with loops are then 2, 3, 2; one feature, weights one, no biases. In the donor's place
     the hidden layer is that of the path with features 1, 8, 3. With the donor's row the path becomes a
     square 0-1-2-3, all degrees 3, and node 3 sees 0 and 2, which see 1, whose feature is 2.
     """
     path = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1.0], [2.0], [3.0], [8.0]])
-    one = np.ones((1, 1, 1), np.float32)
+    ones = np.ones((1, 1, 1), np.float32)
     both = np.array([[[1.0, 0.0]]], np.float32)
-    trained = Ensemble(Recipe(n_hidden=1, features="plain"), (one, both), np.zeros(1, np.int32), 0)
-    found = LocalCopying(trained, path, place)(np.array([3]), np.array([1]))
-    if place == "donor":
+    trained = Ensemble(Recipe(n_hidden=1, features="plain"), (ones, both), np.zeros(1, np.int32), 0)
+    probabilities = TwoHopCopier(trained, path, mode).predict_pairs(np.array([3]), np.array([1]))
+    if mode == "swap-features":
         ends = [1 / 2 + 8 / np.sqrt(6), 3 / 2 + 8 / np.sqrt(6)]
         middle = 8 / 3 + (1 + 3) / np.sqrt(6)
         logit = middle / 3 + sum(ends) / np.sqrt(6)
     else:
         logit = ((1 + 2 + 8) / 3 + (3 + 2 + 8) / 3 + (8 + 1 + 3) / 3) / 3
-    np.testing.assert_allclose(found[0, 0], 1 / (1 + np.exp(-logit)), rtol=1e-6)
+    np.testing.assert_allclose(probabilities[0, 0], 1 / (1 + np.exp(-logit)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("features", ["rows", "binary", "plain"])
@@ -112,30 +114,33 @@ def test_features_are_prepared_as_in_training(features: str) -> None:
     graph = Graph(adjacency | adjacency.T, (draw.random((30, FEATURES)) < 0.5) * 2.0)
     trained = networks(features=features)
     nodes, donors = np.array([3, 4, 5]), np.array([9, 3, 5 + 1])
-    found = LocalCopying(trained, graph, "row")(nodes, donors)
-    whole = WholeCopying(lambda changed: trained.predict(changed, "cpu").probabilities, graph, "row")
-    np.testing.assert_allclose(found, whole(nodes, donors), atol=1e-6)
+    probabilities = TwoHopCopier(trained, graph, "copy-row").predict_pairs(nodes, donors)
+    whole = WholeGraphCopier(lambda changed: trained.predict(changed, "cpu").probabilities, graph, "copy-row")
+    np.testing.assert_allclose(probabilities, whole.predict_pairs(nodes, donors), atol=1e-6)
 
 
-def test_many_pairs_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_are_evaluated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(0)
     adjacency = np.triu(draw.random((30, 30)) < 0.2, 1)
     graph = Graph(adjacency | adjacency.T, draw.normal(size=(30, FEATURES)))
     nodes = np.arange(30)
     pairs = nodes, (nodes + 1) % 30
-    copying = LocalCopying(networks(), graph, "row")
-    expected = copying(*pairs)
-    monkeypatch.setattr(two_hop, "PREDICTIONS_AT_ONCE", 40)
-    np.testing.assert_allclose(copying(*pairs), expected, atol=1e-12)
+    copying = TwoHopCopier(networks(), graph, "copy-row")
+    expected = copying.predict_pairs(*pairs)
+    monkeypatch.setattr(two_hop, "MAX_ENTRIES", 40)
+    np.testing.assert_allclose(copying.predict_pairs(*pairs), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("place", ["donor", "row"])
-def test_linear_networks_stay_linear(place: str) -> None:
+@pytest.mark.parametrize("mode", ["swap-features", "copy-row"])
+def test_linear_networks_stay_linear(mode: str) -> None:
     draw = np.random.default_rng(0)
     graph = Graph(np.triu(draw.random((8, 8)) < 0.4, 1), draw.normal(size=(8, FEATURES)), directed=False)
     trained = networks(activation="none")
-    whole = WholeCopying(lambda other: trained.predict(other, "cpu").probabilities, graph, place)
+    whole = WholeGraphCopier(lambda other: trained.predict(other, "cpu").probabilities, graph, mode)
     nodes, donors = np.array([0, 1, 2]), np.array([5, 6, 7])
-    found = LocalCopying(trained, graph, place)(nodes, donors)
-    np.testing.assert_allclose(found, whole(nodes, donors), atol=1e-5)
-    assert np.abs(found - LocalCopying(networks(), graph, place)(nodes, donors)).max() > 0.01
+    probabilities = TwoHopCopier(trained, graph, mode).predict_pairs(nodes, donors)
+    np.testing.assert_allclose(probabilities, whole.predict_pairs(nodes, donors), atol=1e-5)
+    assert (
+        np.abs(probabilities - TwoHopCopier(networks(), graph, mode).predict_pairs(nodes, donors)).max()
+        > 0.01
+    )

@@ -14,7 +14,6 @@ from nodecopy.features.node_embeddings import (
     NodeEmbeddings,
     cosines,
     embed_connections,
-    embed_features,
     embed_neighbourhoods,
     expected_neighbourhoods,
 )
@@ -32,21 +31,21 @@ def test_features_are_weighted_by_tf_idf() -> None:
     common, rare = np.log(4 / 3) + 1, np.log(4 / 2) + 1
     length = np.hypot(common, rare)
     expected = [[1, 0], [common / length, rare / length], [0, 0]]
-    np.testing.assert_allclose(embed_features(graph), expected)
+    np.testing.assert_allclose(NodeEmbeddings(graph).features, expected)
 
 
 def test_wide_features_are_reduced() -> None:
     graph = wide_graph()
-    embedding, exact = embed_features(graph), embed_features(graph, rank=90)
+    embedding, exact = NodeEmbeddings(graph).features, NodeEmbeddings(graph, 90).features
     assert embedding.shape == (120, 64)
     assert exact.shape == (120, 90)
     u, s, _ = np.linalg.svd(exact)
     reduced = (u * np.pad(s, (0, 30)))[:, :64]
     reduced /= np.linalg.norm(reduced, axis=1, keepdims=True)
     np.testing.assert_allclose(embedding @ embedding.T, reduced @ reduced.T, atol=1e-8)
-    assert np.array_equal(embedding, embed_features(graph))
+    assert np.array_equal(embedding, NodeEmbeddings(graph).features)
     features: Any = graph.features
-    same = embed_features(graph.replace(features=sparse.csr_array(features)))
+    same = NodeEmbeddings(graph.replace(features=sparse.csr_array(features))).features
     np.testing.assert_allclose(embedding @ embedding.T, same @ same.T, atol=1e-9)
 
 
@@ -61,7 +60,7 @@ def test_neighbourhoods_of_a_pair_and_an_isolated_node() -> None:
 def test_expected_neighbourhoods_leave_the_node_out() -> None:
     """The closed form against a regression without the node, one for each."""
     graph = wide_graph()
-    features = embed_features(graph)
+    features = NodeEmbeddings(graph).features
     neighbourhoods = embed_neighbourhoods(graph, features)
     embedding = expected_neighbourhoods(graph, features, neighbourhoods)
     has_edges = graph.degrees > 0
@@ -76,9 +75,9 @@ def test_many_features_of_few_nodes_are_reduced() -> None:
     """As many directions as nodes are enough, and nothing between nodes changes."""
     draw = np.random.default_rng(0)
     wide = Graph(np.zeros((9, 9)), draw.random((9, 500)))
-    embedding = embed_features(wide)
+    embedding = NodeEmbeddings(wide).features
     assert embedding.shape == (9, 9)
-    few = embed_features(wide, rank=500)
+    few = NodeEmbeddings(wide, 500).features
     np.testing.assert_allclose(embedding @ embedding.T, few @ few.T, atol=1e-8)
 
 
@@ -93,7 +92,7 @@ def test_connections_are_neighbourhoods_of_the_nodes_themselves() -> None:
     graph = Graph(upper | upper.T)
     exact = plain_connections(graph)
     np.testing.assert_allclose(
-        embed_connections(graph) @ embed_connections(graph).T, exact @ exact.T, atol=1e-9
+        embed_connections(graph, 64) @ embed_connections(graph, 64).T, exact @ exact.T, atol=1e-9
     )
     reduced = embed_connections(wide_graph(), rank=30)
     assert reduced.shape == (120, 30)
@@ -125,6 +124,6 @@ def test_cosines_of_pairs() -> None:
 def test_features_of_single_nodes_leave_neighbourhoods_only() -> None:
     graph = wide_graph().replace(features=np.eye(120))
     embeddings = NodeEmbeddings(graph)
-    np.testing.assert_array_equal(embeddings.neighbourhoods, embed_connections(graph))
+    np.testing.assert_array_equal(embeddings.neighbourhoods, embed_connections(graph, 64))
     with pytest.raises(InputError, match="in this one no two nodes share any"):
         _ = embeddings.features

@@ -22,7 +22,7 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:
-    from nodecopy.defend import CopyingDefence
+    from nodecopy.defend import CopyingDefence, SuspectCorrection
 
 N_SHOWN = 10
 
@@ -59,9 +59,11 @@ def defend(
     retrain: Annotated[
         bool, typer.Option("--retrain", help="Train anew without the edges of the attacked nodes.")
     ] = False,
-    cautious: Annotated[
+    trust_edges: Annotated[
         bool,
-        typer.Option("--cautious", help="Keep what seems right of a node's own edges; not with --suspects."),
+        typer.Option(
+            "--trust-edges", help="Keep those of a node's own edges that are plausible; not with --suspects."
+        ),
     ] = False,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     seed: Annotated[int, typer.Option(help="Seed of training.")] = 0,
@@ -92,14 +94,16 @@ def defend(
         raise InputError("--nodes and --suspects exclude each other: one tells, the other looks for them.")
     if told is None and suspects is None:
         raise InputError("--nodes or --flips must tell who was attacked, or --suspects SHARE look for them.")
-    if cautious and suspects is not None:
-        raise InputError("--cautious and --suspects exclude each other: caution is for nodes that are told.")
+    if trust_edges and suspects is not None:
+        raise InputError(
+            "--trust-edges and --suspects exclude each other: it is for nodes that are known to be attacked."
+        )
     told = told if suspects is None else None
     split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:
-        _check_featureless(donors, suspects, cautious)
+        _check_featureless(donors, suspects, trust_edges)
     graph = with_features(graph)
-    defence = _defence(suspects, donors, n_donors, retrain, cautious, device)
+    defence = _defence(suspects, donors, n_donors, retrain, trust_edges, device)
     train, validation = (np.setdiff1d(part, [] if told is None else told) for part in split[:2])
     defence.fit(graph, train, validation=validation, rng=child(root, 1))
     chosen = _suspicious(defence, suspects) if told is None else np.asarray(told)
@@ -122,10 +126,10 @@ def defend(
     print_note(f"written to {out}" if out else "nothing written: give --out FILE for a table of corrections")
 
 
-def _check_featureless(donors: Donors, suspects: float | None, cautious: bool) -> None:
+def _check_featureless(donors: Donors, suspects: float | None, trust_edges: bool) -> None:
     """Each node gets a feature of its own, by which no two are alike."""
     needing = {f"--donors {donors.value}": donors in (Donors.EXPECTED, Donors.FEATURES)}
-    needing |= {"--suspects": suspects is not None, "--cautious": cautious}
+    needing |= {"--suspects": suspects is not None, "--trust-edges": trust_edges}
     for option, needs in needing.items():
         if needs:
             raise InputError(
@@ -135,24 +139,26 @@ def _check_featureless(donors: Donors, suspects: float | None, cautious: bool) -
 
 
 def _defence(
-    share: float | None, donors: Donors, n_donors: int, retrain: bool, cautious: bool, device: str
-) -> CopyingDefence:
+    share: float | None, donors: Donors, n_donors: int, retrain: bool, trust_edges: bool, device: str
+) -> CopyingDefence | SuspectCorrection:
     from nodecopy.defend import CopyingDefence, SuspectCorrection
 
     settings: Any = {"donors": donors.value, "n_donors": n_donors, "retrain": retrain, "device": device}
     if share is None:
-        return CopyingDefence(cautious=cautious, **settings)
+        return CopyingDefence(trust_edges=trust_edges, **settings)
     return SuspectCorrection(share=share, **settings)
 
 
-def _suspicious(defence: CopyingDefence, share: float | None) -> NDArray[np.int64]:
-    scores = defence.suspects()
+def _suspicious(defence: CopyingDefence | SuspectCorrection, share: float | None) -> NDArray[np.int64]:
+    scores = defence.suspicion()
     return np.argsort(-scores, kind="stable")[: round((share or 0.0) * len(scores))]
 
 
-def _columns(defence: CopyingDefence, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def _columns(
+    defence: CopyingDefence | SuspectCorrection, graph: Graph, nodes: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
     """The table: ids, classes before and after, probabilities after, and the label where it is known."""
-    before, after = defence.predict_proba()[nodes], defence.correct(nodes)
+    before, after = defence.predict_proba()[nodes], defence.correct_proba(nodes)
     classes = defence.classes_
     columns = {
         "id": graph.node_ids[nodes],

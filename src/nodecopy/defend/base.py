@@ -1,12 +1,12 @@
-"""What defences share: they answer like classifiers and can correct predictions at given nodes."""
+"""The contract of defences: classifiers that can also correct predictions at attacked nodes."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -15,75 +15,38 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.csr import IntArray
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_indices, check_unique
+from nodecopy._core.validation import check_unique
 from nodecopy.classify import GCN, Classifier, Prediction, Trial
 from nodecopy.classify.ensemble import Ensemble, entropy
-from nodecopy.defend.pruning import without_edges_of
+from nodecopy.defend.pruning import remove_edges_of
 from nodecopy.errors import InputError
 from nodecopy.features.node_embeddings import NodeEmbeddings
 from nodecopy.graph import Graph
 
 
-class Defence(Classifier):
-    """A classifier that can also be asked about nodes that were perhaps attacked.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.defend import CopyingDefence, Defence
-    >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> defence: Defence = CopyingDefence().fit(digits, split.train, rng=0)
-    >>> defence.predict_proba().shape, defence.correct([7]).shape
-    ((300, 10), (1, 10))
-    """
-
-    def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
-        """Probability of each class for the given nodes, ``[len(nodes), n_classes]``.
-
-        Each node is corrected as if it were the only one, whoever is asked for beside it.
-
-        Parameters
-        ----------
-        nodes
-            Node numbers, each once.
-        graph
-            The graph they were attacked in; by default the one given to ``fit``.
-        """
-        probabilities = self.predict_proba(graph)
-        return probabilities[checked_nodes(nodes, len(probabilities))]
-
-    def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
-        """What ``fit`` and then :meth:`correct` answer in each of many trials, trained all at once."""
-        return _at(self.fit_trials(trials), nodes)
-
-    def seen(self, graph: Graph) -> Graph:
-        """The graph as the classifier takes it."""
-        return graph
-
-
 @dataclass(frozen=True, eq=False)
-class Case:
-    """What a correction may look at.
+class AttackedState:
+    """The input of a correction: an attacked graph and the classifier's predictions on it.
 
     Parameters
     ----------
     graph
         The attacked graph, as the classifier sees it.
     probabilities
-        What the classifier predicts there.
+        The classifier's predictions for all nodes.
     networks
-        Its networks, where they are known.
+        Its networks; ``None`` for a classifier from outside the package.
     predict
-        The same classifier on another graph.
+        A function that returns the same classifier's predictions on another graph.
     seed
-        For whatever is drawn.
-    places
-        Where the nodes of ``graph`` stand.
-    attacked
-        The graph with all edges, where ``graph`` has lost those of the nodes that are corrected.
+        Seed of whatever the correction draws.
+    embeddings
+        Embeddings of the nodes of ``graph``.
+    complete_graph
+        The graph with all edges; it differs from ``graph`` where the classifier was trained again without
+        the edges of the nodes that are corrected.
     trial
-        What the classifier was trained on, where that is known.
+        The problem on which the classifier was trained; ``None`` where that is not known.
     """
 
     graph: Graph
@@ -91,66 +54,112 @@ class Case:
     networks: Ensemble | None
     predict: Callable[[Graph], NDArray[np.float32]]
     seed: SeedSequence
-    places: NodeEmbeddings
-    attacked: Graph
+    embeddings: NodeEmbeddings
+    complete_graph: Graph
     trial: Trial | None = None
 
 
-class Correction(Defence):
-    """A classifier that is trained as ever; its predictions are corrected afterwards, where asked.
+class Correction(ABC):
+    """Corrected predictions of the nodes of one graph; a defence prepares one for each graph."""
 
-    ``predict`` and ``predict_proba`` give what the classifier itself says; :meth:`correct` gives the
-    corrected probabilities.
+    @abstractmethod
+    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the corrected probabilities of some nodes, given by position."""
 
-    Parameters
+    def details(self, nodes: IntArray) -> dict[str, Any]:
+        """Return further results for some nodes by name; none by default."""
+        return {}
+
+
+class FixedCorrection(Correction):
+    """A correction that is computed for all nodes at once."""
+
+    def __init__(self, probabilities: NDArray[np.floating[Any]]) -> None:
+        self.probabilities = probabilities
+
+    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        rows: NDArray[np.floating[Any]] = self.probabilities[nodes]
+        return rows
+
+
+class Defence(Classifier):
+    """A classifier that can also correct its predictions at nodes that may have been attacked.
+
+    It trains a classifier on the attacked graph. ``predict`` and ``predict_proba`` return that classifier's
+    own predictions; :meth:`correct` and :meth:`correct_proba` return corrected ones.
+
+    A subclass writes :meth:`prepare_correction`, and where it needs them :meth:`check_parameters`,
+    :meth:`build_classifier` and :meth:`preprocess`. Its constructor stores ``classifier``, ``retrain`` and
+    ``device`` if it has these parameters.
+
+    Attributes
     ----------
-    classifier
-        What to train; a GCN by default. One that is trained already is taken by :meth:`around`.
-    retrain
-        Whether :meth:`correct` trains the classifier anew on the graph without any edge of the nodes it
-        is asked about. An attack then reaches neither training nor donors through these edges, and the
-        nodes are no longer corrected each as if it were alone. Needs :meth:`fit`.
-    device
-        ``"cpu"`` or ``"cuda"``, for the default classifier and for embeddings; another classifier has
-        its own.
+    classifier_
+        The classifier behind the predictions: the one that ``fit`` has trained, or the one given to
+        :meth:`from_classifier`.
 
     Examples
     --------
     >>> from nodecopy import datasets
-    >>> from nodecopy.defend import WithoutEdges
+    >>> from nodecopy.defend import CopyingDefence
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> from nodecopy.classify import GCN
-    >>> trained = GCN(n_epochs=50).fit(digits, split.train, rng=0)
-    >>> WithoutEdges().around(trained, digits).correct([7]).shape
-    (1, 10)
+    >>> defence = CopyingDefence().fit(digits, split.train, rng=0)
+    >>> defence.correct([7, 3]).tolist(), defence.correct_proba([7, 3]).shape
+    ([7, 3], (2, 10))
+
+    A defence of your own, which corrects a node by the mean prediction of its neighbours:
+
+    >>> from nodecopy.defend import Defence, FixedCorrection
+    >>> class NeighbourMean(Defence):
+    ...     def prepare_correction(self, state):
+    ...         total = state.graph.adjacency @ state.probabilities + state.probabilities
+    ...         return FixedCorrection(total / total.sum(axis=1, keepdims=True))
+    >>> NeighbourMean().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
     """
 
-    case_: Case
-    corrector_: Any
-    foreign_: Any
-    told = True
-    """Whether whoever asks for corrections knows that these nodes may have been attacked."""
+    classifier: Classifier | None = None
+    retrain: bool = False
+    device: str = "cpu"
+    knows_targets: ClassVar[bool] = True
+    """Whether the nodes given to :meth:`correct` are the ones that may have been attacked."""
 
-    def __init__(
-        self, classifier: Classifier | None = None, *, retrain: bool = False, device: str = "cpu"
-    ) -> None:
-        self.classifier, self.retrain, self.device = classifier, retrain, device
+    classifier_: Any
+    state_: AttackedState
+    correction_: Correction
 
-    @abstractmethod
-    def _corrector(self, case: Case) -> Any:
-        """Whatever is computed once for a case, before nodes are known."""
+    def prepare_correction(self, state: AttackedState) -> Correction:
+        """Compute what the corrections of all nodes of a graph share; by default nothing is corrected."""
+        return FixedCorrection(state.probabilities)
 
-    @abstractmethod
-    def _corrected(self, corrector: Any, nodes: IntArray) -> NDArray[np.floating[Any]]:
-        """Probabilities of the nodes."""
+    def check_parameters(self, graph: Graph) -> None:
+        """Raise an error for wrong parameters before anything is trained."""
 
-    def _details(self, corrector: Any, nodes: IntArray) -> dict[str, Any]:
-        """What else is worth telling of corrections."""
-        return {}
+    def build_classifier(self) -> Classifier:
+        """Return the classifier to train: the parameter ``classifier``, by default a GCN."""
+        if self.classifier is None:
+            return GCN(device=self.device)
+        if isinstance(self.classifier, Classifier):
+            return self.classifier
+        raise InputError(
+            f"classifier must be a classifier such as GCN(); got {self.classifier!r}. Use "
+            "from_classifier(classifier, graph) for one that was trained elsewhere."
+        )
 
-    def _check(self, n_nodes: int) -> None:
-        """Settings that need not wait for training to be found wrong."""
+    def preprocess(self, graph: Graph) -> Graph:
+        """Return the graph on which the classifier is trained and predicts; by default the graph itself."""
+        return graph
+
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        if trials:
+            self.check_parameters(trials[0].graph)
+        graphs = {id(trial.graph): trial.graph for trial in trials}  # trials often share a graph
+        graphs = {key: self.preprocess(graph) for key, graph in graphs.items()}
+        changed = [replace(trial, graph=graphs[id(trial.graph)]) for trial in trials]
+        return self.build_classifier().fit_trials(changed, keep_networks=keep_networks)
+
+    fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
     def fit(
         self,
@@ -160,135 +169,171 @@ class Correction(Defence):
         validation: ArrayLike | None = None,
         rng: Rng = None,
     ) -> Self:
-        """Train the classifier, and prepare corrections on the same graph."""
-        self.__dict__.pop("foreign_", None)
         super().fit(graph, train, validation=validation, rng=rng)
-        self._watch(self._case(graph, self.prediction_, self.trial_.rng, self.trial_))
+        self.classifier_ = self.build_classifier()
+        self.state_ = self._state(self.classifier_, graph, self.prediction_, self.trial_.rng, self.trial_)
+        self.correction_ = self.prepare_correction(self.state_)
         return self
 
-    def around(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
-        """Take a classifier that is trained already, perhaps elsewhere.
+    fit.__doc__ = Classifier.fit.__doc__
+
+    def from_classifier(self, classifier: Any, graph: Graph, *, rng: Rng = None) -> Self:
+        """Correct the predictions of a classifier that is already trained, instead of calling ``fit``.
 
         Parameters
         ----------
         classifier
-            A fitted classifier, or anything whose ``predict_proba(graph)`` gives one row per node.
+            A fitted classifier, or any object whose ``predict_proba(graph)`` returns one row per node.
         graph
-            The graph whose nodes are to be corrected.
+            The graph whose nodes are corrected.
         rng
-            For whatever the correction draws.
+            Seed or generator of whatever the correction draws; fresh entropy by default.
         """
-        self._check(graph.n_nodes)
+        self.check_parameters(graph)
         if self.retrain:
             raise InputError("retrain must be False for a classifier that was trained elsewhere; got True.")
-        for former in ("trial_", "foreign_"):
-            self.__dict__.pop(former, None)
         if isinstance(classifier, Classifier):
-            observed, now = classifier.check_fitted(), classifier.predict_graph(graph)
-            prediction = replace(now, networks=observed.networks, details=observed.details)
+            trained = classifier.check_fitted()
+            prediction = replace(
+                classifier.predict_graph(graph), networks=trained.networks, details=trained.details
+            )
             classes = classifier.classes_
-            self.classifier = classifier
         else:
-            self.foreign_ = classifier
-            prediction = _told(classifier, graph)
+            prediction = _evaluate(classifier, None, graph)
             classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
-        self.prediction_, self.classes_, self.node_ids_ = prediction, np.asarray(classes), graph.node_ids
-        self._watch(self._case(graph, prediction, seed_sequence(rng)))
+        vars(self).pop("trial_", None)
+        self.classifier_, self.prediction_ = classifier, prediction
+        self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
+        self.state_ = self._state(classifier, graph, prediction, seed_sequence(rng))
+        self.correction_ = self.prepare_correction(self.state_)
         return self
 
-    def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
-        if self.retrain and self.told:
-            self.check_fitted()
-            (found,) = self.correct_trials([self._retrainable(self._trial_on(graph))], [nodes])
-            return found.probabilities
-        corrector, n_nodes = self._prepared(graph)
-        return self._corrected(corrector, checked_nodes(nodes, n_nodes)).astype(np.float32)
+    def correct(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[Any]:
+        """Return the corrected classes of some nodes; parameters as in :meth:`correct_proba`."""
+        codes = self.correct_proba(nodes, graph=graph).argmax(axis=1)
+        classes: NDArray[Any] = self.classes_[codes]
+        return classes
 
-    correct.__doc__ = Defence.correct.__doc__
+    def correct_proba(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
+        """Return the corrected probabilities of each class for some nodes, ``[len(nodes), n_classes]``.
+
+        Parameters
+        ----------
+        nodes
+            Nodes that may have been attacked: positions, a boolean mask or string ids, each once. The
+            correction of a node does not depend on the others, except with ``retrain`` or
+            ``trust_edges``.
+        graph
+            The attacked graph; by default the one given to ``fit``.
+        """
+        self.check_fitted()
+        if self.retrain and self.knows_targets:
+            trial = self._check_retrainable(self._trial_on(graph))
+            return self.correct_trials([trial], [nodes])[0].probabilities
+        state, correction = self._prepare(graph)
+        return correction.predict_proba(check_nodes(state.graph, nodes)).astype(np.float32)
 
     def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
-        chosen = [checked_nodes(asked, t.graph.n_nodes) for asked, t in zip(nodes, trials, strict=True)]
-        trained = trials
-        if self.retrain and self.told:
-            pairs = zip(trials, chosen, strict=True)
-            trained = [replace(t, graph=without_edges_of(t.graph, asked)) for t, asked in pairs]
-        found = []
-        for trial, used, prediction, asked in zip(
-            trials, trained, self.fit_trials(trained, keep_networks=True), chosen, strict=True
-        ):
-            corrector = self._corrector(self._case(used.graph, prediction, trial.rng, trial))
-            probabilities = self._corrected(corrector, asked).astype(np.float32)
-            details = prediction.details | self._details(corrector, asked)
-            found.append(Prediction(probabilities, entropy(probabilities), details))
-        return found
+        """Return the corrected predictions of some nodes in each of many trials, trained all at once.
 
-    correct_trials.__doc__ = Defence.correct_trials.__doc__
+        Parameters
+        ----------
+        trials
+            The problems; their graphs are the attacked ones.
+        nodes
+            The nodes to correct in each trial, as in :meth:`correct_proba`.
+        """
+        positions = [check_nodes(t.graph, part) for t, part in zip(trials, nodes, strict=True)]
+        trained = trials
+        if self.retrain and self.knows_targets:
+            pairs = zip(trials, positions, strict=True)
+            trained = [replace(t, graph=remove_edges_of(t.graph, part)) for t, part in pairs]
+        corrected, classifier = [], self.build_classifier()
+        predictions = self.fit_trials(trained, keep_networks=True)
+        for trial, used, prediction, part in zip(trials, trained, predictions, positions, strict=True):
+            state = self._state(classifier, used.graph, prediction, trial.rng, trial)
+            correction = self.prepare_correction(state)
+            probabilities = correction.predict_proba(part).astype(np.float32)
+            details = prediction.details | correction.details(part)
+            corrected.append(Prediction(probabilities, entropy(probabilities), details))
+        return corrected
+
+    def predict_graph(self, graph: Graph) -> Prediction:
+        networks = self.check_fitted().networks
+        return _evaluate(self.classifier_, networks, _preprocess(self, self.classifier_, graph))
+
+    predict_graph.__doc__ = Classifier.predict_graph.__doc__
 
     def save(self, path: PathLike) -> None:
-        """Write settings, trained networks and predictions, not the graph.
+        """Write parameters, trained networks and predictions to an ``.npz`` file, without the graph.
 
-        What is loaded again needs ``correct(nodes, graph=...)``. Donors that were given as an array or a
-        function are not saved, nor are training nodes and their labels: a defence that retrains predicts
-        when it is loaded, but corrects only after another ``fit``, or with its ``retrain`` set to False.
+        :func:`nodecopy.load` reads the file. A loaded defence needs ``correct(nodes, graph=...)``. The file
+        does not hold the training nodes and their labels, so that a defence with ``retrain`` corrects
+        only after another ``fit``, or with ``retrain`` set to False.
         """
         if self.check_fitted().networks is None:
             raise InputError("classifier must be one of nodecopy's own to be saved with its defence.")
         super().save(path)
 
-    def seen(self, graph: Graph) -> Graph:
-        inner = self._inner()
-        return inner.seen(graph) if isinstance(inner, Defence) else graph
-
-    def _inner(self) -> Classifier:
-        return GCN(device=self.device) if self.classifier is None else self.classifier
-
-    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        if self.classifier is not None and not isinstance(self.classifier, Classifier):
-            raise InputError(
-                f"classifier must be a classifier such as GCN(); got {self.classifier!r}. "
-                "One that was trained elsewhere is taken by around(classifier, graph)."
-            )
-        if trials:
-            self._check(trials[0].graph.n_nodes)
-        return self._inner().fit_trials(trials, keep_networks=keep_networks)
-
-    fit_trials.__doc__ = Classifier.fit_trials.__doc__
-
     def get_state(self) -> dict[str, Any]:
-        """Return the prediction with its networks, without what was prepared for corrections."""
-        prepared = ("case_", "corrector_", "foreign_")
-        return {name: value for name, value in super().get_state().items() if name not in prepared}
+        """Return what was fitted by name: the prediction with its networks, without any graph."""
+        names = ("prediction_", "classes_", "node_ids_")
+        state = {name: value for name, value in super().get_state().items() if name in names}
+        if not hasattr(self, "classifier_"):
+            return state
+        # The networks are those of the prediction, so the parameters of the classifier are enough.
+        unfitted = type(self.classifier_)(**self.classifier_.get_params(deep=False))
+        return state | {"classifier_": unfitted}
 
-    def _watch(self, case: Case) -> None:
-        self.case_, self.corrector_ = case, self._corrector(case)
+    def _state(
+        self,
+        classifier: Any,
+        graph: Graph,
+        prediction: Prediction,
+        seed: SeedSequence,
+        trial: Trial | None = None,
+    ) -> AttackedState:
+        seen = complete = _preprocess(self, classifier, graph)
+        if trial is not None and trial.graph is not graph:
+            complete = _preprocess(self, classifier, trial.graph)
+        return AttackedState(
+            seen,
+            prediction.probabilities,
+            prediction.networks,
+            partial(_evaluate_proba, classifier, prediction.networks),
+            seed,
+            NodeEmbeddings(seen),
+            complete,
+            trial,
+        )
 
-    def _case(
-        self, graph: Graph, prediction: Prediction, seed: SeedSequence, trial: Trial | None = None
-    ) -> Case:
-        networks, told = prediction.networks, prediction.probabilities
-        if networks is None:
-            return Case(
-                graph, told, None, partial(_told_on, self.foreign_), seed, NodeEmbeddings(graph), graph
-            )
-        predict = partial(_probabilities, networks, self._network_device())
-        seen = self.seen(graph)
-        attacked = seen if trial is None else self.seen(trial.graph)
-        return Case(seen, told, networks, predict, seed, NodeEmbeddings(seen), attacked, trial)
+    def _prepare(self, graph: Graph | None) -> tuple[AttackedState, Correction]:
+        """Return the state and the correction of the graph given to ``fit``, or of another graph."""
+        networks = self.check_fitted().networks
+        if graph is None:
+            if not hasattr(self, "state_"):
+                raise InputError("graph must be given to a defence that was loaded: its file holds none.")
+            return self.state_, self.correction_
+        self.check_parameters(graph)
+        prediction = replace(self.predict_graph(graph), networks=networks)
+        seed = self.state_.seed if hasattr(self, "state_") else SeedSequence(0)
+        state = self._state(self.classifier_, graph, prediction, seed, self._trial_on(graph))
+        return state, self.prepare_correction(state)
 
     def _trial_on(self, graph: Graph | None) -> Trial | None:
-        """What was fitted, perhaps with another graph's edges and features; labels are those of ``fit``.
+        """Return the trial of ``fit`` with the edges and features of another graph of the same nodes.
 
-        None where nothing was fitted here, or to other nodes.
+        The labels are those of ``fit``. ``None`` without a trial, or for a graph of other nodes.
         """
         trial: Trial | None = getattr(self, "trial_", None)
         if trial is None or graph is None:
             return trial
         if not np.array_equal(graph.node_ids, trial.graph.node_ids):
             return None
-        now = {"adjacency": graph.adjacency, "features": graph.features, "directed": graph.directed}
-        return replace(trial, graph=trial.graph.replace(**now))
+        changes = {"adjacency": graph.adjacency, "features": graph.features, "directed": graph.directed}
+        return replace(trial, graph=trial.graph.replace(**changes))
 
-    def _retrainable(self, trial: Trial | None) -> Trial:
+    def _check_retrainable(self, trial: Trial | None) -> Trial:
         if trial is not None:
             return trial
         if hasattr(self, "trial_"):
@@ -298,74 +343,58 @@ class Correction(Defence):
             "nodes nor their labels. Call fit, or set retrain to False."
         )
 
-    def _prepared(self, graph: Graph | None) -> tuple[Any, int]:
-        """What is prepared for the graph of ``fit`` or for another, and how many nodes that has."""
-        observed = self.check_fitted()
-        if graph is None:
-            if not hasattr(self, "case_"):
-                raise InputError("graph must be given to a defence that was loaded: its file holds none.")
-            return self.corrector_, self.case_.graph.n_nodes
-        self._check(graph.n_nodes)
-        prediction = replace(self.predict_graph(graph), networks=observed.networks)
-        seed = self.case_.seed if hasattr(self, "case_") else SeedSequence(0)
-        case = self._case(graph, prediction, seed, self._trial_on(graph))
-        return self._corrector(case), graph.n_nodes
 
-    def predict_graph(self, graph: Graph) -> Prediction:
-        if hasattr(self, "foreign_"):
-            return _told(self.foreign_, graph)
-        return super().predict_graph(self.seen(graph))
-
-    def _network_device(self) -> str:
-        return self._inner()._network_device()
-
-
-def corrected_trials(
+def correct_trials(
     classifier: Classifier, trials: Sequence[Trial], nodes: Sequence[ArrayLike]
 ) -> list[Prediction]:
-    """Predictions of given nodes in many trials: corrected by a defence, else the classifier's own.
+    """Return predictions of some nodes in many trials: corrected for a defence, else the classifier's own.
 
+    Examples
+    --------
     >>> from nodecopy import datasets
-    >>> from nodecopy.defend import CopyingDefence, corrected_trials
+    >>> from nodecopy.classify import Trial
+    >>> from nodecopy.defend import CopyingDefence, correct_trials
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> from nodecopy.classify import Trial
-    >>> (found,) = corrected_trials(CopyingDefence(), [Trial(digits, split.train, None, 0)], [[7, 3]])
-    >>> found.probabilities.shape
+    >>> (prediction,) = correct_trials(CopyingDefence(), [Trial(digits, split.train, rng=0)], [[7, 3]])
+    >>> prediction.probabilities.shape
     (2, 10)
     """
     if isinstance(classifier, Defence):
         return classifier.correct_trials(trials, nodes)
-    return _at(classifier.fit_trials(trials), nodes)
-
-
-def _at(predictions: Sequence[Prediction], nodes: Sequence[ArrayLike]) -> list[Prediction]:
-    """The rows of some nodes."""
-    found = []
-    for prediction, asked in zip(predictions, nodes, strict=True):
-        chosen = checked_nodes(asked, len(prediction.probabilities))
-        rows = prediction.probabilities[chosen], prediction.mean_entropy[chosen]
-        found.append(Prediction(*rows, prediction.details))
-    return found
-
-
-def checked_nodes(nodes: ArrayLike, n_nodes: int) -> NDArray[np.int64]:
-    """Node numbers, each once."""
-    chosen = check_indices(nodes, "nodes", size=n_nodes)
-    check_unique(chosen, "nodes")
+    chosen = []
+    for trial, prediction, part in zip(trials, classifier.fit_trials(trials), nodes, strict=True):
+        rows = check_nodes(trial.graph, part)
+        arrays = prediction.probabilities[rows], prediction.mean_entropy[rows]
+        chosen.append(Prediction(*arrays, prediction.details))
     return chosen
 
 
-def _probabilities(networks: Ensemble, device: str, graph: Graph) -> NDArray[np.float32]:
-    return networks.predict(graph, device).probabilities
+def check_nodes(graph: Graph, nodes: ArrayLike) -> NDArray[np.int64]:
+    """Return the positions of nodes, each of which may be given once."""
+    positions = graph.positions(nodes)
+    check_unique(positions, "nodes")
+    return positions
 
 
-def _told_on(classifier: Any, graph: Graph) -> NDArray[np.float32]:
-    return _told(classifier, graph).probabilities
+def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
+    """Return the graph as the networks of a defence see it, whose classifier may be a defence too."""
+    graph = defence.preprocess(graph)
+    if not isinstance(classifier, Defence):
+        return graph
+    return _preprocess(classifier, getattr(classifier, "classifier_", classifier.classifier), graph)
 
 
-def _told(classifier: Any, graph: Graph) -> Prediction:
-    """What a classifier from elsewhere predicts."""
+def _evaluate(classifier: Any, networks: Ensemble | None, graph: Graph) -> Prediction:
+    """Return the prediction of trained networks, or of a classifier without any, on a graph."""
+    if networks is not None:
+        return networks.predict(graph, classifier._network_device())
+    if isinstance(classifier, Classifier):
+        return classifier.predict_graph(graph)
     if not hasattr(classifier, "predict_proba"):
         raise InputError(f"classifier must have predict_proba(graph); got {type(classifier).__name__}.")
     return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
+
+
+def _evaluate_proba(classifier: Any, networks: Ensemble | None, graph: Graph) -> NDArray[np.float32]:
+    return _evaluate(classifier, networks, graph).probabilities

@@ -1,33 +1,93 @@
-"""Who may give a neighbourhood to an attacked node: the nearest nodes by some embedding."""
+"""Donors: the nodes whose neighbourhoods are copied, found as nearest neighbours in an embedding.
+
+Attacks change edges. In embeddings of the attacked graph (the paper's choice) a target is where the attack
+has moved it; its features, and the neighbourhood expected from them, stay in place.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.random import SeedSequence
+from numpy.typing import NDArray
 
-from nodecopy._core.validation import check_choice
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import sample_key, threefry, unit_interval
+from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.node_embeddings import EMBEDDING_NAMES, NodeEmbeddings
 from nodecopy.generators import GAE, VGAE
 
+DONOR_NAMES = (*EMBEDDING_NAMES, "vgae", "gae")
 
-def search(
-    donors: Any, places: NodeEmbeddings, *, seed: SeedSequence, device: str, owner: str
+
+@dataclass(frozen=True, eq=False)
+class DonorFinder:
+    """Find the donors of nodes: their nearest neighbours among all other nodes.
+
+    Parameters
+    ----------
+    search
+        A search for nearest neighbours in an embedding; see :func:`embedding_search`.
+    n_donors
+        Number of donors of each node.
+    """
+
+    search: NeighbourSearch
+    n_donors: int
+
+    def find(self, nodes: IntArray) -> NDArray[np.int64]:
+        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
+        _, donors = self.search.nearest(self.n_donors, of=nodes, include_self=False)
+        return donors.reshape(len(nodes), self.n_donors).astype(np.int64)
+
+    def draw(self, nodes: IntArray, n_draws: int, seed: SeedSequence) -> NDArray[np.int64]:
+        """Draw donors uniformly with replacement, ``[len(nodes), n_draws]``.
+
+        The draws of a node depend on the seed and its position only, not on the other nodes.
+        """
+        position, draw = np.broadcast_arrays(nodes[:, None], np.arange(n_draws))
+        uniforms = unit_interval(*threefry(sample_key(seed, 0), position, draw))
+        return np.take_along_axis(self.find(nodes), (uniforms * self.n_donors).astype(np.int64), axis=1)
+
+
+def embedding_search(
+    donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, owner: str
 ) -> NeighbourSearch:
-    """A search for donors."""
-    graph = places.graph
+    """Return the search for donors that the parameter ``donors`` of a defence describes.
+
+    Parameters
+    ----------
+    donors
+        One of ``DONOR_NAMES``, an array with one row per node, or a function that returns one for a graph.
+    embeddings
+        Embeddings of the attacked graph.
+    seed, device
+        For the training of autoencoders.
+    owner
+        Name of the defence in error messages.
+    """
+    graph = embeddings.graph
     if isinstance(donors, str):
-        check_choice(donors, f"donors of {owner}", [*EMBEDDING_NAMES, "vgae", "gae"])
+        check_choice(donors, f"donors of {owner}", DONOR_NAMES)
         if donors in EMBEDDING_NAMES:
-            return places.search(donors, owner=owner)
-        kind = VGAE if donors == "vgae" else GAE
-        model = kind(sampler="raw", device=device)  # nothing is sampled, so nothing is calibrated
+            return embeddings.search(donors, owner=owner)
+        autoencoder = VGAE if donors == "vgae" else GAE
+        model = autoencoder(sampler="raw", device=device)  # no calibration, since no graph is sampled
         return NeighbourSearch(model.fit(graph, rng=seed).embeddings(), owner=owner)
-    given = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=owner)
-    if given.matrix.shape[0] != graph.n_nodes:
+    search = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=owner)
+    if search.matrix.shape[0] != graph.n_nodes:
         raise InputError(
-            f"donors of {owner} must have {graph.n_nodes} rows, one per node; got {given.matrix.shape[0]}."
+            f"donors of {owner} must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}."
         )
-    return given
+    return search
+
+
+def check_donor_numbers(n_donors: int, n_graphs: int | None, n_nodes: int, owner: str) -> None:
+    """Raise an error for a wrong number of donors or of copied graphs."""
+    check_integer(n_donors, f"n_donors of {owner}", low=1, high=n_nodes - 1, high_name="n_nodes - 1")
+    if n_graphs is not None:
+        check_integer(n_graphs, f"n_graphs of {owner}", low=1)

@@ -1,21 +1,21 @@
-"""Graphs that have lost some of their edges."""
+"""Graphs with some of their edges removed."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.csr import IntArray, keep_entries
+from nodecopy._core.csr import IntArray
 from nodecopy.graph import Graph
 
 
-def without_edges_of(graph: Graph, nodes: IntArray) -> Graph:
-    """The graph in which some nodes have no neighbours."""
+def remove_edges_of(graph: Graph, nodes: IntArray) -> Graph:
+    """Return the graph without the edges of some nodes."""
     stays = np.ones(graph.n_nodes, bool)
     stays[nodes] = False
-    return with_entries(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
+    return keep_edges(graph, stays[graph.rows.row_numbers] & stays[graph.rows.indices])
 
 
-def with_entries(graph: Graph, kept: NDArray[np.bool_]) -> Graph:
-    """The graph with some of its stored entries of A only."""
-    return graph.replace(adjacency=keep_entries(graph.adjacency, kept))
+def keep_edges(graph: Graph, mask: NDArray[np.bool_]) -> Graph:
+    """Return the graph with those stored entries of its adjacency where ``mask`` is true."""
+    return graph.with_rows(graph.rows.keep_entries(mask))

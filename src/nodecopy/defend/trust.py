@@ -1,7 +1,9 @@
-"""How far the edges of a node may be believed."""
+"""The rule for how far a node's own edges can be trusted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,55 +11,92 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from nodecopy._core.csr import IntArray
-from nodecopy.defend.pruning import with_entries, without_edges_of
-from nodecopy.features.node_embeddings import Matrix, cosines, embed_neighbourhoods, expected_neighbourhoods
+from nodecopy.defend.pruning import keep_edges, remove_edges_of
+from nodecopy.features.node_embeddings import (
+    Matrix,
+    cosines,
+    embed_neighbourhoods,
+    expected_neighbourhoods,
+)
 from nodecopy.graph import Graph
 
-NEWTON_STEPS = 20
+N_NEWTON_STEPS = 20
 PENALTY = 1e-3
-PAIRS_SEED = 0
-"""Of the random pairs that neighbours are compared with."""
+RANDOM_PAIRS_SEED = 0
+"""Seed of the random pairs of nodes with which neighbours are compared."""
+MIN_TRUST = 0.5
+"""Edges with a probability above this one are trusted."""
 
 
-def trusted_neighbourhoods(graph: Graph, own: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
-    """The mean belief in the edges of each node, ``[len(nodes), 1]``, and the graph with those believed.
+@dataclass(frozen=True, eq=False)
+class EdgeTrust:
+    """Mix corrected predictions with those that a node's trusted edges give.
 
-    Belief is the probability that two nodes are neighbours rather than drawn at random, by logistic
-    regression on how alike their features are and what stands around nodes with such features. It is
-    learned from the graph without the edges of ``nodes``; ``own`` holds the directions of all nodes'
-    features. An edge is believed above one half.
+    Parameters
+    ----------
+    graph
+        The attacked graph with all edges.
+    features
+        The embedding of the nodes' features.
+    predict
+        The classifier, as a function from graphs to probabilities of all nodes.
     """
-    others = without_edges_of(graph, nodes)
-    expected = expected_neighbourhoods(others, own, embed_neighbourhoods(others, own))
-    joined = others.rows.row_numbers, others.rows.indices
-    # Not from a trial's rng: thousands of pairs settle three weights, and with one draw for all, belief in an
-    # edge depends on the graph and the nodes alone. The stored results of table 5 rest on this draw, too.
-    drawn = np.random.default_rng(PAIRS_SEED).integers(graph.n_nodes, size=(2, len(joined[0])))
-    likeness = np.vstack([_likeness(own, expected, *joined), _likeness(own, expected, *drawn)])
-    weights = logistic(likeness, np.repeat([1.0, 0.0], len(joined[0])))
 
-    first, second = graph.rows.row_numbers, graph.rows.indices
-    asked = np.zeros(graph.n_nodes, bool)
-    asked[nodes] = True
-    touched = asked[first] | asked[second]
-    belief = np.ones(len(first))
-    belief[touched] = expit(_likeness(own, expected, first[touched], second[touched]) @ weights)
-    mean = np.bincount(first, belief, minlength=graph.n_nodes) / np.maximum(graph.degrees, 1)
-    return mean[nodes, None], with_entries(graph, belief > 0.5)
+    graph: Graph
+    features: Matrix
+    predict: Callable[[Graph], NDArray[Any]]
+
+    def mix(self, corrected: NDArray[Any], nodes: IntArray) -> NDArray[np.floating[Any]]:
+        """Return (1 - t) times the corrected predictions plus t times those with the trusted edges.
+
+        t is the mean trust in a node's edges.
+        """
+        trust, trusted_graph = self.trusted_edges(nodes)
+        own = self.predict(trusted_graph)[nodes]
+        mixed: NDArray[np.floating[Any]] = (1 - trust) * corrected + trust * own
+        return mixed
+
+    def trusted_edges(self, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
+        """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
+
+        Trust is the probability that two nodes are neighbours rather than a random pair, by logistic
+        regression on the cosines of their features and of their expected neighbourhoods. The regression is
+        learned from the graph without the edges of ``nodes``. The trusted graph has lost the edges of
+        ``nodes`` whose probability is at most one half.
+        """
+        graph, features = self.graph, self.features
+        others = remove_edges_of(graph, nodes)
+        expected = expected_neighbourhoods(others, features, embed_neighbourhoods(others, features))
+        edges = others.rows.row_numbers, others.rows.indices
+        # The seed is not the trial's: thousands of pairs determine three weights, and with fixed pairs the
+        # trust in an edge depends on the graph and the nodes only. Stored results of table 5 depend on it.
+        draws = np.random.default_rng(RANDOM_PAIRS_SEED)
+        pairs = draws.integers(graph.n_nodes, size=(2, len(edges[0])))
+        inputs = np.vstack([_inputs(features, expected, *ends) for ends in (edges, pairs)])
+        weights = fit_logistic(inputs, np.repeat([1.0, 0.0], len(edges[0])))
+
+        first, second = graph.rows.row_numbers, graph.rows.indices
+        is_asked = np.zeros(graph.n_nodes, bool)
+        is_asked[nodes] = True
+        touched = is_asked[first] | is_asked[second]
+        trust = np.ones(len(first))
+        trust[touched] = expit(_inputs(features, expected, first[touched], second[touched]) @ weights)
+        mean = np.bincount(first, trust, minlength=graph.n_nodes) / np.maximum(graph.degrees, 1)
+        return mean[nodes, None], keep_edges(graph, trust > MIN_TRUST)
 
 
-def logistic(inputs: Matrix, answers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weights of a logistic regression, slightly penalised, by Newton's method."""
+def fit_logistic(inputs: Matrix, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights of a logistic regression with a small penalty, by Newton's method."""
     penalty = PENALTY * np.eye(inputs.shape[1])
     weights = np.zeros(inputs.shape[1])
-    for _ in range(NEWTON_STEPS):
-        found = expit(inputs @ weights)
-        slope = inputs.T @ (answers - found) - penalty @ weights
-        curvature = inputs.T @ (inputs * (found * (1 - found))[:, None]) + penalty
-        weights = weights + np.linalg.solve(curvature, slope)
+    for _ in range(N_NEWTON_STEPS):
+        p = expit(inputs @ weights)
+        gradient = inputs.T @ (outcomes - p) - penalty @ weights
+        curvature = inputs.T @ (inputs * (p * (1 - p))[:, None]) + penalty
+        weights = weights + np.linalg.solve(curvature, gradient)
     return weights
 
 
-def _likeness(own: Matrix, expected: Matrix, first: Any, second: Any) -> Matrix:
-    """A one, the cosine of the features, and that of the neighbourhoods they promise."""
-    return np.stack([np.ones(len(first)), *cosines(own, expected, first, second)], axis=1)
+def _inputs(features: Matrix, expected: Matrix, first: Any, second: Any) -> Matrix:
+    """Return a constant and the two cosines of each pair, ``[n_pairs, 3]``."""
+    return np.stack([np.ones(len(first)), *cosines(features, expected, first, second)], axis=1)

@@ -1,15 +1,16 @@
-"""Exact predictions of a two-layer GCN at nodes with copied neighbourhoods, from two hops alone.
+"""Copiers: the classifier's predictions at nodes with copied neighbourhoods.
 
-A prediction at one node adds up its neighbours' hidden layers, and these their neighbours' features.
-All (node, donor) pairs are laid side by side as the rows of two sparse matrices, one for each
-convolution, so that nothing else of the graph is touched and no loop runs over pairs.
+For a two-layer GCN the prediction at a node sums its neighbours' hidden layers, and these sum their
+neighbours' features. :class:`TwoHopCopier` lays all (node, donor) pairs side by side as the rows of two
+sparse matrices, one for each convolution, so that it touches two hops only and has no loop over pairs.
+:class:`WholeGraphCopier` evaluates any classifier on a whole graph for each pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,23 +23,31 @@ from nodecopy.graph import Graph
 from nodecopy.nn.features import prepared
 
 Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
-"""Row number, node and weight of every entry."""
-PREDICTIONS_AT_ONCE = 2**22
-"""About how many entries the matrices of pairs evaluated at once have."""
+"""Row number, node and weight of every entry of some rows."""
+MODES = ("swap-features", "copy-row")
+MAX_ENTRIES = 2**22
+"""About the largest number of entries in the matrices of the pairs that are evaluated together."""
+
+
+class Copier(Protocol):
+    """Predict nodes as if they had the neighbourhoods of their donors."""
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
 
 
 @dataclass(frozen=True, eq=False)
-class Hops:
-    """What two convolutions compute at one place for each pair.
+class TwoHopOperator:
+    """What two graph convolutions compute for each pair.
 
     Parameters
     ----------
     second
-        ``[pairs, inner]``: how each pair adds up hidden layers.
+        ``[n_pairs, n_inner]``: how each pair sums hidden layers.
     first
-        ``[inner, nodes]``: how each of these adds up features.
+        ``[n_inner, n_nodes]``: how each hidden layer sums features.
     nodes
-        Whose features.
+        The nodes whose features are summed.
     """
 
     second: sparse.csr_array
@@ -46,7 +55,8 @@ class Hops:
     nodes: IntArray
 
     @classmethod
-    def of(cls, n_pairs: int, second: Entries, first: Entries) -> Hops:
+    def from_entries(cls, n_pairs: int, second: Entries, first: Entries) -> TwoHopOperator:
+        """Build the matrices; the entries of ``second`` are the rows of ``first``."""
         pair, inner, weight = second
         nodes, column = np.unique(first[1], return_inverse=True)
         return cls(
@@ -55,12 +65,12 @@ class Hops:
             nodes,
         )
 
-    def probabilities(self, networks: Ensemble, features: Any) -> NDArray[np.float64]:
-        """``[pairs, classes]``, the mean over networks; their weights themselves, without dropout."""
-        own = prepared(features[self.nodes], networks.recipe)
+    def predict_proba(self, networks: Ensemble, features: Any) -> NDArray[np.float64]:
+        """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
+        inputs = prepared(features[self.nodes], networks.recipe)
         total: Any = 0.0
         for first, second, *biases in zip(*networks.weights, strict=True):
-            hidden = self.first @ (own @ first)
+            hidden = self.first @ (inputs @ first)
             hidden = hidden + biases[0] if biases else hidden
             hidden = np.maximum(hidden, 0) if networks.recipe.activation == "relu" else hidden
             logits = (self.second @ hidden) @ second
@@ -69,146 +79,179 @@ class Hops:
         return mean
 
 
-class Neighbourhoods:
-    """The rows of a graph, and the sums of A + I over them, by which convolutions are normalised."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.rows, self.directed = graph.rows, graph.directed
-        sums: Any = graph.degrees if self.rows.weights is None else graph.adjacency.sum(axis=1)
-        self.sums: NDArray[np.float64] = 1.0 + np.asarray(sums, np.float64)
-
-    def entries(self, nodes: IntArray) -> Entries:
-        """Entries of the rows of A of given nodes, numbered by their places in ``nodes``."""
-        start = self.rows.indptr[nodes].astype(np.int64)
-        length = self.rows.indptr[nodes + 1] - start
-        owner = np.repeat(np.arange(len(nodes)), length)
-        entry = np.arange(len(owner)) + np.repeat(start - np.cumsum(length) + length, length)
-        weights = self.rows.weights
-        weight = np.ones(len(entry)) if weights is None else weights[entry].astype(np.float64)
-        return owner, self.rows.indices[entry], weight
-
-    def in_donors_place(self, nodes: IntArray, donors: IntArray) -> Hops:
-        """The prediction at each donor, were its features those of its node."""
-        pair, inner, weight = _joined(self.entries(donors), _loops(donors))
-        second = weight / np.sqrt(self.sums[donors[pair]] * self.sums[inner])
-        owner, outer, weight = _joined(self.entries(inner), _loops(inner))
-        first = weight / np.sqrt(self.sums[inner[owner]] * self.sums[outer])
-        outer = np.where(outer == donors[pair][owner], nodes[pair][owner], outer)
-        return Hops.of(len(nodes), (pair, inner, second), (owner, outer, first))
-
-    def with_donors_row(self, nodes: IntArray, donors: IntArray) -> Hops:
-        """The prediction at each node, were its row of A (undirected: and its column) that of its donor."""
-        row = self.entries(donors)
-        change: Entries
-        if self.directed:
-            change = _nothing()
-        else:  # no loops, and both ends of an edge change
-            row = _chosen(row, row[1] != nodes[row[0]])
-            old = self.entries(nodes)
-            change = _joined(row, (old[0], old[1], -old[2]))
-        total = 1.0 + np.bincount(row[0], row[2], minlength=len(nodes))
-        sums = _Sums(self.sums, _joined(change, (np.arange(len(nodes)), nodes, total - self.sums[nodes])))
-        itself = row[1] == nodes[row[0]]
-        own_loop = 1.0 + np.bincount(row[0][itself], row[2][itself], minlength=len(nodes))
-        others = _chosen(row, ~itself)
-        pair, inner, weight = _joined(others, (np.arange(len(nodes)), nodes, own_loop))
-        second = weight / np.sqrt(sums(np.arange(len(nodes)), nodes)[pair] * sums(pair, inner))
-        owner, outer, weight = self._rows_with(row, others, nodes)
-        first = weight / np.sqrt(sums(pair[owner], inner[owner]) * sums(pair[owner], outer))
-        return Hops.of(len(nodes), (pair, inner, second), (owner, outer, first))
-
-    def _rows_with(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
-        """Rows of A + I, changed: first those of the nodes in ``others``, then those of ``nodes``."""
-        pair, inner, weight = others
-        beyond = self.entries(inner)
-        if not self.directed:
-            beyond = _chosen(beyond, beyond[1] != nodes[pair[beyond[0]]])
-            beyond = _joined(beyond, (np.arange(len(inner)), nodes[pair], weight))
-        own = row[0] + len(inner), row[1], row[2]
-        return _joined(_joined(beyond, own), _loops(np.concatenate([inner, nodes])))
-
-
-class _Sums:
-    """Sums of rows, some of which change for some pairs."""
-
-    def __init__(self, sums: NDArray[np.float64], changes: Entries) -> None:
-        self.sums = sums
-        self.keys, place = np.unique(self._key(changes[0], changes[1]), return_inverse=True)
-        self.changes = np.bincount(place, changes[2])
-
-    def __call__(self, pair: IntArray, node: IntArray) -> NDArray[np.float64]:
-        key = self._key(pair, node)
-        place = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        changed: NDArray[np.float64] = np.where(self.keys[place] == key, self.changes[place], 0.0)
-        return self.sums[node] + changed
-
-    def _key(self, pair: IntArray, node: IntArray) -> NDArray[np.int64]:
-        return pair.astype(np.int64) * len(self.sums) + node
-
-
-class LocalCopying:
-    """Copied predictions of two-layer GCNs.
+class TwoHopCopier:
+    """Evaluate two-layer GCNs exactly on the two-hop neighbourhoods of the donors.
 
     Parameters
     ----------
     networks
         Trained GCNs.
     graph
-        Where they predict.
-    place
-        ``"donor"`` or ``"row"``.
+        The graph on which they predict.
+    mode
+        ``"swap-features"``: predict at the donor, with the node's features in place of its own.
+        ``"copy-row"``: predict at the node, with the donor's row of the adjacency (undirected: and column)
+        in place of its own.
     """
 
-    def __init__(self, networks: Ensemble, graph: Graph, place: str) -> None:
-        self.networks, self.features, self.place = networks, graph.features, place
-        self.near = Neighbourhoods(graph)
+    def __init__(self, networks: Ensemble, graph: Graph, mode: str) -> None:
+        self.networks, self.features, self.mode = networks, graph.features, mode
+        self.rows, self.directed = graph.rows, graph.directed
+        sums: Any = graph.degrees if self.rows.weights is None else graph.adjacency.sum(axis=1)
+        self.sums: NDArray[np.float64] = 1.0 + np.asarray(sums, np.float64)
+        """Row sums of A + I, by which convolutions are normalised."""
 
-    def __call__(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
-        """``[pairs, classes]``."""
-        hops = self.near.in_donors_place if self.place == "donor" else self.near.with_donors_row
-        ends = np.cumsum(self._n_entries(donors)) // PREDICTIONS_AT_ONCE
-        parts = np.split(np.arange(len(nodes)), np.flatnonzero(np.diff(ends)) + 1)
-        found = [hops(nodes[p], donors[p]).probabilities(self.networks, self.features) for p in parts]
-        return np.concatenate(found)
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+        build = self.swap_features if self.mode == "swap-features" else self.copy_rows
+        owner, inner, _ = self._entries(donors)
+        # About the number of entries of each pair: the degrees of its donor's neighbours, summed.
+        degrees = self.rows.indptr[inner + 1] - self.rows.indptr[inner]
+        n_entries = np.bincount(owner, degrees + 1, minlength=len(donors)).astype(np.int64) + 1
+        block = np.cumsum(n_entries) // MAX_ENTRIES
+        parts = np.split(np.arange(len(nodes)), np.flatnonzero(np.diff(block)) + 1)
+        return np.concatenate(
+            [build(nodes[p], donors[p]).predict_proba(self.networks, self.features) for p in parts]
+        )
 
-    def _n_entries(self, donors: IntArray) -> NDArray[np.int64]:
-        """About how many entries each pair needs: the degrees of its donor's neighbours, added up."""
-        owner, inner, _ = self.near.entries(donors)
-        degree = self.near.rows.indptr[inner + 1] - self.near.rows.indptr[inner]
-        return np.bincount(owner, degree + 1, minlength=len(donors)).astype(np.int64) + 1
+    def swap_features(self, nodes: IntArray, donors: IntArray) -> TwoHopOperator:
+        """Return the operator at each donor, with its features replaced by those of its node."""
+        pair, inner, weight = self._entries(donors, self_loops=True)
+        second = weight / np.sqrt(self.sums[donors[pair]] * self.sums[inner])
+        owner, outer, weight = self._entries(inner, self_loops=True)
+        first = weight / np.sqrt(self.sums[inner[owner]] * self.sums[outer])
+        outer = np.where(outer == donors[pair][owner], nodes[pair][owner], outer)
+        return TwoHopOperator.from_entries(len(nodes), (pair, inner, second), (owner, outer, first))
+
+    def copy_rows(self, nodes: IntArray, donors: IntArray) -> TwoHopOperator:
+        """Return the operator at each node, with its row (undirected: and column) replaced by its donor's."""
+        row = self._entries(donors)
+        change: Entries = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        if not self.directed:  # no self-loops, and both ends of an edge change
+            row = _select(row, row[1] != nodes[row[0]])
+            old = self._entries(nodes)
+            change = _concatenate(row, (old[0], old[1], -old[2]))
+        pairs = np.arange(len(nodes))
+        total = 1.0 + np.bincount(row[0], row[2], minlength=len(nodes))
+        sums = _ChangedSums(self.sums, _concatenate(change, (pairs, nodes, total - self.sums[nodes])))
+        is_loop = row[1] == nodes[row[0]]
+        own_loop = 1.0 + np.bincount(row[0][is_loop], row[2][is_loop], minlength=len(nodes))
+        others = _select(row, ~is_loop)
+        pair, inner, weight = _concatenate(others, (pairs, nodes, own_loop))
+        second = weight / np.sqrt(sums.at(pairs, nodes)[pair] * sums.at(pair, inner))
+        owner, outer, weight = self._changed_rows(row, others, nodes)
+        first = weight / np.sqrt(sums.at(pair[owner], inner[owner]) * sums.at(pair[owner], outer))
+        return TwoHopOperator.from_entries(len(nodes), (pair, inner, second), (owner, outer, first))
+
+    def _changed_rows(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
+        """Return changed rows of A + I: first those of the nodes in ``others``, then those of ``nodes``."""
+        pair, inner, weight = others
+        beyond = self._entries(inner)
+        if not self.directed:
+            beyond = _select(beyond, beyond[1] != nodes[pair[beyond[0]]])
+            beyond = _concatenate(beyond, (np.arange(len(inner)), nodes[pair], weight))
+        own = row[0] + len(inner), row[1], row[2]
+        looped = np.concatenate([inner, nodes])
+        loops = np.arange(len(looped)), looped, np.ones(len(looped))
+        return _concatenate(_concatenate(beyond, own), loops)
+
+    def _entries(self, nodes: IntArray, *, self_loops: bool = False) -> Entries:
+        """Return the entries of the rows of A, or of A + I, of some nodes.
+
+        Rows are numbered by position in ``nodes``. Self-loops come last.
+        """
+        start = self.rows.indptr[nodes].astype(np.int64)
+        length = self.rows.indptr[nodes + 1] - start
+        owner = np.repeat(np.arange(len(nodes)), length)
+        entry = np.arange(len(owner)) + np.repeat(start - np.cumsum(length) + length, length)
+        weights = self.rows.weights
+        weight = np.ones(len(entry)) if weights is None else weights[entry].astype(np.float64)
+        if not self_loops:
+            return owner, self.rows.indices[entry], weight
+        return (
+            np.append(owner, np.arange(len(nodes))),
+            np.append(self.rows.indices[entry], nodes),
+            np.append(weight, np.ones(len(nodes))),
+        )
 
 
-class WholeCopying:
-    """Copied predictions of any classifier, one whole graph for each pair.
+class _ChangedSums:
+    """Row sums, some of which change for some pairs."""
+
+    def __init__(self, sums: NDArray[np.float64], changes: Entries) -> None:
+        self.sums = sums
+        self.keys, position = np.unique(self._key(changes[0], changes[1]), return_inverse=True)
+        self.changes = np.bincount(position, changes[2])
+
+    def at(self, pair: IntArray, node: IntArray) -> NDArray[np.float64]:
+        """Return the sums of the rows of some nodes, each for one pair."""
+        key = self._key(pair, node)
+        position = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
+        change: NDArray[np.float64] = np.where(self.keys[position] == key, self.changes[position], 0.0)
+        return self.sums[node] + change
+
+    def _key(self, pair: IntArray, node: IntArray) -> NDArray[np.int64]:
+        return pair.astype(np.int64) * len(self.sums) + node
+
+
+@dataclass(frozen=True, eq=False)
+class WholeGraphCopier:
+    """Evaluate any classifier on a whole graph for each pair.
 
     Parameters
     ----------
     predict
-        The trained classifier: probabilities of all nodes of a graph.
-    graph, place
-        As in :class:`LocalCopying`.
+        The trained classifier, as a function from graphs to the probabilities of all nodes.
+    graph, mode
+        As in :class:`TwoHopCopier`.
     """
 
-    def __init__(self, predict: Callable[[Graph], NDArray[Any]], graph: Graph, place: str) -> None:
-        self.predict, self.graph, self.place = predict, graph, place
+    predict: Callable[[Graph], NDArray[Any]]
+    graph: Graph
+    mode: str
 
-    def __call__(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
-        """``[pairs, classes]``."""
-        change, at = (with_donors_features, donors) if self.place == "donor" else (with_donors_row, nodes)
-        pairs = zip(nodes.tolist(), donors.tolist(), at, strict=True)
-        return np.array([self.predict(change(self.graph, v, d))[place] for v, d, place in pairs])
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+        swaps = self.mode == "swap-features"
+        change = with_swapped_features if swaps else with_copied_row
+        pairs = zip(nodes.tolist(), donors.tolist(), strict=True)
+        return np.array([self.predict(change(self.graph, v, d))[d if swaps else v] for v, d in pairs])
 
 
-def with_donors_features(graph: Graph, node: int, donor: int) -> Graph:
-    """The graph with the features of ``node`` in the place of ``donor``."""
+@dataclass(frozen=True, eq=False)
+class OwnPredictions:
+    """Predict nodes as they are, for classifiers that do not use edges."""
+
+    probabilities: NDArray[np.floating[Any]]
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the node's prediction for each pair."""
+        rows: NDArray[np.floating[Any]] = self.probabilities[nodes]
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class DonorPredictions:
+    """Predict nodes as their donors are predicted, without copying; a control."""
+
+    probabilities: NDArray[np.floating[Any]]
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the donor's prediction for each pair."""
+        rows: NDArray[np.floating[Any]] = self.probabilities[donors]
+        return rows
+
+
+def with_swapped_features(graph: Graph, node: int, donor: int) -> Graph:
+    """Return the graph in which the donor has the features of the node."""
     rows = np.arange(graph.n_nodes)
     rows[donor] = node
     features: Any = graph.features
     return graph.replace(features=features[rows])
 
 
-def with_donors_row(graph: Graph, node: int, donor: int) -> Graph:
-    """The graph with the donor's neighbours in place of the node's (undirected: in both directions)."""
+def with_copied_row(graph: Graph, node: int, donor: int) -> Graph:
+    """Return the graph in which the node has the donor's neighbours (undirected: in both directions)."""
     row = graph.adjacency[[donor]].tocoo()
     rest = graph.adjacency.tocoo()
     keep = rest.row != node
@@ -221,18 +264,10 @@ def with_donors_row(graph: Graph, node: int, donor: int) -> Graph:
     return graph.replace(adjacency=matrix)
 
 
-def _joined(one: Entries, other: Entries) -> Entries:
-    first, second, third = (np.concatenate(parts) for parts in zip(one, other, strict=True))
-    return first, second, third
+def _concatenate(first: Entries, second: Entries) -> Entries:
+    rows, nodes, weights = (np.concatenate(parts) for parts in zip(first, second, strict=True))
+    return rows, nodes, weights
 
 
-def _chosen(entries: Entries, which: NDArray[np.bool_]) -> Entries:
-    return entries[0][which], entries[1][which], entries[2][which]
-
-
-def _loops(nodes: IntArray) -> Entries:
-    return np.arange(len(nodes)), nodes, np.ones(len(nodes))
-
-
-def _nothing() -> Entries:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+def _select(entries: Entries, mask: NDArray[np.bool_]) -> Entries:
+    return entries[0][mask], entries[1][mask], entries[2][mask]

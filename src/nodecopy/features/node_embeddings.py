@@ -23,8 +23,6 @@ from nodecopy.graph import Graph
 
 Matrix: TypeAlias = NDArray[np.float64]
 EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
-RANK = 64
-"""Dimension of the embeddings."""
 FEATURE_WEIGHT = 0.5
 """Weight of a node's features beside its (expected) neighbourhood in ``"expected"`` searches."""
 RIDGE = 1.0
@@ -40,6 +38,8 @@ class NodeEmbeddings:
     ----------
     graph
         With features that some nodes share; without, only ``neighbourhoods`` can be computed.
+    rank
+        Largest dimension of the embeddings.
 
     Examples
     --------
@@ -50,20 +50,40 @@ class NodeEmbeddings:
     True
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, rank: int = 64) -> None:
+        self.graph, self.rank = graph, rank
+
+    @cached_property
+    def feature_counts(self) -> NDArray[np.int64] | None:
+        """Return how many nodes have each feature; ``None`` where no two nodes share any."""
+        features: Any = self.graph.features
+        if features is None:
+            return None
+        matrix = sparse.csr_array(features)
+        counts = np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+        return None if counts.max(initial=0) == 1 else counts
 
     @cached_property
     def features(self) -> Matrix:
-        """Return the TF-IDF weighted features, reduced by a truncated SVD."""
-        return embed_features(self.graph)
+        """Return the features weighted by TF-IDF and reduced to the rank by a truncated SVD."""
+        features: Any = self.graph.features
+        if self.feature_counts is None:
+            state = "this one has none" if features is None else "in this one no two nodes share any"
+            raise InputError(
+                f"graph must have features to find similar nodes by them; {state} (donors can be found by "
+                "'neighbourhoods', 'vgae' or 'gae')."
+            )
+        weights = np.log((1.0 + self.graph.n_nodes) / (1.0 + self.feature_counts)) + 1.0
+        weighted = sparse.csr_array(features, dtype=np.float64)
+        weighted.data = weighted.data * weights[weighted.indices]
+        return reduce_rank(unit_rows(weighted), self.rank)
 
     @cached_property
     def neighbourhoods(self) -> Matrix:
-        """Return what is within two hops: features or, where no two nodes share any, the nodes themselves."""
-        if has_shared_features(self.graph):
+        """Return the features within two hops; the nodes within two hops where no two share features."""
+        if self.feature_counts is not None:
             return embed_neighbourhoods(self.graph, self.features)
-        return embed_connections(self.graph)
+        return embed_connections(self.graph, self.rank)
 
     @cached_property
     def expected(self) -> Matrix:
@@ -86,26 +106,6 @@ class NodeEmbeddings:
         return NeighbourSearch(rows, queries=queries, owner=owner)
 
 
-def has_shared_features(graph: Graph) -> bool:
-    """Whether a graph has features and more than one node has some of them."""
-    return graph.features is not None and _feature_counts(graph.features).max(initial=0) != 1
-
-
-def embed_features(graph: Graph, rank: int = RANK) -> Matrix:
-    """Return the features weighted by TF-IDF and reduced to a rank, rows of length one."""
-    if not has_shared_features(graph):
-        state = "this one has none" if graph.features is None else "in this one no two nodes share any"
-        raise InputError(
-            f"graph must have features to find similar nodes by them; {state} (donors can be "
-            "found by 'neighbourhoods', 'vgae' or 'gae')."
-        )
-    features: Any = graph.features
-    weighted = sparse.csr_array(features, dtype=np.float64)
-    weights = np.log((1.0 + graph.n_nodes) / (1.0 + _feature_counts(features))) + 1.0
-    weighted.data = weighted.data * weights[weighted.indices]
-    return _reduce(unit_rows(weighted), rank)
-
-
 def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
     """Return an embedding summed over each node and its neighbours, twice."""
     for _ in range(2):
@@ -113,11 +113,11 @@ def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
     return embedding
 
 
-def embed_connections(graph: Graph, rank: int = RANK) -> Matrix:
+def embed_connections(graph: Graph, rank: int) -> Matrix:
     """Return :func:`embed_neighbourhoods` of the identity, reduced to a rank after the first sum."""
     identity = sparse.eye_array(graph.n_nodes, format="csr")
     once = unit_rows(sparse.csr_array(graph.adjacency.astype(np.float64) + identity))
-    reduced = _reduce(once, rank)
+    reduced = reduce_rank(once, rank)
     return np.asarray(unit_rows(reduced + graph.adjacency @ reduced))
 
 
@@ -144,13 +144,7 @@ def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArra
     return by_features, by_neighbourhoods
 
 
-def _feature_counts(features: Any) -> NDArray[np.int64]:
-    """Return how many nodes have each feature."""
-    matrix = sparse.csr_array(features)
-    return np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
-
-
-def _reduce(matrix: sparse.csr_array, rank: int) -> Matrix:
+def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
     """Return rows of length one in the directions of the largest singular values."""
     if matrix.shape[1] <= rank or not matrix.nnz:
         return np.asarray(matrix.toarray())

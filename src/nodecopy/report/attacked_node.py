@@ -72,7 +72,7 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
     stages = (
         Stage("before", _edges(own=np.sort(own)), clean[node]),
         Stage("attacked", _edges(added=added, own=remaining), defence.predict_proba()[node]),
-        Stage("with copied neighbours", _edges(copied=copied), defence.correct([node])[0]),
+        Stage("with copied neighbours", _edges(copied=copied), defence.correct_proba([node])[0]),
     )
     return AttackedNode(node, n_flips, defence.classes_, codes, donors, stages)
 

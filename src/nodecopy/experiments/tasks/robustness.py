@@ -168,13 +168,13 @@ class AttackTask(NodeTask):
     def solve(self, cell: AttackCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores at the victims; if these are unknown, also those at the other test nodes."""
         classifier = make_classifier(cell, device)
-        from nodecopy.defend import corrected_trials
+        from nodecopy.defend import correct_trials
 
         victims = [cell.draw_victims(trial) for trial in trials]
         graphs = [attack_graph(cell, trial, store, device) for trial in trials]
         nodes = victims if cell.known_targets else [cell.split(trial).test for trial in trials]
         start = time.perf_counter()
-        predictions = corrected_trials(classifier, cell.make_trials(trials, graphs), nodes)
+        predictions = correct_trials(classifier, cell.make_trials(trials, graphs), nodes)
         seconds = (time.perf_counter() - start) / len(trials)
         labels = find_classes(cell.graph)
         for trial, prediction, asked, targets in zip(trials, predictions, nodes, victims, strict=True):
