@@ -9,7 +9,7 @@ from nodecopy.classify import GCN, DFNet, Trial, ensemble
 from nodecopy.classify.batch import TrainingBatch
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
-from nodecopy.nn.stack import normalised
+from nodecopy.nn.stack import normalise_adjacency
 from tests.contracts.classifiers import N_NODES, planted_graph
 
 GRAPH = planted_graph()
@@ -37,7 +37,7 @@ def test_training_on_two_hops_is_training_on_the_whole_graph(monkeypatch: pytest
     two_hops = classifier.fit(GRAPH, [0, 4, 8], rng=0).predict_proba()
 
     def keep_all(self: TrainingBatch, graphs: Any, *_: Any) -> Any:
-        return [*map(normalised, graphs)], [self.features] * len(graphs)
+        return [*map(normalise_adjacency, graphs)], [self.features] * len(graphs)
 
     monkeypatch.setattr(TrainingBatch, "_cut_out", keep_all)
     whole = classifier.fit(GRAPH, [0, 4, 8], rng=0).predict_proba()

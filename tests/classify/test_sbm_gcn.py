@@ -107,4 +107,4 @@ def test_both_networks_are_trained() -> None:
     batch.train(batch.observed, [seed_sequence(0)], build_objective=build_objective)
     (objective,) = objectives
     assert not any(torch.equal(*pair) for pair in zip(objective.prior.weights, before, strict=True))
-    assert all(group["weight_decay"] == recipe.weight_decay for group in objective.groups)
+    assert all(group["weight_decay"] == recipe.weight_decay for group in objective.parameter_groups)

@@ -14,7 +14,7 @@ from nodecopy.defend import CopyingDefence
 from nodecopy.defend.donors import DONOR_NAMES, DonorFinder, embedding_search
 from nodecopy.errors import InputError
 from nodecopy.features.node_embeddings import NodeEmbeddings
-from nodecopy.nn.features import with_features
+from nodecopy.nn.features import add_identity_features
 from tests.contracts.classifiers import planted_graph
 from tests.features.test_node_embeddings import plain_connections, wide_graph
 
@@ -81,7 +81,7 @@ def test_features_of_single_nodes_find_no_donors(features: Any) -> None:
 
 
 def test_a_graph_without_features_is_defended() -> None:
-    graph = with_features(planted_graph().replace(features=None))
+    graph = add_identity_features(planted_graph().replace(features=None))
     defence = CopyingDefence(GCN(n_epochs=100), donors="neighbourhoods", n_donors=3)
     defence.fit(graph, np.arange(9), rng=0)
     labels = np.asarray(graph.labels)

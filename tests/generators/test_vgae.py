@@ -17,7 +17,7 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE
 from nodecopy.generators.autoencoder import GraphAutoencoder
-from nodecopy.nn.stack import normalised
+from nodecopy.nn.stack import normalise_adjacency
 from tests.generators.scoring import score_link_prediction
 from tests.generators.test_pair_loss import dense_loss, random_adjacency
 
@@ -39,7 +39,7 @@ def dense_means(graph: Graph, n_epochs: int, seed: int, heads: int) -> Any:
     weights = np.random.default_rng(child(seed_sequence(seed), 0))
     noise = np.random.default_rng(child(seed_sequence(seed), 1))
     X = torch.from_numpy(graph.features.toarray())  # type: ignore[union-attr]
-    S = torch.from_numpy(normalised(graph.adjacency).toarray()).double()
+    S = torch.from_numpy(normalise_adjacency(graph.adjacency).toarray()).double()
     limits = np.sqrt(6 / (X.shape[1] + 6)), np.sqrt(6 / (6 + 3))
     shapes = (X.shape[1], 6), (6, 3 * heads)
     W0, W1 = (

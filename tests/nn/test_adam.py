@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from nodecopy.nn.adam import Descent
+from nodecopy.nn.adam import AdamStepper
 
 
 def test_only_given_weights_change() -> None:
     mine, unused, other = (torch.ones(3, requires_grad=True) for _ in range(3))
-    descent = Descent([mine, unused], 0.1)
+    descent = AdamStepper([mine, unused], 0.1)
     for _ in range(3):
         descent.step(lambda: (mine * other).sum())
     assert (mine < 1).all()
@@ -26,7 +26,7 @@ def test_betas_and_decay_are_those_of_adam() -> None:
         return (weights**2 * pull).sum()
 
     mine, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
-    descent = Descent([{"params": [mine], "weight_decay": 0.2}], 0.01, (0.5, 0.9))
+    descent = AdamStepper([{"params": [mine], "weight_decay": 0.2}], 0.01, (0.5, 0.9))
     adam = torch.optim.Adam([theirs], lr=0.01, betas=(0.5, 0.9), weight_decay=0.2)
     for _ in range(20):
         descent.step(lambda: loss(mine))

@@ -10,10 +10,17 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 from nodecopy.errors import InputError
-from nodecopy.nn.attention import attended
-from nodecopy.nn.filters import CUT, FREQUENCIES, TINY, FilterNetworks, FilterRecipe, coefficients
+from nodecopy.nn.attention import attend
+from nodecopy.nn.filters import (
+    CUTOFF,
+    FREQUENCIES,
+    VARIANCE_EPSILON,
+    FilterNetworks,
+    FilterRecipe,
+    fit_coefficients,
+)
 from nodecopy.nn.masks import Masks
-from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")
 N, F, K = 9, 5, 3
@@ -21,13 +28,13 @@ N, F, K = 9, 5, 3
 
 def matrix(seed: int, n: int = N) -> sparse.csr_array:
     upper = np.triu(np.random.default_rng(seed).random((n, n)) < 0.3, 1)
-    return normalised(sparse.csr_array((upper | upper.T).astype(np.float32)))
+    return normalise_adjacency(sparse.csr_array((upper | upper.T).astype(np.float32)))
 
 
 def test_coefficients_of_the_authors_filter() -> None:
     """Their solver prints a residual of 1.134 for orders 5 and 3."""
-    a, b = coefficients(5, 3, 0.9)
-    x, step = FREQUENCIES, FREQUENCIES >= CUT
+    a, b = fit_coefficients(5, 3, 0.9)
+    x, step = FREQUENCIES, FREQUENCIES >= CUTOFF
     fed, forward = np.polyval(np.append(a[::-1], 0), x), np.polyval(b[::-1], x)
     assert np.linalg.norm(step + step * fed - forward) == pytest.approx(1.1341, abs=5e-5)
     assert np.abs(np.polyval(a[::-1], x)).max() == pytest.approx(0.9, abs=1e-9)
@@ -38,8 +45,8 @@ def test_coefficients_of_the_authors_filter() -> None:
 @pytest.mark.parametrize(("feedback", "feedforward"), [(1, 0), (2, 1), (3, 4)])
 @pytest.mark.parametrize("radius", [0.1, 0.9])
 def test_no_allowed_coefficients_near_by_are_better(feedback: int, feedforward: int, radius: float) -> None:
-    a, b = coefficients(feedback, feedforward, radius)
-    x, step = FREQUENCIES, FREQUENCIES >= CUT
+    a, b = fit_coefficients(feedback, feedforward, radius)
+    x, step = FREQUENCIES, FREQUENCIES >= CUTOFF
 
     def residual(a: Any, b: Any) -> float:
         return float(np.linalg.norm(step * (1 + x * np.polyval(a[::-1], x)) - np.polyval(b[::-1], x)))
@@ -59,7 +66,7 @@ def test_attention_is_a_masked_softmax(dropped: bool) -> None:
     dense, own, other = (torch.randn(2, N, *rest, dtype=torch.float64) for rest in ((4,), (), ()))
     own, other = 3 * own, 3 * other
     factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
-    found = attended(graphs, dense, own, other, factors)
+    found = attend(graphs, dense, own, other, factors)
     place = 0
     for b, pattern in enumerate((matrix(0), matrix(1))):
         for i in range(N):
@@ -78,13 +85,13 @@ def test_gradient_of_attention(dropped: bool) -> None:
     graphs = SparseStack([matrix(0), matrix(1)], CPU, torch.float64)
     inputs = [torch.randn(2, N, *rest, dtype=torch.float64, requires_grad=True) for rest in ((2,), (), ())]
     factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
-    attend = lambda dense, own, other: attended(graphs, dense, own, other, factors)  # noqa: E731
-    assert torch.autograd.gradcheck(attend, inputs)
+    attend_graphs = lambda dense, own, other: attend(graphs, dense, own, other, factors)  # noqa: E731
+    assert torch.autograd.gradcheck(attend_graphs, inputs)
 
 
 def test_large_scores_do_not_overflow() -> None:
     graphs = SparseStack([matrix(0)], CPU)
-    found = attended(graphs, torch.ones(1, N, 2), torch.full((1, N), 1e4), torch.full((1, N), 1e4), None)
+    found = attend(graphs, torch.ones(1, N, 2), torch.full((1, N), 1e4), torch.full((1, N), 1e4), None)
     np.testing.assert_allclose(found, 1.0, rtol=1e-5)
 
 
@@ -101,16 +108,16 @@ def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
     def take(tensor: torch.Tensor) -> Any:
         return tensor[b].detach().numpy().astype(np.float64)
 
-    x = (nets.features @ torch.eye(F).expand(len(nets.first), F, F))[b].numpy().astype(np.float64)
+    x = (nets.features @ torch.eye(F).expand(len(nets.weights[0]), F, F))[b].numpy().astype(np.float64)
     laplacian = -spread if recipe.shifted else np.eye(N) - spread
-    a, c = coefficients(recipe.feedback, recipe.feedforward, recipe.radius)
+    a, c = fit_coefficients(recipe.feedback, recipe.feedforward, recipe.radius)
     power = np.linalg.matrix_power
     fed = sum(-value * power(laplacian, p + 1) for p, value in enumerate(a))
     forward = sum(value * power(laplacian, p) for p, value in enumerate(c))
     h = x
     for (own, signal, bias, *scores), norms in zip(nets.layers, nets.norms, strict=True):
         scale, shift = map(take, norms)
-        normal = (h - h.mean(axis=0)) / np.sqrt(h.var(axis=0) + TINY) * scale + shift
+        normal = (h - h.mean(axis=0)) / np.sqrt(h.var(axis=0) + VARIANCE_EPSILON) * scale + shift
         out = fed @ normal @ take(own) + forward @ x @ take(signal) + take(bias)
         if scores:
             width = out.shape[1] // recipe.n_heads
@@ -125,7 +132,7 @@ def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
                 parts.append(soft / soft.sum(axis=1, keepdims=True) @ mine)
             out = np.hstack(parts)
         h = np.hstack([h, np.maximum(out, 0)])
-    return h @ take(nets.head) + take(nets.head_bias)
+    return h @ take(nets.weights[-2]) + take(nets.weights[-1])
 
 
 @pytest.mark.parametrize("heads", [0, 2])
@@ -169,8 +176,8 @@ def test_weights_of_unit_length(heads: int) -> None:
         for vectors in (bias, *scores):
             for part in vectors.detach().chunk(max(1, heads), dim=2):
                 np.testing.assert_allclose(part.flatten(1).norm(dim=1), 1, rtol=1e-5)
-    np.testing.assert_allclose(nets.head.detach().norm(dim=1), 1, rtol=1e-5)
-    counted = sum(len(group["params"]) for group in nets.groups)
+    np.testing.assert_allclose(nets.weights[-2].detach().norm(dim=1), 1, rtol=1e-5)
+    counted = sum(len(group["params"]) for group in nets.parameter_groups)
     assert counted == len(nets.weights)
 
 
@@ -188,7 +195,7 @@ def test_column_moments() -> None:
     draw = np.random.default_rng(0)
     made = [sparse.csr_array(draw.random((6, 4)) * (draw.random((6, 4)) < 0.5)) for _ in range(2)]
     for matrices in (made, [made[0]] * 2):
-        mean, variance = SparseStack(matrices, CPU, torch.float64).column_moments()
+        mean, variance = SparseStack(matrices, CPU, torch.float64).column_moments
         for b, one in enumerate(matrices):
             np.testing.assert_allclose(mean[b, 0], one.toarray().mean(axis=0), rtol=1e-6)
             np.testing.assert_allclose(variance[b, 0], one.toarray().var(axis=0), rtol=1e-5)

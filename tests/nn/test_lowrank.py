@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 
 from nodecopy.errors import InputError
-from nodecopy.nn.lowrank import LowRankStack, low_rank
+from nodecopy.nn.lowrank import LowRankStack, approximate_adjacency
 from nodecopy.nn.networks import Recipe
 
 CPU = torch.device("cpu")
@@ -30,31 +30,31 @@ def dense(matrix: sparse.csr_array, rank: int) -> np.ndarray:
 @pytest.mark.parametrize("rank", [1, 3, 10, 19])
 def test_the_factors_are_the_dense_matrix(rank: int) -> None:
     matrix = adjacency(20, 0.3)
-    found = low_rank(matrix, rank)
+    found = approximate_adjacency(matrix, rank)
     whole = found.left @ found.right.T + np.diag(found.diagonal)
     np.testing.assert_allclose(whole, dense(matrix, rank), atol=1e-5)
-    assert np.array_equal(found.left, low_rank(matrix, rank).left)
+    assert np.array_equal(found.left, approximate_adjacency(matrix, rank).left)
 
 
 def test_one_edge_by_hand() -> None:
     """Singular values 1 and 1: with rank 1 of at most 1 only half of the edge's matrix is left."""
     pair = sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    found = low_rank(pair, 5)
+    found = approximate_adjacency(pair, 5)
     assert found.left.shape == (2, 1)
     assert np.isfinite(found.left @ found.right.T).all()
 
 
 def test_a_graph_without_edges_spreads_nothing() -> None:
-    found = low_rank(adjacency(4, 0.0), 2)
+    found = approximate_adjacency(adjacency(4, 0.0), 2)
     assert not found.left.any()
     assert (found.diagonal == 1).all()
-    alone = low_rank(adjacency(1, 0.0), 2)
+    alone = approximate_adjacency(adjacency(1, 0.0), 2)
     assert alone.diagonal.tolist() == [1.0]
 
 
 def test_a_stack_multiplies_each_model_by_its_own() -> None:
     matrices = [adjacency(12, 0.4, 1), adjacency(12, 0.0), adjacency(12, 0.4, 2)]
-    stack = LowRankStack([low_rank(matrix, 4) for matrix in matrices], CPU)
+    stack = LowRankStack([approximate_adjacency(matrix, 4) for matrix in matrices], CPU)
     values = torch.randn(3, 12, 5, generator=torch.Generator().manual_seed(0))
     found = stack @ values
     for matrix, value, product in zip(matrices, values, found, strict=True):

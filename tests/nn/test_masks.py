@@ -41,8 +41,8 @@ def test_a_mask_is_a_pure_function_of_model_step_and_place() -> None:
     assert torch.equal(masks.draw(1001, step=7, place=2), first)
     assert torch.equal(masks.draw(17, step=7, place=2), first[:, :17])
     assert torch.equal(Masks(SEEDS[4:5], 0.4, CPU).draw(1001, step=7, place=2), first[4:5])
-    assert torch.equal(masks.part(slice(2, 4)).draw(1001, step=7, place=2), first[2:4])
-    kept = Masks.of_keys(masks.keys[:, 0].numpy(), 0.4, CPU)
+    assert torch.equal(masks.select(slice(2, 4)).draw(1001, step=7, place=2), first[2:4])
+    kept = Masks.from_keys(masks.keys[:, 0].numpy(), 0.4, CPU)
     assert torch.equal(kept.draw(1001, step=7, place=2), first)
 
 

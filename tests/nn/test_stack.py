@@ -7,9 +7,9 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 from nodecopy.errors import InputError
-from nodecopy.nn.devices import checked_device
+from nodecopy.nn.devices import check_device
 from nodecopy.nn.masks import Masks
-from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")
 
@@ -38,7 +38,7 @@ def test_product_and_gradient_are_those_of_dense_matrices(
     stack = SparseStack(parts, CPU)
     factors, expected = None, dense_of(parts, 7, 5)
     if masked:
-        factors = stack.factors(Masks([SeedSequence(n) for n in range(3)], 0.5, CPU), step=1, place=0)
+        factors = stack.draw_factors(Masks([SeedSequence(n) for n in range(3)], 0.5, CPU), step=1, place=0)
         flat, scaled = factors.reshape(-1).numpy(), []
         for part, end in zip(parts, np.cumsum(stack.entries), strict=True):
             values = part.data * flat[end - part.nnz : end]
@@ -87,8 +87,8 @@ def test_normalised_by_hand() -> None:
     path = sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], np.float32))
     a = 1 / np.sqrt(6)
     expected = [[1 / 2, a, 0], [a, 1 / 3, a], [0, a, 1 / 2]]
-    np.testing.assert_allclose(normalised(path).toarray(), expected, rtol=1e-6)
-    alone = normalised(sparse.csr_array(np.zeros((2, 2), np.float32)))
+    np.testing.assert_allclose(normalise_adjacency(path).toarray(), expected, rtol=1e-6)
+    alone = normalise_adjacency(sparse.csr_array(np.zeros((2, 2), np.float32)))
     np.testing.assert_array_equal(alone.toarray(), np.eye(2))
 
 
@@ -96,5 +96,5 @@ def test_normalised_by_hand() -> None:
 def test_devices_that_are_not_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(InputError, match="device must be"):
-        checked_device(name)
-    assert checked_device("cpu") == CPU
+        check_device(name)
+    assert check_device("cpu") == CPU

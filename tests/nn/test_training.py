@@ -15,8 +15,8 @@ from torch import Tensor
 
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import HIDDEN, INPUT, KIPF, Networks, Recipe
-from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.nn.training import Targets, Watch, train
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.training import EarlyStopping, Targets, train
 
 CPU = torch.device("cpu")
 N_NODES, N_FEATURES, N_CLASSES = 30, 12, 3
@@ -34,13 +34,13 @@ SHORT = replace(KIPF, n_epochs=25, n_hidden=5, weight_decay=0.05)
 def graph(seed: int) -> sparse.csr_array:
     chance = np.where(LABELS[:, None] == LABELS, 0.3, 0.05)
     upper = np.triu(np.random.default_rng(seed).random((N_NODES, N_NODES)) < chance, 1)
-    return normalised(sparse.csr_array((upper | upper.T).astype(np.float32)))
+    return normalise_adjacency(sparse.csr_array((upper | upper.T).astype(np.float32)))
 
 
 GRAPHS = [graph(seed) for seed in range(4)]
 
 
-def trained(recipe: Recipe, models: Sequence[int], *, watch: bool = False) -> Networks:
+def trained(recipe: Recipe, models: Sequence[int], *, stop_early: bool = False) -> Networks:
     """Networks of some of four problems that differ in graph, labelled nodes and seed."""
     stack = SparseStack([FEATURES] * len(models), CPU)
     networks = Networks(recipe, stack, N_CLASSES, [SEEDS[m] for m in models])
@@ -49,7 +49,8 @@ def trained(recipe: Recipe, models: Sequence[int], *, watch: bool = False) -> Ne
         for nodes in (TRAIN, WATCHED)
     )
     graphs = [GRAPHS[m] for m in models]
-    train(networks, graphs, targets, watch=Watch(networks, graphs, validation) if watch else None)
+    early_stopping = EarlyStopping(networks, graphs, validation) if stop_early else None
+    train(networks, graphs, targets, early_stopping=early_stopping)
     return networks
 
 
@@ -111,10 +112,10 @@ def test_a_network_is_what_plain_torch_trains(recipe: Recipe) -> None:
 @pytest.mark.parametrize("patience", [1, 2, 3, 5])
 def test_each_model_stops_on_its_own(patience: int) -> None:
     recipe = replace(SHORT, patience=patience, n_epochs=60, learning_rate=0.1)
-    networks = trained(recipe, range(4), watch=True)
+    networks = trained(recipe, range(4), stop_early=True)
     for model in range(4):
         torch.testing.assert_close(weights(networks, model), Plain(recipe, model).train(), rtol=0, atol=1e-4)
-        alone = trained(recipe, [model], watch=True)
+        alone = trained(recipe, [model], stop_early=True)
         torch.testing.assert_close(weights(networks, model), weights(alone, 0), rtol=0, atol=1e-6)
     whole = trained(replace(recipe, patience=0), range(4))
     assert not any(torch.allclose(weights(networks, m)[0], weights(whole, m)[0]) for m in range(4))
@@ -154,7 +155,7 @@ def test_restored_networks_have_the_same_logits() -> None:
     recipe = replace(SHORT, bias=True, drop_edges=0.2)
     networks = trained(recipe, range(4))
     arrays = [weight.detach().numpy() for weight in networks.weights]
-    again = Networks.restored(recipe, FEATURES, arrays, networks.masks.keys[:, 0].numpy(), device=CPU)
+    again = Networks.from_weights(recipe, FEATURES, arrays, networks.masks.keys[:, 0].numpy(), device=CPU)
     stack = SparseStack(GRAPHS, CPU)
     for step in (None, 40):
         assert torch.equal(again.logits(stack, None, step), networks.logits(stack, None, step))

@@ -22,8 +22,8 @@ from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.surrogate import SurrogateLabels, gcn_weights
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.nn.devices import checked_device
-from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.devices import check_device
+from nodecopy.nn.features import build_feature_matrix
 from nodecopy.nn.networks import KIPF
 from nodecopy.nn.stack import SparseStack
 
@@ -128,8 +128,8 @@ class GradientAttack(TargetedAttack):
             first, second = gcn_weights(graph, labels, seed, self.device)
         else:
             first, second = self._check_surrogate(graph, labels)
-        device = checked_device(self.device)
-        projected = torch.from_numpy(feature_matrix(graph, KIPF).astype(np.float64) @ first).to(device)
+        device = check_device(self.device)
+        projected = torch.from_numpy(build_feature_matrix(graph, KIPF).astype(np.float64) @ first).to(device)
         last = torch.from_numpy(second).to(device)
         return lambda: GradientEdits(graph, labels, projected, last)
 
@@ -178,7 +178,7 @@ class GradientAttack(TargetedAttack):
         name = f"surrogate of {type(self).__name__}"
         layers = [as_array(layer, name).astype(np.float64) for layer in self.surrogate]
         shapes = [layer.shape for layer in layers]
-        n_features = feature_matrix(graph, KIPF).shape[1]
+        n_features = build_feature_matrix(graph, KIPF).shape[1]
         n_hidden = shapes[0][-1] if shapes and shapes[0] else 0
         if shapes != [(n_features, n_hidden), (n_hidden, labels.n_classes)]:
             raise InputError(

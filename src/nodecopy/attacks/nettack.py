@@ -18,7 +18,7 @@ from nodecopy.attacks.linear_logits import LinearLogits
 from nodecopy.attacks.surrogate import LINEAR, SurrogateLabels, linear_weights
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.features import build_feature_matrix
 
 
 class Nettack(TargetedAttack):
@@ -78,7 +78,7 @@ class Nettack(TargetedAttack):
             raise InputError("structure or features of Nettack must be True; got False for both.")
         check_integer(self.n_influencers, "n_influencers of Nettack", low=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, "Nettack")
-        matrix = feature_matrix(graph, LINEAR).astype(np.float64)
+        matrix = build_feature_matrix(graph, LINEAR).astype(np.float64)
         co_occurrence = None
         if self.features:
             if not np.isin(matrix.data, (0, 1)).all():

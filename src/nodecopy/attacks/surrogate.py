@@ -13,10 +13,10 @@ from nodecopy._core.validation import check_unique
 from nodecopy.attacks.base import Nodes, check_labels
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
-from nodecopy.nn.devices import checked_device
-from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.devices import check_device
+from nodecopy.nn.features import build_feature_matrix
 from nodecopy.nn.networks import KIPF, Networks, Recipe
-from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import Targets, train
 
 LINEAR = replace(KIPF, propagation="none", activation="none", features="plain", dropout=0.0)
@@ -79,8 +79,8 @@ def linear_weights(graph: Graph, labels: SurrogateLabels, seed: SeedSequence) ->
 
     Only the training rows of Â²X are needed, and two linear layers are one.
     """
-    matrix = sparse.csr_array(normalised(graph.adjacency))
-    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ feature_matrix(graph, LINEAR)))
+    matrix = sparse.csr_array(normalise_adjacency(graph.adjacency))
+    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ build_feature_matrix(graph, LINEAR)))
     rows = np.arange(len(labels.train))
     first, second = _train_weights(LINEAR, inputs, None, rows, labels, seed)
     return np.asarray(first @ second)
@@ -90,8 +90,8 @@ def gcn_weights(
     graph: Graph, labels: SurrogateLabels, seed: SeedSequence, device: str
 ) -> list[NDArray[np.float64]]:
     """Train a GCN with the settings of Kipf and Welling on the clean graph; return both layers."""
-    matrix = normalised(graph.adjacency)
-    return _train_weights(KIPF, feature_matrix(graph, KIPF), matrix, labels.train, labels, seed, device)
+    matrix = normalise_adjacency(graph.adjacency)
+    return _train_weights(KIPF, build_feature_matrix(graph, KIPF), matrix, labels.train, labels, seed, device)
 
 
 def _train_weights(
@@ -107,7 +107,7 @@ def _train_weights(
     if len(missing):
         name = labels.names[missing[0]]
         raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
-    torch_device = checked_device(device)
+    torch_device = check_device(device)
     networks = Networks(recipe, SparseStack([features], torch_device), labels.n_classes, [seed])
     targets = Targets([rows], [labels.codes[labels.train]], torch_device)
     train(networks, [] if matrix is None else [matrix], targets)

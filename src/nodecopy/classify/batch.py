@@ -14,11 +14,11 @@ from nodecopy._core.random import child
 from nodecopy.classify.base import Trial
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
 from nodecopy.errors import InputError
-from nodecopy.nn.devices import checked_device
-from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.devices import check_device
+from nodecopy.nn.features import build_feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
-from nodecopy.nn.stack import SparseStack, normalised
-from nodecopy.nn.training import Objective, Observer, Targets, Watch, train
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.training import EarlyStopping, Objective, Targets, TrainingCallback, train
 
 
 class TrainingBatch:
@@ -42,9 +42,9 @@ class TrainingBatch:
         if not trials:
             raise InputError("trials must hold at least one trial; got none.")
         self.trials, self.recipe, self.keep_networks = trials, recipe, keep_networks
-        self.device = checked_device(device)
+        self.device = check_device(device)
         first = trials[0]
-        self.features, self.n_classes = feature_matrix(first.graph, recipe), first.n_classes
+        self.features, self.n_classes = build_feature_matrix(first.graph, recipe), first.n_classes
         for trial in trials:
             same_labels = np.array_equal(trial.codes, first.codes)
             if trial.graph.features is not first.graph.features or not same_labels:
@@ -65,7 +65,7 @@ class TrainingBatch:
         adjacencies: Sequence[sparse.csr_array],
         seeds: Sequence[SeedSequence],
         *,
-        observer: Observer | None = None,
+        callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
         """Train networks on graphs of the trials: ``len(adjacencies) / len(trials)`` networks for each.
@@ -75,8 +75,8 @@ class TrainingBatch:
         networks will predict. Large networks are trained a few at a time.
         """
         n_models, at_once = len(adjacencies), max_networks(self.features, self.recipe, self.device)
-        if observer is not None or build_objective is not None or n_models <= at_once:
-            return self._train_part(adjacencies, seeds, range(n_models), observer, build_objective)
+        if callback is not None or build_objective is not None or n_models <= at_once:
+            return self._train_part(adjacencies, seeds, range(n_models), callback, build_objective)
         parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
         trained = [Ensemble.from_networks(self._train_part(adjacencies, seeds, part)) for part in parts]
         return Ensemble.join(trained).build_networks(self.features, self.device)
@@ -86,7 +86,7 @@ class TrainingBatch:
         adjacencies: Sequence[sparse.csr_array],
         seeds: Sequence[SeedSequence],
         models: range,
-        observer: Observer | None = None,
+        callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
         """Train the networks with the given numbers."""
@@ -96,7 +96,7 @@ class TrainingBatch:
         part = adjacencies[models.start : models.stop]
         observed = [self.matrices[model // per_trial] for model in models]
         features = [self.features] * len(models)
-        plain = observer is None and build_objective is None and not self.recipe.patience
+        plain = callback is None and build_objective is None and not self.recipe.patience
         if plain and self.recipe.propagation == "convolution" and self.recipe.rank is None:
             matrices, features = self._cut_out(part, [t.train for t in trials], targets)
         elif adjacencies is self.observed:
@@ -107,9 +107,13 @@ class TrainingBatch:
         networks = self.recipe.network_type(
             self.recipe, stack, self.n_classes, seeds[models.start : models.stop]
         )
-        watch = Watch(networks, observed, self._validation(trials)) if self.recipe.patience else None
+        early_stopping = None
+        if self.recipe.patience:
+            early_stopping = EarlyStopping(networks, observed, self._validation(trials))
         objective = None if build_objective is None else build_objective(networks, targets)
-        train(networks, matrices, targets, watch=watch, observer=observer, objective=objective)
+        train(
+            networks, matrices, targets, early_stopping=early_stopping, callback=callback, objective=objective
+        )
         return networks
 
     def _cut_out(
@@ -126,7 +130,7 @@ class TrainingBatch:
             reached = np.zeros(adjacency.shape[0], bool)
             reached[chosen] = reached[adjacency[chosen].indices] = True
             inner = np.flatnonzero(reached)
-            rows = normalised(adjacency, inner)  # the rows of the other nodes are never used and stay empty
+            rows = normalise_adjacency(adjacency, inner)  # the rows of other nodes are not used, and empty
             reached[rows.indices] = True
             outer = np.flatnonzero(reached)
             place = np.empty(len(reached), np.int32)
@@ -156,7 +160,7 @@ class TrainingBatch:
         predictions = average_predictions(networks, self.features, self.matrices, n_weight_samples)
         if not self.keep_networks:
             return predictions
-        per_trial = networks.first.shape[0] // len(self.trials)
+        per_trial = len(networks.weights[0]) // len(self.trials)
         parts = [slice(number * per_trial, (number + 1) * per_trial) for number in range(len(predictions))]
         return [
             replace(prediction, networks=Ensemble.from_networks(networks, part, n_weight_samples))

@@ -24,7 +24,7 @@ from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.models import GraphModel, check_graph_model
 from nodecopy.nn.networks import Matrix, Networks, propagation_matrix
-from nodecopy.nn.training import Observer
+from nodecopy.nn.training import TrainingCallback
 
 ROUNDS_TRIED = 3
 """Rounds that are compared on validation nodes."""
@@ -165,28 +165,28 @@ class BayesianGCN(Classifier):
         )
         batch.recipe = replace(batch.recipe, n_epochs=n_epochs, patience=0)
         online = _OnlineSchedule(self, batch, n_observed)
-        batch.train(batch.observed, batch.seeds(ClassifierSeeds.ONLINE_NETWORKS), observer=online)
+        batch.train(batch.observed, batch.seeds(ClassifierSeeds.ONLINE_NETWORKS), callback=online)
         return online.average()
 
     def _network_device(self) -> str:
         return self.device if self.base is None else self.base.device
 
 
-class _OnlineSchedule(Observer):
+class _OnlineSchedule(TrainingCallback):
     """Sample a graph before each epoch after the first ``n_observed``, and keep the epoch's predictions."""
 
     def __init__(self, classifier: BayesianGCN, batch: TrainingBatch, n_observed: int) -> None:
         self.classifier, self.batch, self.n_observed = classifier, batch, n_observed
         self.predictions: deque[list[Prediction]] = deque(maxlen=PREDICTIONS_AVERAGED)
 
-    def before(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
+    def before_epoch(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
         if epoch < self.n_observed:
             return None
         latest = self.predictions[-1] if self.predictions else self.batch.predict(networks)
         sampled = self.classifier.sample_graphs(self.batch, latest, epoch, 1)
         return [propagation_matrix(adjacency, self.batch.recipe) for adjacency in sampled]
 
-    def after(self, epoch: int, networks: Networks) -> None:
+    def after_epoch(self, epoch: int, networks: Networks) -> None:
         if epoch >= self.n_observed:
             self.predictions.append(self.batch.predict(networks))
 

@@ -14,10 +14,10 @@ from scipy import sparse
 from nodecopy._core.validation import as_array, check_finite
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.nn.devices import checked_device
-from nodecopy.nn.features import feature_matrix
+from nodecopy.nn.devices import check_device
+from nodecopy.nn.features import build_feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
-from nodecopy.nn.training import stacked
+from nodecopy.nn.training import stack_matrices
 
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
 """The largest number of activations in a layer of the networks that are computed together.
@@ -122,25 +122,25 @@ class Ensemble:
 
     def predict(self, graph: Graph, device: str) -> Prediction:
         """Return the prediction on a graph, with the networks' own dropout masks."""
-        features = feature_matrix(graph, self.recipe)
+        features = build_feature_matrix(graph, self.recipe)
         width = self.weights[0].shape[1]
         if features.shape[1] != width:
             raise InputError(
                 f"features of the graph must have {width} columns, as in fit; got {features.shape[1]}."
             )
-        networks = self.build_networks(features, checked_device(device))
+        networks = self.build_networks(features, check_device(device))
         matrix = propagation_matrix(graph.adjacency, self.recipe)
         return average_predictions(networks, features, [matrix], self.n_weight_samples)[0]
 
     def build_networks(self, features: sparse.csr_array, device: torch.device) -> Networks:
         """Return networks with these weights, to predict with."""
         kind = self.recipe.network_type
-        return kind.restored(self.recipe, features, self.weights, self.keys, device=device)
+        return kind.from_weights(self.recipe, features, self.weights, self.keys, device=device)
 
 
 def max_networks(features: sparse.csr_array, recipe: Recipe, device: torch.device) -> int:
     """Return how many networks may be computed together."""
-    return max(1, MAX_ACTIVATIONS[device.type] // recipe.numbers(features))
+    return max(1, MAX_ACTIVATIONS[device.type] // recipe.count_activations(features))
 
 
 @torch.no_grad()
@@ -151,17 +151,17 @@ def average_predictions(
 
     ``matrices`` are the propagation matrices of the graphs; the networks of a graph follow each other.
     """
-    n_models = networks.first.shape[0]
+    n_models = len(networks.weights[0])
     per_graph, recipe = n_models // len(matrices), networks.recipe
-    at_once = max_networks(features, recipe, networks.first.device)
+    at_once = max_networks(features, recipe, networks.features.values.device)
     total: list[Any] = [0.0] * len(matrices)
     entropies: list[Any] = [0.0] * len(matrices)
     # The masks continue where those of training ended.
     steps = range(recipe.n_epochs, recipe.n_epochs + n_weight_samples) or [None]
     for start in range(0, n_models, at_once):
-        part = networks.part(slice(start, start + at_once), features)
-        graph_of = np.arange(start, start + part.first.shape[0]) // per_graph
-        graphs = stacked(part, [matrices[graph] for graph in graph_of.tolist()])
+        part = networks.select(slice(start, start + at_once), features)
+        graph_of = np.arange(start, start + len(part.weights[0])) // per_graph
+        graphs = stack_matrices(part, [matrices[graph] for graph in graph_of.tolist()])
         numbers, counts = np.unique(graph_of, return_counts=True)
         for step in steps:
             probabilities = part.logits(graphs, None, step).softmax(dim=2)

@@ -22,7 +22,7 @@ from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import SparseStack
-from nodecopy.nn.training import Targets, stacked
+from nodecopy.nn.training import Targets, stack_matrices
 
 
 class SBMGCN(Classifier):
@@ -121,7 +121,7 @@ class GenerativeObjective:
             n_classes,
             batch.seeds(ClassifierSeeds.LABEL_PRIOR),
         )
-        self.graphs = stacked(posterior, batch.matrices)
+        self.graphs = stack_matrices(posterior, batch.matrices)
         patterns = {id(adjacency): _unweighted(adjacency) for adjacency in batch.observed}
         self.edges = SparseStack([patterns[id(adjacency)] for adjacency in batch.observed], device)
         self.n_edges = torch.tensor([max(1, adjacency.nnz) for adjacency in batch.observed], device=device)
@@ -133,8 +133,8 @@ class GenerativeObjective:
         self.unlabelled = 1.0 - self.labels.sum(dim=2)
 
     @property
-    def groups(self) -> list[dict[str, Any]]:
-        return self.prior.groups
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        return self.prior.parameter_groups
 
     def losses(self, step: int) -> Tensor:
         posterior, prior = self.posterior.logits(self.graphs, None, step), self.prior.logits(None, None, step)

@@ -106,7 +106,7 @@ def attack(
     """
     check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
     import_optional("torch", "nodecopy attack")
-    from nodecopy.nn.features import with_features
+    from nodecopy.nn.features import add_identity_features
 
     attacker = _create_attack(method, delete, n_influencers, together=not independent)
     budget_value = _parse_budget(budget)
@@ -115,7 +115,7 @@ def attack(
     rng = np.random.default_rng(child(root, TrialSeeds.VICTIMS))
     targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
     perturbation = attacker.attack(
-        with_features(graph),
+        add_identity_features(graph),
         targets,
         budget=budget_value,
         train=np.setdiff1d(split.train, targets),

@@ -80,7 +80,7 @@ def defend(
     """
     check_outputs([source, labels, features, flips], out=(out, TABLES))
     import_optional("torch", "nodecopy defend")
-    from nodecopy.nn.features import with_features
+    from nodecopy.nn.features import add_identity_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component)
     told: NDArray[np.int64] | None = None if nodes is None else sources.parse_nodes(graph, nodes)
@@ -102,7 +102,7 @@ def defend(
     split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:
         _check_featureless(donors, suspects, trust_edges)
-    graph = with_features(graph)
+    graph = add_identity_features(graph)
     defence = _defence(suspects, donors, n_donors, retrain, trust_edges, device)
     train, validation = (np.setdiff1d(part, [] if told is None else told) for part in split[:2])
     defence.fit(graph, train, validation=validation, rng=child(root, 1))

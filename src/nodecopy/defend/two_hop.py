@@ -20,7 +20,7 @@ from scipy.special import softmax
 from nodecopy._core.csr import FloatArray, IntArray
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.graph import Graph
-from nodecopy.nn.features import prepared
+from nodecopy.nn.features import scale_features
 
 Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 """Row number, node and weight of every entry of some rows."""
@@ -67,7 +67,7 @@ class TwoHopOperator:
 
     def predict_proba(self, networks: Ensemble, features: Any) -> NDArray[np.float64]:
         """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
-        inputs = prepared(features[self.nodes], networks.recipe)
+        inputs = scale_features(features[self.nodes], networks.recipe)
         total: Any = 0.0
         for first, second, *biases in zip(*networks.weights, strict=True):
             hidden = self.first @ (inputs @ first)

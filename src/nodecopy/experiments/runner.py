@@ -107,9 +107,9 @@ def run(
         check_integer(batch_size, "batch_size", low=1)
     if device != "cpu" and scheduler is None:
         import_optional("torch", f"device {device}")
-        from nodecopy.nn.devices import checked_device
+        from nodecopy.nn.devices import check_device
 
-        checked_device(device)
+        check_device(device)
     task = experiment.task
     with _open_workers(workers, scheduler) as (solve_all, workers):
         if fresh:

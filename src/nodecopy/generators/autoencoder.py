@@ -26,11 +26,11 @@ from nodecopy.generators.edge_distribution import EdgeDistribution
 from nodecopy.generators.pair_loss import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
-from nodecopy.nn.adam import Descent
-from nodecopy.nn.devices import checked_device
-from nodecopy.nn.features import with_features
+from nodecopy.nn.adam import AdamStepper
+from nodecopy.nn.devices import check_device
+from nodecopy.nn.features import add_identity_features
 from nodecopy.nn.networks import Networks, Recipe
-from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
 Loss: TypeAlias = Callable[[Tensor], Tensor]
 SAMPLERS = ("raw", "calibrated", "corrected")
@@ -109,19 +109,19 @@ class GraphAutoencoder(GraphModel[Graph]):
         if not adjacency.nnz:
             name = type(self).__name__
             raise InputError(f"graph of {name} must have an edge between two different nodes; got {graph!r}.")
-        matrix: Any = with_features(graph).features
+        matrix: Any = add_identity_features(graph).features
         features = SparseStack([sparse.csr_array(matrix)], device)
         weights_seed = child(seed, AutoencoderSeeds.WEIGHTS)
         encoder = Networks(self._encoder_recipe(), features, self._n_heads * self.n_latent, [weights_seed])
         with torch.no_grad():  # Glorot's limit is that of a single head
             width = self.n_hidden + self.n_latent
-            encoder.second *= ((width + (self._n_heads - 1) * self.n_latent) / width) ** 0.5
+            encoder.weights[1] *= ((width + (self._n_heads - 1) * self.n_latent) / width) ** 0.5
         decoder_rng = np.random.default_rng(child(seed, AutoencoderSeeds.DECODER))
         decoder = self._build_decoder(graph, features, decoder_rng)
-        graphs = SparseStack([normalised(adjacency)], device)
+        graphs = SparseStack([normalise_adjacency(adjacency)], device)
         pair_loss = partial(self._build_pair_loss(adjacency, device, seed), with_value=False)
         noise = np.random.default_rng(child(seed, AutoencoderSeeds.NOISE))
-        stepper = Descent([*encoder.weights, *decoder.weights], self.learning_rate)
+        stepper = AdamStepper([*encoder.weights, *decoder.weights], self.learning_rate)
 
         def loss(epoch: int) -> Tensor:
             return self._compute_loss(encoder.logits(graphs, None, epoch)[0], decoder, pair_loss, noise)
@@ -201,7 +201,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         check_real(self.learning_rate, f"learning_rate of {name}", low=0.0)
         check_choice(self.pairs, f"pairs of {name}", ("all", "sampled"))
         self._check_sampler()
-        return checked_device(self.device)
+        return check_device(self.device)
 
     def _check_sampler(self) -> None:
         name = type(self).__name__

@@ -17,7 +17,7 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.generators.blockwise import LOGITS_AT_ONCE, attach_gradients, split_rows
 from nodecopy.generators.edge_sampling import EdgeScoreModel
-from nodecopy.nn.adam import Descent
+from nodecopy.nn.adam import AdamStepper
 from nodecopy.nn.stack import SparseStack
 
 MAX_POWER_ITERATIONS = 1000
@@ -46,7 +46,7 @@ class _TransitionTraining:
         )
         weights = [self.down.requires_grad_(), self.up.requires_grad_()]
         groups = [{"params": weights, "weight_decay": model.weight_decay}]
-        self.stepper = Descent(groups, model.learning_rate)
+        self.stepper = AdamStepper(groups, model.learning_rate)
         self.model, self.loss = model, TransitionLoss(adjacency, device)
         degrees = adjacency.sum(axis=1)  # the stationary distribution of the observed walk is the start
         self.pi = torch.from_numpy((degrees / degrees.sum()).astype(np.float32)).to(device)

@@ -23,7 +23,7 @@ from nodecopy.errors import InputError
 from nodecopy.generators.autoencoder import Decoder, GraphAutoencoder, Loss, draw_normal
 from nodecopy.generators.presence_loss import PresenceLoss
 from nodecopy.graph import Graph
-from nodecopy.nn.networks import LEAK, MOST_DROPPED, Recipe, glorot
+from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, Recipe, draw_glorot
 from nodecopy.nn.stack import SparseStack
 
 TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5
@@ -140,7 +140,7 @@ class DGLFRMB(GraphAutoencoder):
             check_integer(width, f"decoder_widths of {name}", low=1)
         if check_real(self.alpha, f"alpha of {name}", low=0.0, high=1e30) == 0:
             raise InputError(f"alpha of {name} must be above 0; got {self.alpha!r}.")
-        check_real(self.dropout, f"dropout of {name}", low=0.0, high=MOST_DROPPED)
+        check_real(self.dropout, f"dropout of {name}", low=0.0, high=MAX_DROPOUT)
         return super()._check()
 
 
@@ -179,7 +179,7 @@ class CommunityDecoder(Decoder):
         shapes = [(n_latent, widths[0]), widths]
         if features is not None:
             shapes.append((n_latent, features.shape[1]))
-        layers = [glorot([rng], rows, columns, device) for rows, columns in shapes]
+        layers = [draw_glorot([rng], rows, columns, device) for rows, columns in shapes]
         biases = [torch.zeros(columns, device=device, requires_grad=True) for _, columns in shapes]
         # The inverse of softplus, log(e^x - 1), in a form that does not overflow.
         starts = [x + math.log(-math.expm1(-x)) for x in (alpha, 1.0)]
@@ -189,7 +189,7 @@ class CommunityDecoder(Decoder):
         self.feature_loss = None if features is None else PresenceLoss(features, device)
 
     def __call__(self, z: Tensor) -> Tensor:
-        hidden = leaky_relu(z @ self.layers[0][0] + self.biases[0], LEAK)
+        hidden = leaky_relu(z @ self.layers[0][0] + self.biases[0], NEGATIVE_SLOPE)
         return hidden @ self.layers[1][0] + self.biases[1]
 
     def loss(self, z: Tensor, pair_loss: Loss) -> Tensor:

@@ -29,7 +29,7 @@ from nodecopy.generators.link_prediction import PairArray
 from nodecopy.graph import Graph
 from nodecopy.metrics import edge_overlap
 from nodecopy.models import GraphModel
-from nodecopy.nn.devices import checked_device
+from nodecopy.nn.devices import check_device
 
 Callback: TypeAlias = Callable[[int, Graph], Any]
 """Receives the step and the sample of each evaluation; training ends if it returns something true."""
@@ -83,7 +83,7 @@ class EdgeScoreModel(GraphModel[Graph]):
             true.
         """
         self._check()
-        adjacency, device = self._select_adjacency(graph), checked_device(self.device)
+        adjacency, device = self._select_adjacency(graph), check_device(self.device)
         seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit
         training: Training = self._training_class(self, adjacency, seed, device)
         for step in range(1, self.n_steps + 1):

@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.generators.autoencoder import Decoder, GraphAutoencoder
 from nodecopy.graph import Graph
-from nodecopy.nn.networks import glorot
+from nodecopy.nn.networks import draw_glorot
 from nodecopy.nn.stack import SparseStack
 
 
@@ -79,7 +79,7 @@ class FeedbackDecoder(Decoder):
         self.features, self.feedback = features, feedback
         shapes = (features.shape[2], n_hidden), (n_latent, n_hidden), (n_hidden, n_latent)
         device = features.values.device
-        self.weights = [glorot([rng], rows, columns, device) for rows, columns in shapes]
+        self.weights = [draw_glorot([rng], rows, columns, device) for rows, columns in shapes]
 
     def __call__(self, z: Tensor) -> Tensor:
         by_features, by_z, output = self.weights

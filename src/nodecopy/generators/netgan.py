@@ -19,8 +19,8 @@ from nodecopy._core.validation import check_integer
 from nodecopy.generators.blockwise import split_rows
 from nodecopy.generators.edge_sampling import EdgeScoreModel
 from nodecopy.generators.walks import Critic, ObservedWalks, TorchRandom, WalkGenerator
-from nodecopy.nn.adam import Descent
-from nodecopy.nn.cuda_graph import Replay
+from nodecopy.nn.adam import AdamStepper
+from nodecopy.nn.cuda_graph import CudaGraphStep
 
 MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5
 """Temperature of the softmax: at the start, its decay per step, and its lower bound."""
@@ -54,13 +54,13 @@ class _AdversarialTraining:
         self.critic = Critic(n_nodes, model.n_critic_hidden, model.n_embedding, self.random)
         on_gpu = device.type == "cuda"
         self.generator_stepper, self.critic_stepper = (
-            Descent([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS, on_gpu)
+            AdamStepper([{"params": weights, "weight_decay": decay}], model.learning_rate, BETAS, on_gpu)
             for weights, decay in (
                 (self.generator.weights, GENERATOR_DECAY),
                 (self.critic.weights, CRITIC_DECAY),
             )
         )
-        self.step = Replay(self._step, self.random.source) if on_gpu else self._step
+        self.step = CudaGraphStep(self._step, self.random.source) if on_gpu else self._step
 
     def evaluate(self, step: int) -> dict[str, Any]:
         self.model._check_finite(self.generator.weights)
@@ -120,7 +120,7 @@ class NetGAN(EdgeScoreModel):
         Optimisation steps of the critic per step, and the learning rate of Adam.
     device
         ``"cpu"`` or ``"cuda"``. Graphs of thousands of nodes need a GPU, where a step is recorded once and
-        replayed (see :mod:`nodecopy.nn.cuda_graph`).
+        capturable (see :mod:`nodecopy.nn.cuda_graph`).
 
     Attributes
     ----------

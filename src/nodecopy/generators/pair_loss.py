@@ -67,7 +67,7 @@ class PairLoss(_EmbeddingLoss):
 
     def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
         value, gradient = self._sum_as_non_edges(z, with_value)
-        logits = torch.sparse.sampled_addmm(self.positives.plain, z, z.T, beta=0).values()
+        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
         slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
         gradient += self.positives.product(z[None], slopes)[0]
         if with_value:
@@ -123,7 +123,7 @@ class SampledPairLoss(_EmbeddingLoss):
         self.identities = np.tile(np.arange(n_nodes), (-(-adjacency.nnz // n_nodes), 1))
 
     def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
-        logits = torch.sparse.sampled_addmm(self.positives.plain, z, z.T, beta=0).values()
+        logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
         slopes = torch.sigmoid(-logits) * (-2 / len(logits))  # twice: a row is both ends of its edges
         gradient = self.positives.product(z[None], slopes)[0]
         permutations, inverses = (numbers.to(z.device) for numbers in self.draw_permutations())

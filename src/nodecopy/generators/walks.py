@@ -35,7 +35,7 @@ class TorchRandom:
     def normal(self, *shape: int) -> Tensor:
         return torch.randn(shape, generator=self.source, device=self.device)
 
-    def glorot(self, n_in: int, n_out: int) -> Tensor:
+    def draw_glorot(self, n_in: int, n_out: int) -> Tensor:
         limit = float(np.sqrt(6 / (n_in + n_out)))
         return ((2 * self.uniform(n_in, n_out) - 1) * limit).requires_grad_()
 
@@ -72,7 +72,7 @@ class LSTM:
     """
 
     def __init__(self, n_in: int, units: int, random: TorchRandom) -> None:
-        joint = random.glorot(n_in + units, 4 * units).detach()  # one matrix for both, as in TensorFlow
+        joint = random.draw_glorot(n_in + units, 4 * units).detach()  # one matrix for both, as in TensorFlow
         self.weights = [joint[:n_in].clone(), joint[n_in:].clone(), joint.new_zeros(4 * units)]
         for weight in self.weights:
             weight.requires_grad_()
@@ -98,11 +98,11 @@ class WalkGenerator:
     """Maps noise to walks: an LSTM gives N logits, a node is drawn, and its embedding is the next input."""
 
     def __init__(self, n_nodes: int, n_hidden: int, n_embedding: int, random: TorchRandom) -> None:
-        self.input = [random.glorot(NOISE_WIDTH, n_hidden), random.zeros(n_hidden)]
-        self.states = [[random.glorot(n_hidden, n_hidden), random.zeros(n_hidden)] for _ in range(2)]
+        self.input = [random.draw_glorot(NOISE_WIDTH, n_hidden), random.zeros(n_hidden)]
+        self.states = [[random.draw_glorot(n_hidden, n_hidden), random.zeros(n_hidden)] for _ in range(2)]
         self.lstm = LSTM(n_embedding, n_hidden, random)
-        self.output = [random.glorot(n_hidden, n_nodes), random.zeros(n_nodes)]
-        self.embedding = random.glorot(n_nodes, n_embedding)
+        self.output = [random.draw_glorot(n_hidden, n_nodes), random.zeros(n_nodes)]
+        self.embedding = random.draw_glorot(n_nodes, n_embedding)
 
     @property
     def weights(self) -> list[Tensor]:
@@ -158,9 +158,9 @@ class Critic:
     """Maps walks to scores, high for observed ones: an LSTM over embedded nodes and a linear layer."""
 
     def __init__(self, n_nodes: int, n_hidden: int, n_embedding: int, random: TorchRandom) -> None:
-        self.embedding = random.glorot(n_nodes, n_embedding)
+        self.embedding = random.draw_glorot(n_nodes, n_embedding)
         self.lstm = LSTM(n_embedding, n_hidden, random)
-        self.output = [random.glorot(n_hidden, 1), random.zeros(1)]
+        self.output = [random.draw_glorot(n_hidden, 1), random.zeros(1)]
 
     @property
     def weights(self) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Gradient descent by Adam, one step at a time: the engine's one way to change weights."""
+"""Steps of Adam: the one place in which the engine changes weights."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 
-class Descent:
-    """Weights on their way down.
+class AdamStepper:
+    """Weights that are changed by steps of Adam.
 
     Parameters
     ----------
@@ -18,8 +18,8 @@ class Descent:
         Tensors, or groups of them with settings of their own, as ``torch.optim`` takes them.
     learning_rate, betas
         Of Adam.
-    replayed
-        Whether steps are recorded and played back on a GPU, see :mod:`.replay`.
+    capturable
+        Whether steps can be recorded by a :class:`~nodecopy.nn.cuda_graph.CudaGraphStep`.
     """
 
     def __init__(
@@ -27,15 +27,15 @@ class Descent:
         weights: Iterable[Any],
         learning_rate: float,
         betas: tuple[float, float] = (0.9, 0.999),
-        replayed: bool = False,
+        capturable: bool = False,
     ) -> None:
         self._optimiser = torch.optim.Adam(
-            weights, lr=learning_rate, betas=betas, fused=True, capturable=replayed
+            weights, lr=learning_rate, betas=betas, fused=True, capturable=capturable
         )
         self._weights = [weight for group in self._optimiser.param_groups for weight in group["params"]]
 
     def step(self, loss: Callable[[], Tensor]) -> None:
-        """Compute a loss and take one step down its gradient; other weights in the loss stay as they are."""
+        """Compute a loss and take one step along its gradient; other weights in the loss do not change."""
         self._optimiser.zero_grad(set_to_none=True)
         loss().backward(inputs=self._weights)  # type: ignore[no-untyped-call]
         self._optimiser.step()

@@ -11,25 +11,23 @@ import torch
 from torch import Tensor
 from torch.nn.functional import elu
 
-from nodecopy.nn.stack import SparseStack, csr_tensor
+from nodecopy.nn.stack import SparseStack, build_csr_tensor
 
 
-def attended(
-    graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None
-) -> Tensor:
-    """Means over neighbours: row i is the sum of a_ij times row j of ``dense`` over stored entries (i, j).
+def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None) -> Tensor:
+    """Return weighted means over neighbours: row i is the sum over j of a_ij times row j of ``dense``.
 
-    The weights a_i are the softmax of ELU(own_i + other_j) over j, each times its factor (a dropout mask)
-    where given. ``dense`` is ``[B, n, d]``, scores are ``[B, n]``; the values stored in the graphs have no
-    part in it.
+    The sum is over the stored entries (i, j) of the graphs, whose values are not used. The weights a_i are
+    the softmax of ELU(own_i + other_j) over j, each times its factor (a dropout mask) if factors are given.
+    ``dense`` is ``[B, n, d]``, scores are ``[B, n]``.
     """
     flat = dense.reshape(-1, dense.shape[2])
     kept = None if factors is None else factors.reshape(-1)
-    out: Tensor = _Attended.apply(flat, own.reshape(-1), other.reshape(-1), kept, graphs)  # type: ignore[no-untyped-call]
+    out: Tensor = _Attention.apply(flat, own.reshape(-1), other.reshape(-1), kept, graphs)  # type: ignore[no-untyped-call]
     return out.view_as(dense)
 
 
-class _Attended(torch.autograd.Function):
+class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None, graphs: SparseStack
@@ -44,7 +42,7 @@ class _Attended(torch.autograd.Function):
         kept = weights if factors is None else weights * factors
         ctx.graphs, ctx.has_factors = graphs, factors is not None
         ctx.save_for_backward(dense, raw, weights, kept if factors is None else factors)
-        return csr_tensor(graphs.index, kept, (len(own), len(own))) @ dense
+        return build_csr_tensor(graphs.index, kept, (len(own), len(own))) @ dense
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
@@ -54,7 +52,7 @@ class _Attended(torch.autograd.Function):
         index, origin, _ = graphs.transpose
         gradient = gradient.contiguous()
         kept = weights * factors if ctx.has_factors else weights
-        by_dense = csr_tensor(index, kept.index_select(0, origin), (n, n)) @ gradient
+        by_dense = build_csr_tensor(index, kept.index_select(0, origin), (n, n)) @ gradient
         by_weight = (gradient.index_select(0, rows) * dense.index_select(0, columns)).sum(dim=1)
         if ctx.has_factors:
             by_weight = by_weight * factors
@@ -65,5 +63,5 @@ class _Attended(torch.autograd.Function):
 
 
 def _sums(values: Tensor, index: tuple[Tensor, Tensor], n: int) -> Tensor:
-    """The sum of every row's values."""
-    return (csr_tensor(index, values, (n, n)) @ values.new_ones(n, 1))[:, 0]
+    """Return the sum of every row's values."""
+    return (build_csr_tensor(index, values, (n, n)) @ values.new_ones(n, 1))[:, 0]

@@ -1,6 +1,6 @@
-"""A step that is taken over and over, recorded once and played back (CUDA graphs).
+"""A training step that is recorded once and then replayed (CUDA graphs).
 
-Thousands of small kernels cost a GPU less time than it takes to launch them one by one.
+Running thousands of small kernels takes a GPU less time than launching them one by one.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from collections.abc import Callable
 
 import torch
 
-WARM_UP = 3
-"""Plain runs before the recording, in which optimisers make their state and libraries choose kernels."""
+N_WARM_UP_STEPS = 3
+"""Steps before the recording, in which optimisers create their state and libraries choose kernels."""
 
 
-class Replay:
-    """Call it to take the step; the step must do the same every time, without a look at a result.
+class CudaGraphStep:
+    """Call it to take the step, which must do the same every time and not read a result on the CPU.
 
     Parameters
     ----------
     step
-        What is done; everything it reads and changes lives in tensors on the device of ``source``.
+        The step; everything that it reads and changes is in tensors on the device of ``source``.
     source
         The only generator the step draws from.
     """
@@ -30,19 +30,19 @@ class Replay:
 
     def __call__(self) -> None:
         with torch.cuda.device(self._source.device):
-            if self._runs < WARM_UP:
+            if self._runs < N_WARM_UP_STEPS:
                 self._runs += 1
-                self._run_aside()
+                self._run_on_side_stream()
                 return
-            if self._graph is None:  # recording runs nothing
+            if self._graph is None:  # recording does not run the step
                 self._graph = torch.cuda.CUDAGraph()
                 self._graph.register_generator_state(self._source)
                 with torch.cuda.graph(self._graph):
                     self._step()
             self._graph.replay()
 
-    def _run_aside(self) -> None:
-        """On a stream of its own, as a recording will."""
+    def _run_on_side_stream(self) -> None:
+        """Take the step on a stream of its own, as a recording does."""
         here, aside = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(here)
         with torch.cuda.stream(aside):

@@ -1,4 +1,4 @@
-"""Where tensors live: an explicit choice, never a silent one."""
+"""The device of tensors: an explicit choice without a silent fallback."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import torch
 from nodecopy.errors import InputError
 
 
-def checked_device(name: str) -> torch.device:
-    """The device of that name, or an error where it is not there."""
+def check_device(name: str) -> torch.device:
+    """Return the device of that name, or raise an error if it is not available."""
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
@@ -17,7 +17,7 @@ def checked_device(name: str) -> torch.device:
         raise InputError(f"device must be 'cpu' or 'cuda' (perhaps with a number); got {name!r}.")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(
-            f"device must be there to be used; got {name!r}, "
-            f"and this machine has {torch.cuda.device_count() or 'no'} CUDA devices."
+            f"device {name!r} is not available: this machine has {torch.cuda.device_count() or 'no'} CUDA "
+            "devices. Use 'cpu'."
         )
     return device

@@ -1,4 +1,4 @@
-"""The features of a graph as networks take them."""
+"""Feature matrices of networks."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from nodecopy.graph import Graph
 from nodecopy.nn.networks import Recipe
 
 
-def feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
-    """The features of a graph as a recipe wants them, in single precision."""
+def build_feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
+    """Return the features of a graph, scaled as a recipe says, in single precision."""
     if graph.features is None:
         raise InputError("a graph must have features to be classified; this one has none.")
     if not graph.features.shape[1]:
         raise InputError("a graph must have at least one feature to be classified; this one has none.")
-    return prepared(graph.features, recipe)
+    return scale_features(graph.features, recipe)
 
 
-def with_features(graph: Graph) -> Graph:
-    """The graph itself; one without features gets the identity, one feature for each node."""
+def add_identity_features(graph: Graph) -> Graph:
+    """Return the graph; without features it gets the identity matrix, one feature for each node."""
     if graph.features is not None and graph.features.shape[1]:
         return graph
     return graph.replace(features=sparse.eye_array(graph.n_nodes, dtype=np.float32, format="csr"))
 
 
-def prepared(features: Any, recipe: Recipe) -> sparse.csr_array:
-    """Rows of features as a recipe wants them, each on its own, in single precision."""
+def scale_features(features: Any, recipe: Recipe) -> sparse.csr_array:
+    """Return rows of features, each scaled as a recipe says, in single precision."""
     with np.errstate(over="ignore"):
         matrix: sparse.csr_array = sparse.csr_array(features).astype(np.float32)
         total = np.asarray(abs(matrix).sum(axis=1), np.float32)

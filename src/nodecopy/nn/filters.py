@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.random import SeedSequence
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import solve_triangular
@@ -18,19 +18,18 @@ from torch import Tensor
 
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.nn.attention import attended
-from nodecopy.nn.masks import Masks
-from nodecopy.nn.networks import MOST_DROPPED, Networks, Recipe, Stack
+from nodecopy.nn.attention import attend
+from nodecopy.nn.networks import MAX_DROPOUT, Networks, Recipe, Stack
 from nodecopy.nn.stack import SparseStack
 
 FREQUENCIES = np.linspace(0.0, 2.0, 200)
 """Where the filter is fitted: the normalised Laplacian has its eigenvalues between 0 and 2."""
-CUT = 0.5
-"""The wanted response is 1 from this frequency on, 0 below."""
-MOST_POWERS = 10
-"""Higher orders cannot be told apart in double precision."""
-TINY = 1e-3
-"""Added to variances, as Keras does."""
+CUTOFF = 0.5
+"""The target response is 1 from this frequency on, 0 below."""
+MAX_ORDER = 10
+"""Powers above this are too similar on the frequencies for a fit in double precision."""
+VARIANCE_EPSILON = 1e-3
+"""Added to variances, as in Keras."""
 
 
 @dataclass(frozen=True)
@@ -83,33 +82,40 @@ class FilterRecipe(Recipe):
             check_integer(width, "widths", low=1)
         check_integer(self.n_heads, "n_heads", low=0)
         for name, low in (("feedback", 1), ("feedforward", 0)):
-            check_integer(getattr(self, name), f"{name}", low=low, high=MOST_POWERS)
-        check_real(self.attention_dropout, "attention_dropout", low=0, high=MOST_DROPPED)
+            check_integer(getattr(self, name), f"{name}", low=low, high=MAX_ORDER)
+        check_real(self.attention_dropout, "attention_dropout", low=0, high=MAX_DROPOUT)
         check_real(self.radius, "radius", low=0.01, high=1)
 
     @property
     def network_type(self) -> type[Networks]:
         return FilterNetworks
 
-    def numbers(self, features: sparse.csr_array) -> int:
-        """Beside a two-layer network, training keeps twice the hidden layers, and kernels count too."""
+    @property
+    def edge_dropout(self) -> float:
+        """Share of attention weights that a training step drops."""
+        return self.attention_dropout
+
+    def count_activations(self, features: sparse.csr_array) -> int:
+        """Return about how many numbers training keeps: hidden layers twice, and kernels."""
         n_nodes, n_features = features.shape
         return sum(self.widths) * max(1, self.n_heads) * (2 * n_nodes + n_features)
 
 
 @lru_cache
-def coefficients(feedback: int, feedforward: int, radius: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The filter b(x) / (1 + a(x)) nearest to a step at :data:`CUT`: (a_1, a_2, ...) and (b_0, b_1, ...).
+def fit_coefficients(feedback: int, feedforward: int, radius: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Fit the filter b(x) / (1 + a(x)) nearest to a step at :data:`CUTOFF`.
+
+    Returns (a_1, a_2, ...) and (b_0, b_1, ...).
 
     Least squares of r + r a(x) - b(x) over the frequencies, where r is the step, with ``radius`` as a bound
     on |a(x) / x|. The problem is turned into that of a shortest vector under linear inequalities, which
     non-negative least squares solve exactly (Lawson and Hanson, 1974, chapter 23).
 
-    >>> a, b = coefficients(5, 3, 0.9)
+    >>> a, b = fit_coefficients(5, 3, 0.9)
     >>> a.round(2).tolist(), b.round(2).tolist()
     ([0.78, -9.11, 15.57, -8.83, 1.67], [0.01, -0.62, 2.52, -0.77])
     """
-    x, step = FREQUENCIES, (FREQUENCIES >= CUT).astype(float)
+    x, step = FREQUENCIES, (FREQUENCIES >= CUTOFF).astype(float)
     powers = np.vander(x, feedback, increasing=True)
     q, r = np.linalg.qr(
         np.hstack([-step[:, None] * x[:, None] * powers, np.vander(x, feedforward + 1, increasing=True)])
@@ -120,8 +126,8 @@ def coefficients(feedback: int, feedforward: int, radius: float) -> tuple[NDArra
     short = -radius - inner @ best
     multipliers, _ = nnls(np.vstack([inner.T, short]), np.eye(len(best) + 1)[-1])
     residual = np.append(inner.T @ multipliers, short @ multipliers - 1.0)
-    found = solve_triangular(r, best - residual[:-1] / residual[-1])
-    return found[:feedback], found[feedback:]
+    solution = solve_triangular(r, best - residual[:-1] / residual[-1])
+    return solution[:feedback], solution[feedback:]
 
 
 class FilterNetworks(Networks):
@@ -132,152 +138,119 @@ class FilterNetworks(Networks):
         - a(S) norm(H) W + b(S) X V + bias
 
     where S is the (shifted) Laplacian and ``norm`` makes every column of zero mean and unit variance over
-    the nodes of the graph at hand, times a trained scale, plus a trained shift. Attention heads have
+    the nodes of the graph, times a trained scale, plus a trained shift. Attention heads have
     kernels of their own and average that over neighbours. ReLU and dropout follow. The columns of kernels,
     and biases, have unit length.
     """
 
     recipe: FilterRecipe
 
-    def __init__(
-        self, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
-    ) -> None:
-        assert isinstance(recipe, FilterRecipe)
-        device = features.values.device
-        draws = [np.random.default_rng(seed) for seed in seeds]
-        tensors: list[Tensor] = []
-        for rows, columns in _shapes(recipe, features.shape[2], n_classes):
-            drawn = np.stack([draw.standard_normal((rows, columns)).astype(np.float32) for draw in draws])
-            tensors.append(torch.from_numpy(drawn).to(device))
-        self._take(recipe, tensors, features)
-        for scale, shift in self.norms:
-            scale.fill_(1.0)
-            shift.zero_()
-        self.constrain()
-        for weight in tensors:
-            weight.requires_grad_()
-        self.masks = Masks(seeds, recipe.dropout, device)
-        self.edge_masks = Masks(seeds, recipe.attention_dropout, device)
-
-    def _take(self, recipe: FilterRecipe, tensors: Sequence[Tensor], features: SparseStack) -> None:
-        """Weights in the order of :func:`_shapes`."""
-        self.recipe, self.features, self.tensors = recipe, features, list(tensors)
-        n_layers, of_layer = len(recipe.widths), 6 if recipe.n_heads else 5
-        layers = [self.tensors[of_layer * t : of_layer * (t + 1)] for t in range(n_layers)]
-        self.layers = [(layer[0], layer[1], layer[2], *layer[5:]) for layer in layers]
-        self.norms = [(layer[3], layer[4]) for layer in layers]
-        self.head, self.head_bias = self.tensors[-2:]
-        self.first = self.tensors[0]
-        self.mean, self.variance = features.column_moments()
-
-    def part(self, models: slice, features: sparse.csr_array) -> Networks:
-        """Some of the models, on the whole of the features."""
-        other = object.__new__(type(self))
-        tensors = [tensor[models] for tensor in self.tensors]
-        other._take(self.recipe, tensors, SparseStack([features] * len(tensors[0]), self.first.device))
-        other.masks, other.edge_masks = self.masks.part(models), self.edge_masks.part(models)
-        return other
-
-    @classmethod
-    def restored(
-        cls,
-        recipe: Recipe,
-        features: sparse.csr_array,
-        weights: Sequence[NDArray[np.float32]],
-        keys: NDArray[np.int32],
-        *,
-        device: torch.device,
-    ) -> Networks:
-        """Networks from their :attr:`weights` and the keys of their masks, to predict with."""
-        assert isinstance(recipe, FilterRecipe)
-        networks = object.__new__(cls)
-        tensors = [torch.from_numpy(weight).to(device) for weight in weights]
-        networks._take(recipe, tensors, SparseStack([features] * len(keys), device))
-        networks.masks = Masks.of_keys(keys, recipe.dropout, device)
-        networks.edge_masks = Masks.of_keys(keys, recipe.attention_dropout, device)
-        return networks
+    def _draw_weights(self, rngs: Sequence[Generator], n_classes: int, device: torch.device) -> list[Tensor]:
+        """Return weights in the order of :func:`_shapes`."""
+        weights: list[Tensor] = []
+        for shape in _shapes(self.recipe, self.features.shape[2], n_classes):
+            normal = np.stack([rng.standard_normal(shape).astype(np.float32) for rng in rngs])
+            weights.append(torch.from_numpy(normal).to(device))
+        per_layer = _tensors_per_layer(self.recipe)
+        for start in range(0, per_layer * len(self.recipe.widths), per_layer):
+            weights[start + 3].fill_(1.0)
+            weights[start + 4].zero_()
+        return [weight.requires_grad_() for weight in weights]
 
     @property
-    def weights(self) -> list[Tensor]:
-        """Every trained tensor, models first; those of the first layer come first."""
-        return self.tensors
+    def layers(self) -> list[tuple[Tensor, ...]]:
+        """Both kernels and the bias of each layer, and its scores of attention if there are any."""
+        per_layer = _tensors_per_layer(self.recipe)
+        starts = range(0, per_layer * len(self.recipe.widths), per_layer)
+        return [(*self.weights[t : t + 3], *self.weights[t + 5 : t + per_layer]) for t in starts]
 
     @property
-    def groups(self) -> list[dict[str, Any]]:
-        """Kernels of layers with decay, all else without."""
+    def norms(self) -> list[tuple[Tensor, Tensor]]:
+        """Scale and shift of the normalisation of each layer."""
+        per_layer = _tensors_per_layer(self.recipe)
+        starts = range(0, per_layer * len(self.recipe.widths), per_layer)
+        return [(self.weights[t + 3], self.weights[t + 4]) for t in starts]
+
+    @property
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """The kernels of layers with weight decay, all other weights without."""
         kernels = [kernel for own, signal, _, *scores in self.layers for kernel in (own, signal, *scores)]
         decayed = {id(kernel) for kernel in kernels}
-        rest = [tensor for tensor in self.tensors if id(tensor) not in decayed]
+        rest = [weight for weight in self.weights if id(weight) not in decayed]
         return [{"params": kernels, "weight_decay": self.recipe.weight_decay}, {"params": rest}]
 
     @torch.no_grad()
     def constrain(self) -> None:
-        """Columns of kernels and biases (one for each head) keep unit length."""
+        """Scale the columns of kernels, and biases (one for each head), to unit length."""
         for own, signal, bias, *scores in self.layers:
             for kernel in (own, signal):
                 kernel /= kernel.norm(dim=1, keepdim=True)
             for vectors in (bias, *scores):
                 by_head = vectors.view(*vectors.shape[:2], max(1, self.recipe.n_heads), -1)
                 by_head /= by_head.norm(dim=(1, 3), keepdim=True)
-        self.head /= self.head.norm(dim=1, keepdim=True)
-        self.head_bias /= self.head_bias.norm(dim=2, keepdim=True)
+        kernel, bias = self.weights[-2:]
+        kernel /= kernel.norm(dim=1, keepdim=True)
+        bias /= bias.norm(dim=2, keepdim=True)
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
-        """``[B, rows, classes]`` for all nodes; ``step`` numbers the masks, ``None`` switches them off."""
+        """Return ``[B, rows, classes]`` for all nodes; ``step`` numbers the masks, if any."""
         assert isinstance(graphs, SparseStack)
         hidden: list[Tensor] = []
-        for number, (from_features, from_signal) in enumerate(self._of_features()):
-            own, _, bias, *scores = self.layers[number]
-            fed = from_features
+        n_features, layers, norms = self.features.shape[2], self.layers, self.norms
+        for number, (from_features, from_signal) in enumerate(self._multiply_features()):
+            own, _, bias, *scores = layers[number]
+            feedback = from_features
             if hidden:
-                scale, shift = (part[:, :, self.mean.shape[2] :] for part in self.norms[number])
+                scale, shift = (part[:, :, n_features:] for part in norms[number])
                 before = torch.cat(hidden, dim=2)
                 variance, mean = torch.var_mean(before, dim=1, keepdim=True, correction=0)
-                before = (before - mean) * (scale * (variance + TINY).rsqrt()) + shift
-                fed = fed + before @ own[:, self.mean.shape[2] :]
-            out = self._filtered(graphs, fed, from_signal) + bias
+                before = (before - mean) * (scale * (variance + VARIANCE_EPSILON).rsqrt()) + shift
+                feedback = feedback + before @ own[:, n_features:]
+            out = self._filter(graphs, feedback, from_signal) + bias
             for score in scores:
-                out = self._attended(graphs, out, score, number, step)
+                out = self._attend(graphs, out, score, number, step)
             out = torch.relu(out)
             if step is not None and self.masks.threshold:
                 n = out.shape[1] * out.shape[2]
                 out = out * self.masks.draw(n, step=step, place=number).view_as(out)
             hidden.append(out)
-        n_features = self.mean.shape[2]
-        read = torch.cat(hidden, dim=2) @ self.head[:, n_features:]
-        return read + self.features @ self.head[:, :n_features].contiguous() + self.head_bias
+        kernel, bias = self.weights[-2:]
+        from_hidden = torch.cat(hidden, dim=2) @ kernel[:, n_features:]
+        return from_hidden + self.features @ kernel[:, :n_features].contiguous() + bias
 
-    def _of_features(self) -> list[tuple[Tensor, Tensor]]:
-        """For each layer what the features bring, normalised through one kernel and as they are through
-        the other; one product for all, since a normalisation changes rows of a kernel and adds a constant.
+    def _multiply_features(self) -> list[tuple[Tensor, Tensor]]:
+        """Return, for each layer, normalised features times one kernel and features times the other.
+
+        One product serves all layers, since a normalisation scales rows of a kernel and adds a constant.
         """
-        n_features, parts, constants = self.mean.shape[2], [], []
+        n_features, parts, constants = self.features.shape[2], [], []
+        mean, variance = self.features.column_moments
         for (own, signal, *_), (scale, shift) in zip(self.layers, self.norms, strict=True):
             scale, shift, kernel = scale[:, :, :n_features], shift[:, :, :n_features], own[:, :n_features]
-            scale = scale * (self.variance + TINY).rsqrt()
-            constants.append((shift - self.mean * scale) @ kernel)
+            scale = scale * (variance + VARIANCE_EPSILON).rsqrt()
+            constants.append((shift - mean * scale) @ kernel)
             parts += [scale.transpose(1, 2) * kernel, signal]
         sizes = [part.shape[2] for part in parts]
         products = torch.split_with_sizes(self.features @ torch.cat(parts, dim=2), sizes, dim=2)
-        fed = [product + constant for product, constant in zip(products[::2], constants, strict=True)]
-        return list(zip(fed, products[1::2], strict=True))
+        feedback = [product + constant for product, constant in zip(products[::2], constants, strict=True)]
+        return list(zip(feedback, products[1::2], strict=True))
 
-    def _filtered(self, graphs: SparseStack, fed: Tensor, signal: Tensor) -> Tensor:
-        """- a(S) fed + b(S) signal, the highest power first."""
-        a, b = coefficients(self.recipe.feedback, self.recipe.feedforward, self.recipe.radius)
+    def _filter(self, graphs: SparseStack, feedback: Tensor, signal: Tensor) -> Tensor:
+        """Return - a(S) feedback + b(S) signal, computed from the highest power on."""
+        a, b = fit_coefficients(self.recipe.feedback, self.recipe.feedforward, self.recipe.radius)
         out: Tensor | None = None
         for power in range(max(len(a), len(b) - 1), -1, -1):
-            term = -float(a[power - 1]) * fed if 0 < power <= len(a) else torch.zeros_like(fed)
+            term = -float(a[power - 1]) * feedback if 0 < power <= len(a) else torch.zeros_like(feedback)
             if power < len(b):
                 term = term + float(b[power]) * signal
             if out is not None:
-                spread = graphs @ out
-                term = term - spread if self.recipe.shifted else term + out - spread
+                propagated = graphs @ out
+                term = term - propagated if self.recipe.shifted else term + out - propagated
             out = term
         assert out is not None
         return out
 
-    def _attended(
+    def _attend(
         self, graphs: SparseStack, out: Tensor, score: Tensor, layer: int, step: int | None
     ) -> Tensor:
         means = []
@@ -288,18 +261,28 @@ class FilterNetworks(Networks):
             own, other = (dense @ weights.transpose(1, 2)).unbind(dim=2)
             factors = None
             if step is not None and self.edge_masks.threshold:
-                place = len(self.layers) + layer * self.recipe.n_heads + head
-                factors = graphs.factors(self.edge_masks, step=step, place=place)
-            means.append(attended(graphs, dense, own, other, factors))
+                place = len(self.recipe.widths) + layer * self.recipe.n_heads + head
+                factors = graphs.draw_factors(self.edge_masks, step=step, place=place)
+            means.append(attend(graphs, dense, own, other, factors))
         return torch.cat(means, dim=2)
 
 
+def _tensors_per_layer(recipe: FilterRecipe) -> int:
+    return 6 if recipe.n_heads else 5
+
+
 def _shapes(recipe: FilterRecipe, n_features: int, n_classes: int) -> list[tuple[int, int]]:
-    """Of every layer: both kernels, bias, scale and shift of the normalisation, scores of attention."""
-    shapes, taken = [], n_features
+    """Return the shapes of both kernels, bias, scale, shift and scores of attention of every layer."""
+    shapes, n_inputs = [], n_features
     for width in recipe.widths:
-        given = width * max(1, recipe.n_heads)
-        shapes += [(taken, given), (n_features, given), (1, given), (1, taken), (1, taken)]
-        shapes += [(2, given)] if recipe.n_heads else []
-        taken += given
-    return [*shapes, (taken, n_classes), (1, n_classes)]
+        n_outputs = width * max(1, recipe.n_heads)
+        shapes += [
+            (n_inputs, n_outputs),
+            (n_features, n_outputs),
+            (1, n_outputs),
+            (1, n_inputs),
+            (1, n_inputs),
+        ]
+        shapes += [(2, n_outputs)] if recipe.n_heads else []
+        n_inputs += n_outputs
+    return [*shapes, (n_inputs, n_classes), (1, n_classes)]

@@ -24,17 +24,17 @@ class LowRank:
     diagonal: NDArray[np.float32]
 
 
-def low_rank(adjacency: sparse.csr_array, rank: int) -> LowRank:
-    """D^-1/2 (A_k + I) D^-1/2, where A_k is the best approximation of A of that rank and D its row sums.
+def approximate_adjacency(adjacency: sparse.csr_array, rank: int) -> LowRank:
+    """Return D^-1/2 (A_k + I) D^-1/2, where A_k is the best approximation of A of that rank.
 
-    A sum below zero, which only the approximation can bring about, counts as zero. The rank is at most
-    the number of nodes less one.
+    D holds the row sums of A_k. A sum below zero, which is possible for the approximation, counts as zero.
+    The rank is at most the number of nodes less one.
     """
     n = adjacency.shape[0]
     rank = min(rank, n - 1)
     if not adjacency.nnz or not rank:
-        nothing = np.zeros((n, 1), np.float32)
-        return LowRank(nothing, nothing, np.ones(n, np.float32))
+        zeros = np.zeros((n, 1), np.float32)
+        return LowRank(zeros, zeros, np.ones(n, np.float32))
     u, s, vt = truncated_svd(adjacency.astype(np.float64), rank)
     left = u * s
     scale = 1.0 / np.sqrt(1.0 + np.maximum(left @ vt.sum(axis=1), 0.0))
@@ -43,12 +43,12 @@ def low_rank(adjacency: sparse.csr_array, rank: int) -> LowRank:
 
 
 class LowRankStack:
-    """B such matrices of one shape; the counterpart of a :class:`~nodecopy.nn.stack.SparseStack`."""
+    """B low-rank matrices of one shape; the counterpart of a :class:`~nodecopy.nn.stack.SparseStack`."""
 
     def __init__(self, matrices: Sequence[LowRank], device: torch.device) -> None:
         rank = max(matrix.left.shape[1] for matrix in matrices)
         self.left, self.right = (
-            torch.from_numpy(np.stack([_widened(getattr(m, side), rank) for m in matrices])).to(device)
+            torch.from_numpy(np.stack([_pad_columns(getattr(m, side), rank) for m in matrices])).to(device)
             for side in ("left", "right")
         )
         self.diagonal = torch.from_numpy(np.stack([m.diagonal for m in matrices])).to(device)[:, :, None]
@@ -58,5 +58,5 @@ class LowRankStack:
         return self.left @ (self.right.transpose(1, 2) @ dense) + self.diagonal * dense
 
 
-def _widened(factor: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
+def _pad_columns(factor: NDArray[np.float32], rank: int) -> NDArray[np.float32]:
     return np.pad(factor, ((0, 0), (0, rank - factor.shape[1])))

@@ -1,5 +1,6 @@
-"""Dropout masks that are pure functions of (model, step, place), so that a model of many is the same
-model as when it is trained alone.
+"""Dropout masks that are pure functions of (model, step, place).
+
+A model that is trained together with others therefore has the same masks as when it is trained alone.
 
 A mask entry is a byte of a 32-bit hash of its position, keyed by the model's seed, the training step
 and the place in the network. The hash is the two-round multiply-xorshift found by Wellons' search for
@@ -8,6 +9,7 @@ low-bias mixers; it needs no state, so B models draw their masks in one pass on 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -32,52 +34,47 @@ class Masks:
 
     def __init__(self, seeds: Sequence[SeedSequence], rate: float, device: torch.device) -> None:
         words = np.array([seed.generate_state(1, np.uint32)[0] for seed in seeds], np.uint32)
-        self._take(words.view(np.int32), rate, device)
-
-    @classmethod
-    def of_keys(cls, keys: NDArray[np.int32], rate: float, device: torch.device) -> Masks:
-        """The masks of models whose keys were kept."""
-        masks = object.__new__(cls)
-        masks._take(keys, rate, device)
-        return masks
-
-    def _take(self, keys: NDArray[np.int32], rate: float, device: torch.device) -> None:
-        self.keys = torch.from_numpy(keys.copy()).to(device)[:, None]
+        self.keys = torch.from_numpy(words.view(np.int32)).to(device)[:, None]
         self.threshold = round(256 * rate)
 
-    def part(self, models: slice) -> Masks:
-        """The masks of some of the models."""
-        other = object.__new__(Masks)
-        other.keys, other.threshold = self.keys[models], self.threshold
+    @classmethod
+    def from_keys(cls, keys: NDArray[np.int32], rate: float, device: torch.device) -> Masks:
+        """Return the masks of models with given keys."""
+        masks = cls([], rate, device)
+        masks.keys = torch.from_numpy(keys.copy()).to(device)[:, None]
+        return masks
+
+    def select(self, models: slice) -> Masks:
+        """Return the masks of some of the models."""
+        other = copy.copy(self)
+        other.keys = self.keys[models]
         return other
 
     def draw(self, n: int, *, step: int, place: int) -> Tensor:
-        """``[B, n]`` factors: zero where dropped, else what keeps the expectation."""
+        """Return ``[B, n]`` factors: zero for dropped entries, otherwise what keeps the expectation."""
         position = torch.arange(-(-n // 4), dtype=torch.int32, device=self.keys.device)
-        words = _mixed(position ^ self._key(step, place))
+        words = _mix(position ^ self._key(step, place))
         return self._factors(words.view(torch.uint8)[:, :n])
 
     def draw_at(self, model: Tensor, position: Tensor, *, step: int, place: int) -> Tensor:
-        """What :meth:`draw` has for given models and positions, where models differ in their numbers."""
-        words = _mixed((position >> 2) ^ self._key(step, place)[model, 0])
+        """Return the factors of :meth:`draw` at given models and positions; models may differ in size."""
+        words = _mix((position >> 2) ^ self._key(step, place)[model, 0])
         return self._factors((words >> ((position & 3) << 3)) & 0xFF)
 
     def _key(self, step: int, place: int) -> Tensor:
-        return _mixed(self.keys + _wrapped(GOLDEN * (2 * step + 1)) ^ _wrapped(MIX_2 * (place + 1)))
+        products = GOLDEN * (2 * step + 1), MIX_2 * (place + 1)
+        by_step, by_place = ((product + 2**31) % 2**32 - 2**31 for product in products)  # as signed 32 bits
+        return _mix(self.keys + by_step ^ by_place)
 
     def _factors(self, numbers: Tensor) -> Tensor:
         return (numbers >= self.threshold) * (256.0 / (256 - self.threshold))
 
 
-def _mixed(x: Tensor) -> Tensor:
+def _mix(x: Tensor) -> Tensor:
+    """Return a hash of 32-bit integers."""
     x = x ^ ((x >> 16) & 0xFFFF)
     x = x * MIX_1
     x ^= (x >> 15) & 0x1FFFF
     x *= MIX_2
     x ^= (x >> 15) & 0x1FFFF
     return x
-
-
-def _wrapped(value: int) -> int:
-    """The same bits as a signed 32-bit number."""
-    return (value + 2**31) % 2**32 - 2**31

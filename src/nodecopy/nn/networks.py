@@ -1,14 +1,15 @@
-"""B two-layer networks at once: MLP, GCN and APPNP differ only in how they spread over the graph."""
+"""B two-layer networks at once: MLP, GCN and APPNP differ only in how they propagate over the graph."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
-from numpy.random import SeedSequence
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
@@ -16,18 +17,18 @@ from torch.nn.functional import leaky_relu
 
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.nn.lowrank import LowRank, LowRankStack, low_rank
+from nodecopy.nn.lowrank import LowRank, LowRankStack, approximate_adjacency
 from nodecopy.nn.masks import Masks
-from nodecopy.nn.stack import SparseStack, normalised
+from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
-"""Places of masks in a network."""
-LEAK = 0.2
+"""The places of dropout masks in a network."""
+NEGATIVE_SLOPE = 0.2
 """Slope of the leaky activation below zero."""
-MOST_DROPPED = 0.99
-"""Masks that drop everything would leave nothing to scale up."""
+MAX_DROPOUT = 0.99
+"""The entries that a mask keeps are scaled up, so it must keep some."""
 Matrix: TypeAlias = sparse.csr_array | LowRank
-"""What one network spreads by."""
+"""The matrix that one network propagates by."""
 Stack: TypeAlias = SparseStack | LowRankStack
 
 
@@ -104,8 +105,8 @@ class Recipe:
         if self.rank is not None:
             check_integer(self.rank, "rank", low=1)
             if self.drop_edges:
-                raise InputError("drop_edges must be 0 where there is a rank: no edges are left.")
-        for name, high in (("dropout", MOST_DROPPED), ("drop_edges", MOST_DROPPED), ("teleport", 1)):
+                raise InputError("drop_edges must be 0 with a rank, since the approximation has no edges.")
+        for name, high in (("dropout", MAX_DROPOUT), ("drop_edges", MAX_DROPOUT), ("teleport", 1)):
             check_real(getattr(self, name), f"{name}", low=0, high=high)
         for name in ("learning_rate", "weight_decay"):
             check_real(getattr(self, name), f"{name}", low=0)
@@ -115,8 +116,13 @@ class Recipe:
         """The class of the networks."""
         return Networks
 
-    def numbers(self, features: sparse.csr_array) -> int:
-        """About how many numbers a layer of one network has."""
+    @property
+    def edge_dropout(self) -> float:
+        """Share of edges that a training step drops."""
+        return self.drop_edges
+
+    def count_activations(self, features: sparse.csr_array) -> int:
+        """Return about how many activations a layer of one network has."""
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
 
 
@@ -126,7 +132,9 @@ KIPF = Recipe()
 
 def propagation_matrix(adjacency: sparse.csr_array, recipe: Recipe) -> Matrix:
     """Return the matrix that networks propagate by on a graph."""
-    return normalised(adjacency) if recipe.rank is None else low_rank(adjacency, recipe.rank)
+    if recipe.rank is None:
+        return normalise_adjacency(adjacency)
+    return approximate_adjacency(adjacency, recipe.rank)
 
 
 class Networks:
@@ -142,36 +150,45 @@ class Networks:
         Number of outputs.
     seeds
         One per model; weights and masks of a model depend on its own seed alone.
+
+    Attributes
+    ----------
+    weights
+        Every trained tensor, models first: first layer, second layer, biases.
     """
+
+    recipe: Recipe
 
     def __init__(
         self, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
     ) -> None:
-        self.recipe, self.features = recipe, features
         device = features.values.device
-        n_features = features.shape[2]
-        draws = [np.random.default_rng(seed) for seed in seeds]
-        self.first = glorot(draws, n_features, recipe.n_hidden, device)
-        self.second = glorot(draws, recipe.n_hidden, n_classes, device)
-        self.biases = [
-            torch.zeros(len(seeds), 1, width, device=device, requires_grad=True)
-            for width in ((recipe.n_hidden, n_classes) if recipe.bias else ())
-        ]
+        self.recipe, self.features = recipe, features
+        self.weights = self._draw_weights([np.random.default_rng(seed) for seed in seeds], n_classes, device)
+        self.constrain()
         self.masks = Masks(seeds, recipe.dropout, device)
-        self.edge_masks = Masks(seeds, recipe.drop_edges, device)
+        self.edge_masks = Masks(seeds, recipe.edge_dropout, device)
 
-    def part(self, models: slice, features: sparse.csr_array) -> Networks:
-        """Some of the models, on the whole of the features."""
-        other = object.__new__(type(self))
-        other.recipe = self.recipe
-        other.first, other.second = self.first[models], self.second[models]
-        other.biases = [bias[models] for bias in self.biases]
-        other.masks, other.edge_masks = self.masks.part(models), self.edge_masks.part(models)
-        other.features = SparseStack([features] * len(other.first), self.first.device)
+    def _draw_weights(self, rngs: Sequence[Generator], n_classes: int, device: torch.device) -> list[Tensor]:
+        n_hidden = self.recipe.n_hidden
+        weights = [
+            draw_glorot(rngs, self.features.shape[2], n_hidden, device),
+            draw_glorot(rngs, n_hidden, n_classes, device),
+        ]
+        for width in (n_hidden, n_classes) if self.recipe.bias else ():
+            weights.append(torch.zeros(len(rngs), 1, width, device=device, requires_grad=True))
+        return weights
+
+    def select(self, models: slice, features: sparse.csr_array) -> Self:
+        """Return some of the models, with ``features`` as the feature matrix of each."""
+        other = copy.copy(self)
+        other.weights = [weight[models] for weight in self.weights]
+        other.masks, other.edge_masks = self.masks.select(models), self.edge_masks.select(models)
+        other.features = SparseStack([features] * len(other.weights[0]), self.features.values.device)
         return other
 
     @classmethod
-    def restored(
+    def from_weights(
         cls,
         recipe: Recipe,
         features: sparse.csr_array,
@@ -179,81 +196,70 @@ class Networks:
         keys: NDArray[np.int32],
         *,
         device: torch.device,
-    ) -> Networks:
-        """Networks from their :attr:`weights` and the keys of their masks, to predict with."""
+    ) -> Self:
+        """Return networks with given :attr:`weights` and keys of masks, to predict with."""
         networks = object.__new__(cls)
         networks.recipe = recipe
-        tensors = [torch.from_numpy(weight).to(device) for weight in weights]
-        networks.first, networks.second, *networks.biases = tensors
-        networks.masks = Masks.of_keys(keys, recipe.dropout, device)
-        networks.edge_masks = Masks.of_keys(keys, recipe.drop_edges, device)
+        networks.weights = [torch.from_numpy(weight).to(device) for weight in weights]
+        networks.masks = Masks.from_keys(keys, recipe.dropout, device)
+        networks.edge_masks = Masks.from_keys(keys, recipe.edge_dropout, device)
         networks.features = SparseStack([features] * len(keys), device)
         return networks
 
     @property
-    def weights(self) -> list[Tensor]:
-        """Every trained tensor, models first; the first layer's weights come first."""
-        return [self.first, self.second, *self.biases]
-
-    @property
-    def groups(self) -> list[dict[str, Any]]:
-        """What is trained, as ``torch.optim`` takes it."""
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """The weights with their decay, as ``torch.optim`` takes them."""
         decay = self.recipe.weight_decay
         rest = {"params": self.weights[1:], "weight_decay": decay if self.recipe.decay_all else 0.0}
-        return [{"params": [self.first], "weight_decay": decay}, rest]
+        return [{"params": [self.weights[0]], "weight_decay": decay}, rest]
 
     def constrain(self) -> None:
-        """Make weights obey after a step what they must; these are free."""
+        """Enforce constraints on the weights after a step; these networks have none."""
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
-        """``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.
+        """Return ``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.
 
         ``step`` numbers the masks; ``None`` switches them off.
         """
-        seen = step if self.recipe.drop_input else None
-        hidden = self._masked_product(self.features, self.first, self.masks, seen, INPUT)
+        first, second, *biases = self.weights
+        input_step = step if self.recipe.drop_input else None
+        hidden = _multiply(self.features, first, self.masks, input_step, INPUT)
         if self.recipe.propagation == "convolution":
-            hidden = self._spread(graphs, hidden, step, FIRST_EDGES)
-        if self.biases:
-            hidden = hidden + self.biases[0]
+            hidden = _multiply(graphs, hidden, self.edge_masks, step, FIRST_EDGES)
+        if biases:
+            hidden = hidden + biases[0]
         if self.recipe.activation == "relu":
             hidden = torch.relu(hidden)
         elif self.recipe.activation == "leaky":
-            hidden = leaky_relu(hidden, LEAK)
+            hidden = leaky_relu(hidden, NEGATIVE_SLOPE)
         if step is not None and self.masks.threshold:
             n = hidden.shape[1] * hidden.shape[2]
             hidden = hidden * self.masks.draw(n, step=step, place=HIDDEN).view_as(hidden)
         if last is not None:
             # Before the weights: their gradient then adds up labelled rows alone, in the same order
             # however many rows the other models have.
-            hidden = self._spread(last, hidden, step, SECOND_EDGES)
-        out = hidden @ self.second
+            hidden = _multiply(last, hidden, self.edge_masks, step, SECOND_EDGES)
+        out = hidden @ second
         if self.recipe.propagation == "convolution" and last is None:
-            out = self._spread(graphs, out, step, SECOND_EDGES)
+            out = _multiply(graphs, out, self.edge_masks, step, SECOND_EDGES)
         elif self.recipe.propagation == "pagerank":
-            out = self._pagerank(graphs, out, step)
-        return out + self.biases[1] if self.biases else out
-
-    def _pagerank(self, graphs: Stack | None, local: Tensor, step: int | None) -> Tensor:
-        out = local
-        for number in range(self.recipe.n_steps):
-            spread = self._spread(graphs, out, step, SECOND_EDGES + number)
-            out = (1 - self.recipe.teleport) * spread + self.recipe.teleport * local
-        return out
-
-    def _spread(self, graphs: Stack | None, dense: Tensor, step: int | None, place: int) -> Tensor:
-        assert graphs is not None
-        return self._masked_product(graphs, dense, self.edge_masks, step, place)
-
-    @staticmethod
-    def _masked_product(stack: Stack, dense: Tensor, masks: Masks, step: int | None, place: int) -> Tensor:
-        if step is None or masks.threshold == 0 or isinstance(stack, LowRankStack):
-            return stack @ dense
-        return stack.product(dense, stack.factors(masks, step=step, place=place))
+            local, teleport = out, self.recipe.teleport
+            for number in range(self.recipe.n_steps):
+                propagated = _multiply(graphs, out, self.edge_masks, step, SECOND_EDGES + number)
+                out = (1 - teleport) * propagated + teleport * local
+        return out + biases[1] if biases else out
 
 
-def glorot(draws: Sequence[np.random.Generator], rows: int, columns: int, device: torch.device) -> Tensor:
-    """Uniform weights of Glorot and Bengio (2010), ``[B, rows, columns]``."""
+def _multiply(stack: Stack | None, dense: Tensor, masks: Masks, step: int | None, place: int) -> Tensor:
+    """Return the product, with dropout on the entries of the stack if there is a step."""
+    assert stack is not None
+    if step is None or masks.threshold == 0 or isinstance(stack, LowRankStack):
+        return stack @ dense
+    return stack.product(dense, stack.draw_factors(masks, step=step, place=place))
+
+
+def draw_glorot(rngs: Sequence[Generator], rows: int, columns: int, device: torch.device) -> Tensor:
+    """Draw the uniform weights of Glorot and Bengio (2010), ``[B, rows, columns]``."""
     limit = np.sqrt(6.0 / (rows + columns))
-    drawn = np.stack([draw.uniform(-limit, limit, (rows, columns)).astype(np.float32) for draw in draws])
-    return torch.from_numpy(drawn).to(device).requires_grad_()
+    weights = np.stack([rng.uniform(-limit, limit, (rows, columns)).astype(np.float32) for rng in rngs])
+    return torch.from_numpy(weights).to(device).requires_grad_()

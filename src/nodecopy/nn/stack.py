@@ -45,53 +45,44 @@ class SparseStack:
         first, n_models = matrices[0], len(matrices)
         n_rows, n_columns = np.array([matrix.shape for matrix in matrices]).max(axis=0).tolist()
         self.shape = (n_models, n_rows, n_columns)
+        self.flat_shape = (n_models * n_rows, n_models * n_columns)
         self.entries = np.array([matrix.nnz for matrix in matrices])
-        self._check_size()
+        if max(int(self.entries.sum()), *self.flat_shape) >= 2**31:
+            n_entries = int(self.entries.sum())
+            raise InputError(
+                f"a stack must have fewer than 2**31 entries; got {n_entries}: use fewer models."
+            )
         same = all(matrix is first for matrix in matrices)
         self._copies, self._pattern = (
             (n_models, first) if same else (1, _block_diagonal(matrices, self.shape))
         )
-        self.index = _repeated(self._pattern, self._copies, device)
+        self.index = _repeat_pattern(self._pattern, self._copies, device)
         values = torch.from_numpy(self._pattern.data.copy()).to(device, dtype)
         self.values = values.repeat(self._copies)
 
-    def _check_size(self) -> None:
-        n_entries = int(self.entries.sum())
-        if max(n_entries, self.shape[0] * max(self.shape[1:])) >= 2**31:
-            raise InputError(
-                f"a stack must have fewer than 2**31 entries; got {n_entries}: use fewer models."
-            )
+    @cached_property
+    def tensor(self) -> Tensor:
+        """The block-diagonal matrix as a torch tensor."""
+        return build_csr_tensor(self.index, self.values, self.flat_shape)
 
     @cached_property
     def transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
-        """The transpose: its pattern, the entry of the original that each entry was, its values."""
+        """The pattern of the transpose, the number of each entry in the original, and the transpose."""
         device, pattern = self.values.device, self._pattern
         numbers = np.arange(pattern.nnz, dtype=np.int32)
         order = sparse.csr_array(
             sparse.csr_array((numbers, pattern.indices, pattern.indptr), shape=pattern.shape).T
         )
         copy = torch.arange(self._copies, dtype=torch.int32, device=device)[:, None]
-        origin = (_on(device, order.data)[None, :] + copy * pattern.nnz).reshape(-1)
-        return _repeated(order, self._copies, device), origin, self.values.index_select(0, origin)
+        entries = torch.tensor(order.data, dtype=torch.int32, device=device)
+        origin = (entries[None, :] + copy * pattern.nnz).reshape(-1)
+        index = _repeat_pattern(order, self._copies, device)
+        values = self.values.index_select(0, origin)
+        return index, origin, build_csr_tensor(index, values, self.flat_shape[::-1])
 
     @cached_property
-    def plain(self) -> Tensor:
-        """The stack as torch multiplies it."""
-        return csr_tensor(self.index, self.values, self._flat_shape)
-
-    @cached_property
-    def plain_transpose(self) -> Tensor:
-        index, _, values = self.transpose
-        return csr_tensor(index, values, self._flat_shape[::-1])
-
-    @property
-    def _flat_shape(self) -> tuple[int, int]:
-        n_models, n_rows, n_columns = self.shape
-        return n_models * n_rows, n_models * n_columns
-
-    @cached_property
-    def places(self) -> tuple[Tensor, Tensor]:
-        """The model of every stored entry, and its number within that model."""
+    def positions(self) -> tuple[Tensor, Tensor]:
+        """The model of every stored entry, and the entry's number within that model."""
         device = self.values.device
         entries = torch.from_numpy(self.entries).to(device)
         model = torch.repeat_interleave(entries)
@@ -103,8 +94,9 @@ class SparseStack:
         """The row of every stored entry, models one after another."""
         return torch.repeat_interleave(self.index[0].diff().long())
 
+    @cached_property
     def column_moments(self) -> tuple[Tensor, Tensor]:
-        """Mean and variance of every column, ``[B, 1, n_columns]``; what is not stored counts as zero."""
+        """Mean and variance of every column, ``[B, 1, n_columns]``, with zeros for entries not stored."""
         n_models, n_rows, n_columns = self.shape
         columns, values = self.index[1].cpu().numpy(), self.values.cpu().numpy().astype(np.float64)
         mean, square = (
@@ -114,31 +106,30 @@ class SparseStack:
         both = torch.from_numpy(moments).to(self.values).view(2, n_models, 1, n_columns)
         return both[0], both[1]
 
-    def factors(self, masks: Masks, *, step: int, place: int) -> Tensor:
-        """A mask for every stored entry of every model."""
+    def draw_factors(self, masks: Masks, *, step: int, place: int) -> Tensor:
+        """Return a dropout factor for every stored entry of every model."""
         if (self.entries == self.entries[0]).all():
             return masks.draw(int(self.entries[0]), step=step, place=place)
-        return masks.draw_at(*self.places, step=step, place=place)
-
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        """``[B, n_columns, d]`` to ``[B, n_rows, d]``."""
-        return self.product(dense)
+        return masks.draw_at(*self.positions, step=step, place=place)
 
     def product(self, dense: Tensor, factors: Tensor | None = None) -> Tensor:
-        """The product, with every stored value times its factor (a dropout mask) where given."""
+        """Return the product, ``[B, n_columns, d]`` to ``[B, n_rows, d]``.
+
+        Every stored value is multiplied by its factor (a dropout mask) if factors are given.
+        """
         n_models, n_rows, n_columns = self.shape
         flat = dense.reshape(n_models * n_columns, -1)
         values = self.values if factors is None else self.values * factors.reshape(-1)
-        matrix = self.plain if factors is None else csr_tensor(self.index, values, self._flat_shape)
+        matrix = self.tensor if factors is None else build_csr_tensor(self.index, values, self.flat_shape)
         if not (torch.is_grad_enabled() and flat.requires_grad):
             return (matrix @ flat).view(n_models, n_rows, -1)
-        if factors is None:
-            transpose = self.plain_transpose
-        else:
-            index, origin, _ = self.transpose
-            transpose = csr_tensor(index, values.index_select(0, origin), self._flat_shape[::-1])
+        index, origin, transpose = self.transpose
+        if factors is not None:
+            transpose = build_csr_tensor(index, values.index_select(0, origin), self.flat_shape[::-1])
         out: Tensor = _Product.apply(flat, matrix, transpose)  # type: ignore[no-untyped-call]
         return out.view(n_models, n_rows, -1)
+
+    __matmul__ = product
 
 
 class _Product(torch.autograd.Function):
@@ -154,8 +145,8 @@ class _Product(torch.autograd.Function):
         return ctx.transpose @ gradient.contiguous(), None, None
 
 
-def normalised(adjacency: sparse.csr_array, rows: IntArray | None = None) -> sparse.csr_array:
-    """D^-1/2 (A + I) D^-1/2 with the degrees of A + I (Kipf and Welling, 2017), or some of its rows."""
+def normalise_adjacency(adjacency: sparse.csr_array, rows: IntArray | None = None) -> sparse.csr_array:
+    """Return D^-1/2 (A + I) D^-1/2, or some of its rows, where D has the degrees of A + I."""
     n_nodes = adjacency.shape[0]
     scale = (1.0 / np.sqrt(adjacency.sum(axis=1) + 1.0)).astype(np.float32)
     chosen, part = (np.arange(n_nodes), adjacency) if rows is None else (rows, adjacency[rows])
@@ -183,22 +174,19 @@ def _block_diagonal(matrices: Sequence[sparse.csr_array], shape: tuple[int, int,
     return sparse.csr_array((values, indices, indptr), shape=(n_models * n_rows, n_models * n_columns))
 
 
-def _repeated(matrix: sparse.csr_array, n_models: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Row pointers and columns of ``n_models`` copies along the diagonal."""
+def _repeat_pattern(matrix: sparse.csr_array, n_models: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return row pointers and columns of ``n_models`` copies along the diagonal."""
     number = torch.arange(n_models, dtype=torch.int32, device=device)[:, None]
-    ends = _on(device, matrix.indptr[1:])[None, :] + number * matrix.nnz
-    columns = _on(device, matrix.indices)[None, :] + number * matrix.shape[1]
-    return torch.cat([torch.zeros(1, dtype=torch.int32, device=device), ends.reshape(-1)]), columns.reshape(
-        -1
+    ends, columns = (
+        torch.tensor(part, dtype=torch.int32, device=device)[None, :] + number * size
+        for part, size in ((matrix.indptr[1:], matrix.nnz), (matrix.indices, matrix.shape[1]))
     )
+    start = torch.zeros(1, dtype=torch.int32, device=device)
+    return torch.cat([start, ends.reshape(-1)]), columns.reshape(-1)
 
 
-def _on(device: torch.device, array: Any) -> Tensor:
-    return torch.from_numpy(np.array(array, np.int32)).to(device)  # a copy: graphs are read-only
-
-
-def csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A torch tensor of row pointers and columns, unchecked."""
-    with warnings.catch_warnings():  # torch calls its CSR tensors a beta; the tests here watch them
+def build_csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Return a torch tensor of row pointers and columns, unchecked."""
+    with warnings.catch_warnings():  # torch calls its CSR tensors a beta; the tests here cover them
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(index[0], index[1], values, size=shape, check_invariants=False)

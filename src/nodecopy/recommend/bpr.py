@@ -26,8 +26,8 @@ from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
-from nodecopy.nn.adam import Descent
-from nodecopy.nn.devices import checked_device
+from nodecopy.nn.adam import AdamStepper
+from nodecopy.nn.devices import check_device
 from nodecopy.recommend.embeddings import EmbeddingRecommender
 from nodecopy.recommend.negatives import NegativeSampler
 
@@ -166,7 +166,7 @@ class BPRRecommender(EmbeddingRecommender):
             Rows in the order of the training users, columns in that of the items. It may hold
             probabilities. The training interactions are the default.
         """
-        train, device = self.check_fitted(), checked_device(self.device)
+        train, device = self.check_fitted(), check_device(self.device)
         network = self.build_network(train).to(device)
         network.load_state_dict({name: torch.from_numpy(weight) for name, weight in self.weights_.items()})
         return _embed(network, train.matrix if matrix is None else matrix, device)
@@ -177,7 +177,7 @@ class BPRRecommender(EmbeddingRecommender):
             check_integer(getattr(self, parameter), f"{parameter} of {name}", low=1)
         for parameter in ("learning_rate", "regularisation"):
             check_real(getattr(self, parameter), f"{parameter} of {name}", low=0.0)
-        checked_device(self.device)
+        check_device(self.device)
 
     def fit_interactions(
         self,
@@ -191,7 +191,7 @@ class BPRRecommender(EmbeddingRecommender):
         ``forbidden`` holds the pairs that are never drawn as negatives, the observed ones among them; by
         default they are the observed ones.
         """
-        device = checked_device(self.device)
+        device = check_device(self.device)
         network = self.build_network(interactions)
         network.initialise(_torch_generator(child(seed, BPRSeeds.WEIGHTS), torch.device("cpu")))
         network = network.to(device)
@@ -233,7 +233,7 @@ class _Training:
         self.users, self.items = users[has_negatives], items[has_negatives]
         self.rng = np.random.default_rng(child(seed, TrainingSeeds.NEGATIVES))
         self.draws = _torch_generator(child(seed, TrainingSeeds.DROPOUT), self.device)
-        self.optimiser = Descent(network.parameters(), model.learning_rate)
+        self.optimiser = AdamStepper(network.parameters(), model.learning_rate)
 
     def run_epoch(self) -> None:
         order = self.rng.permutation(len(self.users))

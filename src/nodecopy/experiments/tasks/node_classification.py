@@ -62,9 +62,9 @@ class NodeCell(Cell):
     @property
     def graph(self) -> Graph:
         """The graph, with one feature for each node if it has none."""
-        from nodecopy.nn.features import with_features
+        from nodecopy.nn.features import add_identity_features
 
-        return with_features(load_graph(self.dataset, self.largest_component))
+        return add_identity_features(load_graph(self.dataset, self.largest_component))
 
     def split(self, trial: int) -> NodeSplit:
         """Return the nodes of a trial, the same for every method."""
