@@ -62,7 +62,7 @@ def test_a_stack_multiplies_each_model_by_its_own() -> None:
 
 
 def test_no_edges_to_drop() -> None:
-    with pytest.raises(InputError, match="drop_edges must be 0 where there is a rank"):
+    with pytest.raises(InputError, match="drop_edges must be 0 with a rank"):
         Recipe(rank=3, drop_edges=0.1)
     with pytest.raises(InputError, match="rank must be an integer of at least 1; got 0"):
         Recipe(rank=0)
