@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -104,16 +105,12 @@ def test_the_fingerprint_digests_public_names(path: str) -> None:
     assert cell.path == "nodecopy.NodeCopying"
     text = str(cell.fingerprint_parts())
     assert "'nodecopy.NodeCopying'" in text
-    moved = type(cell)(**{**vars_of(cell), "path": path})
+    moved = replace(cell, path=path)
     assert moved.fingerprint == cell.fingerprint
     law = {**cell.settings["law"], "class": "nodecopy.copying.laws.Balanced"}
-    inner = type(cell)(**{**vars_of(cell), "settings": {**cell.settings, "law": law}})
+    inner = replace(cell, settings={**cell.settings, "law": law})
     assert inner.settings != cell.settings
     assert inner.fingerprint == cell.fingerprint
-
-
-def vars_of(cell: Any) -> dict[str, Any]:
-    return {name: getattr(cell, name) for name in cell.__dataclass_fields__}
 
 
 def test_the_fingerprint_digests_the_version_of_the_seeds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def parse(text: str) -> Any:
         ),
         ('title = "Weak"', 'titel = "Weak"', r"key of \[methods.weak\] .*Did you mean title"),
         ('title = "Weak"', 'title = ""', r"title of \[methods.weak\] must be a text"),
-        ("fakes.Fake", "fakes:Fake", r"class of \[methods.weak\] must read module.Class"),
+        ("fakes.Fake", "fakes:Fake", r"class of \[methods.weak\] must be a path such as module.Class"),
         ("methods.absent", "methods.'a/b'", r"name of a method must be of lower-case .*got 'a/b'"),
         (
             "[methods.weak]",

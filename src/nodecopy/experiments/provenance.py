@@ -17,26 +17,22 @@ PACKAGES = ("nodecopy", "numpy", "scipy", "torch")
 
 
 def provenance(device: str) -> dict[str, Any]:
-    """What is kept beside every result; plain values, ready for JSON."""
-    return {
-        "commit": commit(),
-        "versions": {"python": platform.python_version()} | _versions(),
-        "machine": machine(device),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    """Return what is stored with every result; plain values, ready for JSON."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"commit": commit(), "versions": versions(), "machine": machine(device), "finished": now}
 
 
 @lru_cache(maxsize=1)
 def commit() -> str:
-    """The commit of the checkout that the package runs from, as ``git describe`` tells it.
+    """Return the commit of the checkout that the package runs from, as ``git describe`` prints it.
 
-    The environment variable ``NODECOPY_COMMIT`` says it for copies that travel without their history;
-    an installed package has its version.
+    The environment variable ``NODECOPY_COMMIT`` replaces it, for copies without their history. For an
+    installed package it is the version.
     """
-    if told := os.environ.get("NODECOPY_COMMIT"):
-        return told
+    if given := os.environ.get("NODECOPY_COMMIT"):
+        return given
     here = Path(nodecopy.__file__).parent
-    # A package installed below some other project's checkout must not be given that one's commit.
+    # A package that is installed inside another project's checkout must not get that project's commit.
     if _git(here, "ls-files", "--error-unmatch", "__init__.py"):
         return _git(here, "describe", "--always", "--dirty", "--tags") or f"version {nodecopy.__version__}"
     return f"version {nodecopy.__version__}"
@@ -44,24 +40,25 @@ def commit() -> str:
 
 @lru_cache
 def machine(device: str) -> dict[str, Any]:
-    """The processor, the number of cores, and the name of the GPU where one was used."""
-    found = {"processor": _processor(), "cores": os.cpu_count(), "device": device}
+    """Return the processor, the number of cores, and the name of the GPU if one was used."""
+    description = {"processor": _processor(), "cores": os.cpu_count(), "device": device}
     if device.startswith("cuda"):
         import torch
 
-        found["device"] = f"{device}: {torch.cuda.get_device_name(device)}"
-    return found
+        description["device"] = f"{device}: {torch.cuda.get_device_name(device)}"
+    return description
 
 
 @lru_cache(maxsize=1)
-def _versions() -> dict[str, str]:
-    found = {}
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that numbers depend on."""
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "absent"
-    return found
+            installed[package] = "absent"
+    return installed
 
 
 def _processor() -> str:
@@ -73,10 +70,10 @@ def _processor() -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """What git prints; empty where it fails or is not there."""
+    """Return what git prints; empty if it fails or is not installed."""
     command = ["git", "-C", str(folder), *arguments]
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return ran.stdout.strip() if ran.returncode == 0 else ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from numpy.random import SeedSequence
 
@@ -126,7 +125,7 @@ class Method:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(ABC):
+class Cell:
     """One entry of a table, with everything that its trials depend on; each task has its own subclass."""
 
     experiment: str
@@ -135,21 +134,25 @@ class Cell(ABC):
     seed: int
     path: str
     settings: Mapping[str, Any]
+    search: tuple[Mapping[str, Any], ...] = ()
+
+    main_score: ClassVar[str]
+    """A score that every finished trial has."""
+    condition_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that distinguish the cells of a method on a dataset."""
+    protocol_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that the data of a trial depend on, besides dataset, conditions, seed and number."""
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """What distinguishes the cells of a method on a dataset."""
-        return {}
+        """Names and values of the conditions."""
+        values = {name: getattr(self, name) for name in self.condition_fields}
+        return {name: getattr(value, "name", value) for name, value in values.items()}
 
     @property
-    @abstractmethod
     def protocol(self) -> dict[str, Any]:
-        """What the data of a trial depend on besides dataset, conditions, seed and number of the trial."""
-
-    @property
-    @abstractmethod
-    def main_score(self) -> str:
-        """A score that every finished trial has."""
+        """Names and values of what the data of a trial depend on."""
+        return {name: getattr(self, name) for name in self.protocol_fields}
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -167,7 +170,7 @@ class Cell(ABC):
 
     def fingerprint_parts(self) -> dict[str, Any]:
         """Return what the fingerprint digests."""
-        parts = {"class": self.path, "settings": self.settings}
+        parts = {"class": self.path, "settings": self.settings, "search": self.search}
         return {"seeds": SEED_SCHEME, **use_public_names(parts), "protocol": self.protocol}
 
     def trial_seed(self, trial: int) -> SeedSequence:
@@ -232,15 +235,16 @@ class Experiment:
     def cells(self, seed: int) -> list[Cell]:
         """Return everything there is to compute: by dataset, then by conditions, then by method."""
         return [
-            self.task.make_cell(
-                method,
-                conditions,
+            self.task.cell_type(
                 experiment=self.name,
                 dataset=dataset,
                 method=method.name,
                 seed=seed,
                 path=method.path,
                 settings=method.settings_on(dataset),
+                search=method.search,
+                **conditions,
+                **self.task.cell_fields(dataset),
             )
             for dataset in self.task.datasets
             for conditions in self.task.conditions

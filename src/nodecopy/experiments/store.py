@@ -65,7 +65,8 @@ class Store:
 
     def path(self, cell: Cell, trial: int) -> Path:
         """Return the file of a trial."""
-        return self._home(cell) / f"{trial:03d}.json"
+        home = self.folder.joinpath(cell.experiment, *cell.folders, f"seed-{cell.seed}-{cell.fingerprint}")
+        return home / f"{trial:03d}.json"
 
     def read(self, cell: Cell, trial: int) -> Record | None:
         """Return a finished trial; ``None`` if it is missing, or damaged, which is logged."""
@@ -112,7 +113,7 @@ class Store:
         if sys.platform == "win32":  # no such locks: trials may be computed twice, to the same result
             yield sorted(trials)
             return
-        home = self._home(cell)
+        home = self.path(cell, 0).parent
         try:
             home.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
@@ -128,9 +129,6 @@ class Store:
                     continue
                 held.append(trial)
             yield held  # closing the file releases them
-
-    def _home(self, cell: Cell) -> Path:
-        return self.folder.joinpath(cell.experiment, *cell.folders, f"seed-{cell.seed}-{cell.fingerprint}")
 
 
 def _address(cell: Cell, trial: int) -> dict[str, Any]:

@@ -61,9 +61,7 @@ def parse(text: str, name: str) -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{name}.toml must be valid TOML; {error}.") from error
     file = f"{name}.toml"
-    for key in ("title", "task", "protocol", "methods"):
-        if key not in content:
-            raise InputError(f"{file} must have {key}; it has {', '.join(content) or 'nothing'}.")
+    check_keys(content, file, content, ("title", "task", "protocol", "methods"))
     kind = import_task(read_text(content["task"], f"task of {file}"), f"task of {file}")
     check_keys(content, file, ("title", "task", "notes", "methods", "published", "seconds", *kind.sections))
     task = kind.read(content)
@@ -190,11 +188,9 @@ def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
     where = "[seconds]"
     content = read_table(section, where)
     conditions = dict(task.columns[0].conditions)
-    check_keys(content, where, ("over", "trials", "published", *conditions))
+    keys = ("over", "trials", "published", *conditions)
+    check_keys(content, where, keys, keys)
     columns = task.columns
-    for key in ("over", "trials", "published", *conditions):
-        if key not in content:
-            raise InputError(f"{where} must have {key}; it has {', '.join(content) or 'nothing'}.")
     for key in conditions:
         allowed = list(dict.fromkeys(str(dict(column.conditions)[key]) for column in task.columns))
         if str(content[key]) not in allowed:

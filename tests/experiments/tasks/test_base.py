@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,7 +13,7 @@ from nodecopy.experiments import tasks, toml
 from nodecopy.experiments.rendering import markdown
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.sections import key, read_count
-from nodecopy.experiments.spec import Cell, Column, Method, Published
+from nodecopy.experiments.spec import Cell, Column, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.base import Task, rounding
@@ -38,13 +38,8 @@ all = ["3.0±1.0"]
 class CountCell(Cell):
     least: int
 
-    @property
-    def protocol(self) -> dict[str, Any]:
-        return {"least": self.least}
-
-    @property
-    def main_score(self) -> str:
-        return "hubs"
+    main_score: ClassVar[str] = "hubs"
+    protocol_fields: ClassVar[tuple[str, ...]] = ("least",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +48,11 @@ class CountTask(Task):
 
     least: int = key(read_count)
 
+    cell_type: ClassVar[type[Cell]] = CountCell
+
     @property
     def columns(self) -> tuple[Column, ...]:
         return (Column("hubs", heading="hubs", scale=1.0),)
-
-    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> CountCell:
-        return CountCell(**address, least=self.least)
 
     def solve(self, cell: CountCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         for trial in trials:

@@ -285,7 +285,12 @@ def test_without_torch_networks_are_skipped(store: Store, monkeypatch: pytest.Mo
     [
         ("test = 0.2", "test = 0.95", r"validation and test of \[protocol\] must be above 0 and below 1"),
         ("test = 0.2", "test = 0", r"above 0 and below 1 together; got 0.1 and 0"),
-        ("test = 0.2", "test = 2", r"test of \[protocol\] must be"),
+        ("test = 0.2", "test = 2", r"test of \[protocol\] must be a number from 0 to 1; got 2"),
+        (
+            "test = 0.2",
+            'test = 0.2\nlargest_component = ["library"]',
+            r"largest_component .*left out",
+        ),
         ("test = 0.2", 'test = 0.2\nscores = ["accuracy"]', r"scores of \[protocol\] must be one of ndcg@10"),
         ('["library"]', '["library", "karate"]', r"datasets of \[protocol\] must be one of .*got 'karate'"),
         ("[methods.ease]", "[attacks.a]\ntitle = 'a'\n[methods.ease]", r"key of books.toml .*'attacks'"),

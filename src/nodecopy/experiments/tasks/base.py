@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from nodecopy import datasets
 from nodecopy._core.lookup import check_name
 from nodecopy.errors import InputError
 from nodecopy.experiments.sections import key, list_of, read_count, read_section, read_text
-from nodecopy.experiments.spec import Cell, Column, Method, Published, choose
+from nodecopy.experiments.spec import Cell, Column, Published, choose
 from nodecopy.experiments.store import Record, Store
 
 PRINTED = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
@@ -29,12 +29,19 @@ VERDICT = (
 class Task(ABC):
     """What the trials of an experiment are; its fields are the keys of the section ``[protocol]``.
 
-    A task type is a subclass, named in ``TASKS``. It writes :attr:`columns`, :meth:`make_cell`,
+    A task type is a subclass, named in ``TASKS``. It has a :attr:`cell_type`, writes :attr:`columns`,
     :meth:`solve` and :meth:`notes`, and overrides what differs from the defaults below.
     """
 
     datasets: tuple[str, ...] = key(list_of(read_text))
     trials: int = key(read_count)
+    largest_component: tuple[str, ...] = key(list_of(read_text, may_be_empty=True), default=())
+    """Datasets of which only the largest component is used."""
+    reference: str = ""
+    """The row to which the others should be near; empty where higher is better."""
+
+    cell_type: ClassVar[type[Cell]]
+    """Fields that its cells have in common with the task, and ``largest_component``, are set by the task."""
 
     sections: ClassVar[tuple[str, ...]] = ("protocol",)
     """Sections of the file that the task reads."""
@@ -53,8 +60,6 @@ class Task(ABC):
     solves_together: ClassVar[bool] = False
     """Whether many trials of a cell are faster together. If not, trials are solved one after another, each by
     all methods, so that methods can share fits."""
-    reference: str = ""
-    """The row to which the others should be near; empty where higher is better."""
 
     @classmethod
     def read(cls, sections: Mapping[str, Any]) -> Self:
@@ -68,6 +73,10 @@ class Task(ABC):
         allowed = [name for name in datasets.names() if datasets.describe(name).kind == self.data_kind]
         for name in self.datasets:
             check_name(name, allowed, "datasets of [protocol]")
+        for name in self.largest_component:
+            check_name(name, self.datasets, "largest_component of [protocol]")
+        if self.largest_component and self.data_kind != "graph":
+            raise InputError("largest_component of [protocol] must be left out: interactions have none.")
 
     def read_published(self, entry: Any, where: str) -> Published:
         """Read a number of the section ``[published]``, such as ``"70.0±3.7"``."""
@@ -98,9 +107,13 @@ class Task(ABC):
     def columns(self) -> tuple[Column, ...]:
         """The columns of a dataset's table."""
 
-    @abstractmethod
-    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> Cell:
-        """Return the cell of a method; ``address`` holds the fields of :class:`.Cell`."""
+    def cell_fields(self, dataset: str) -> dict[str, Any]:
+        """Return the fields of cells that the task sets."""
+        names = {entry.name for entry in fields(self)} & {entry.name for entry in fields(self.cell_type)}
+        own = {name: getattr(self, name) for name in names - {*self.cell_type.condition_fields}}
+        if "largest_component" in own:
+            own["largest_component"] = dataset in self.largest_component
+        return own
 
     @abstractmethod
     def solve(self, cell: Any, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
@@ -113,19 +126,6 @@ class Task(ABC):
     def notes_on_paper(self) -> list[str]:
         """Return how to read the columns with the paper's numbers."""
         return [VERDICT.format(f"{rounding(self.digits or 0):g}", "ahead or behind")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GraphTask(Task):
-    """A task on graphs; of the datasets in ``largest_component`` only the largest component is used."""
-
-    largest_component: tuple[str, ...] = key(list_of(read_text, may_be_empty=True), default=())
-
-    def check(self) -> None:
-        """Check what depends on more than one key."""
-        super().check()
-        for name in self.largest_component:
-            check_name(name, self.datasets, "largest_component of [protocol]")
 
 
 def rounding(digits: int) -> float:

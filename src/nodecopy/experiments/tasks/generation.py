@@ -21,9 +21,9 @@ from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.fit_cache import FITS
 from nodecopy.experiments.sections import key, list_of, one_of, read_count, read_text
-from nodecopy.experiments.spec import Cell, Column, Method, Published
+from nodecopy.experiments.spec import Cell, Column, Published
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import VERDICT, GraphTask
+from nodecopy.experiments.tasks.base import VERDICT, Task
 from nodecopy.experiments.trials import load_graph
 from nodecopy.metrics.structure import Statistics, select_statistics
 
@@ -84,12 +84,10 @@ class GenerateCell(Cell):
     samples: int
     scores: tuple[str, ...]
 
-    @property
-    def protocol(self) -> dict[str, Any]:
-        return {"largest_component": self.largest_component}
+    protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
 
     @property
-    def main_score(self) -> str:
+    def main_score(self) -> str:  # type: ignore[override]
         return self.scores[0]
 
     def fingerprint_parts(self) -> dict[str, Any]:
@@ -97,7 +95,7 @@ class GenerateCell(Cell):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerateTask(GraphTask):
+class GenerateTask(Task):
     """Sampling of graphs: each trial is a training, after which ``samples`` graphs are drawn.
 
     ``scores`` are statistics that should be near those of the row ``reference``.
@@ -107,6 +105,7 @@ class GenerateTask(GraphTask):
     reference: str = key(read_text)
     scores: tuple[str, ...] = key(list_of(one_of(STATISTICS)), default=tuple(TABLE_1))
 
+    cell_type: ClassVar[type[Cell]] = GenerateCell
     digits: ClassVar[int | None] = None
     unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
     uses: ClassVar[tuple[str, ...]] = ("embeddings",)
@@ -121,24 +120,16 @@ class GenerateTask(GraphTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """One column for each statistic."""
         chosen = [(score, STATISTICS[score]) for score in self.scores]
         return tuple(
             Column(score, heading=one.heading, scale=one.scale, is_compared=one.is_compared)
             for score, one in chosen
         )
 
-    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> GenerateCell:
-        """Return the cell of a method."""
-        largest = address["dataset"] in self.largest_component
-        return GenerateCell(**address, largest_component=largest, samples=self.samples, scores=self.scores)
-
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        """Return how to read the table."""
         return [UNITS.format(self.samples), NEAREST.format(titles.get(self.reference, ""))]
 
     def notes_on_paper(self) -> list[str]:
-        """Return how to read the columns with the paper's numbers."""
         return [VERDICT.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
 
     def solve(self, cell: GenerateCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:

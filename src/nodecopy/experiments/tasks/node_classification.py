@@ -19,9 +19,9 @@ from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.fit_cache import FITS, CachedGraphModel
 from nodecopy.experiments.sections import key, list_of, read_count, read_flag
-from nodecopy.experiments.spec import Cell, Column, Method
+from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import BEST, GraphTask
+from nodecopy.experiments.tasks.base import BEST, Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_graph
 from nodecopy.graph import Graph, class_codes
 from nodecopy.metrics.classification import scores
@@ -46,18 +46,9 @@ class NodeCell(Cell):
     test: int
     largest_component: bool
 
-    @property
-    def conditions(self) -> dict[str, Any]:
-        return {"labels": self.labels}
-
-    @property
-    def protocol(self) -> dict[str, Any]:
-        names = ("validation", "test", "largest_component")
-        return {name: getattr(self, name) for name in names}
-
-    @property
-    def main_score(self) -> str:
-        return "accuracy"
+    main_score: ClassVar[str] = "accuracy"
+    condition_fields: ClassVar[tuple[str, ...]] = ("labels",)
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
 
     @property
     def graph(self) -> Graph:
@@ -89,13 +80,11 @@ class ClassifyCell(NodeCell):
 
     without_test_edges: bool
 
-    @property
-    def protocol(self) -> dict[str, Any]:
-        return super().protocol | {"without_test_edges": self.without_test_edges}
+    protocol_fields: ClassVar[tuple[str, ...]] = (*NodeCell.protocol_fields, "without_test_edges")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeTask(GraphTask):
+class NodeTask(Task):
     """What the tasks on nodes share: ``labels`` training nodes per class, and how many others there are."""
 
     labels: tuple[int, ...] = key(list_of(read_count))
@@ -108,20 +97,12 @@ class NodeTask(GraphTask):
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
-        """The numbers of labels."""
         return tuple({"labels": labels} for labels in self.labels)
 
-    def node_fields(self, dataset: str) -> dict[str, Any]:
-        """Return the fields of a :class:`NodeCell` that are the same for all cells of a dataset."""
-        largest = dataset in self.largest_component
-        return {"validation": self.validation, "test": self.test, "largest_component": largest}
-
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        """Return how to read the table."""
         return [UNITS, BEST]
 
     def notes_on_paper(self) -> list[str]:
-        """Return how to read the columns with the paper's numbers."""
         return [*super().notes_on_paper(), CALLED_ERRORS]
 
 
@@ -131,17 +112,12 @@ class ClassifyTask(NodeTask):
 
     without_test_edges: bool = key(read_flag, default=False)
 
+    cell_type: ClassVar[type[Cell]] = ClassifyCell
     uses: ClassVar[tuple[str, ...]] = ("fitted-once",)
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """One column for each number of labels."""
         return tuple(Column("accuracy", (("labels", labels),), f"{labels} labels") for labels in self.labels)
-
-    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> ClassifyCell:
-        """Return the cell of a method."""
-        fields = self.node_fields(address["dataset"])
-        return ClassifyCell(**address, **fields, **conditions, without_test_edges=self.without_test_edges)
 
     def solve(self, cell: ClassifyCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores of the predictions of test nodes."""

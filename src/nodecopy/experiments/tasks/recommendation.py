@@ -18,10 +18,10 @@ from nodecopy import datasets
 from nodecopy._core.random import child
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
-from nodecopy.experiments.assembly import instantiate, merge_settings, use_public_names
+from nodecopy.experiments.assembly import instantiate, merge_settings
 from nodecopy.experiments.fit_cache import FITS
 from nodecopy.experiments.sections import key, list_of, one_of, read_share
-from nodecopy.experiments.spec import Cell, Column, Method
+from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import BEST, Task
 from nodecopy.experiments.trials import TrialSeeds, load_interactions
@@ -59,18 +59,9 @@ class RecommendCell(Cell):
 
     validation: float
     test: float
-    search: tuple[Mapping[str, Any], ...] = ()
 
-    @property
-    def protocol(self) -> dict[str, Any]:
-        return {"validation": self.validation, "test": self.test}
-
-    @property
-    def main_score(self) -> str:
-        return SELECTION_SCORE
-
-    def fingerprint_parts(self) -> dict[str, Any]:
-        return super().fingerprint_parts() | {"search": use_public_names(self.search)}
+    main_score: ClassVar[str] = SELECTION_SCORE
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
 
     def split(self, trial: int) -> Split[Interactions]:
         """Return the interactions of a trial, the same for every method."""
@@ -87,13 +78,13 @@ class RecommendTask(Task):
     test: float = key(read_share)
     scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=tuple(SCORES))
 
+    cell_type: ClassVar[type[Cell]] = RecommendCell
     data_kind: ClassVar[str] = "interactions"
     digits: ClassVar[int | None] = 2
     unused_keys: ClassVar[tuple[str, ...]] = ()
     uses: ClassVar[tuple[str, ...]] = ("fitted",)
 
     def check(self) -> None:
-        """Check what depends on more than one key."""
         super().check()
         if 0 in (self.validation, self.test) or self.validation + self.test >= 1:
             got = f"{self.validation:g} and {self.test:g}"
@@ -102,15 +93,9 @@ class RecommendTask(Task):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """One column for each score."""
         return tuple(Column(score, heading=SCORES[score]) for score in self.scores)
 
-    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> RecommendCell:
-        """Return the cell of a method."""
-        return RecommendCell(**address, validation=self.validation, test=self.test, search=row.search)
-
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        """Return how to read the table."""
         return [UNITS, CONVENTIONS, BEST]
 
     def solve(

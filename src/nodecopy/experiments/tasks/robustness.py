@@ -20,17 +20,17 @@ from nodecopy.experiments.assembly import check_settings, instantiate, use_publi
 from nodecopy.experiments.sections import (
     key,
     list_of,
+    make_reader,
     one_of,
     read_class,
     read_count,
     read_flag,
     read_name,
     read_section,
-    read_share,
     read_table,
     read_text,
 )
-from nodecopy.experiments.spec import Column, Method, digest
+from nodecopy.experiments.spec import Cell, Column, digest
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.node_classification import NodeCell, NodeTask, find_classes, make_classifier
 from nodecopy.experiments.trials import TrialSeeds
@@ -51,11 +51,12 @@ SCORES = {
 """Scores and their headings; those after ``others`` are of methods that look for the victims themselves."""
 
 
-def read_budget(value: Any, where: str) -> int | float | str:
-    """Return the budget of an attack: flips, a share or ``"degree"``."""
-    if value == "degree" or isinstance(value, float):
-        return value if value == "degree" else read_share(value, where)
-    return read_count(value, where)
+read_budget = make_reader(
+    'an integer of at least 1, a share such as 0.5 or "degree"',
+    lambda value: (
+        value == "degree" or (type(value) is int and value >= 1) or (type(value) is float and 0 <= value <= 1)
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,7 @@ class AttackCell(NodeCell):
     victims: int
     known_targets: bool
 
-    @property
-    def conditions(self) -> dict[str, Any]:
-        return super().conditions | {"attack": self.attack.name}
+    condition_fields: ClassVar[tuple[str, ...]] = ("labels", "attack")
 
     @property
     def protocol(self) -> dict[str, Any]:
@@ -120,6 +119,7 @@ class AttackTask(NodeTask):
     scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=("accuracy",))
     attacks: tuple[AttackSpec, ...] = ()
 
+    cell_type: ClassVar[type[Cell]] = AttackCell
     sections: ClassVar[tuple[str, ...]] = ("protocol", "attacks")
     choices: ClassVar[tuple[str, ...]] = ("datasets", "labels", "attacks")
 
@@ -140,7 +140,6 @@ class AttackTask(NodeTask):
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
-        """Every number of labels with every attack."""
         return tuple(
             {**conditions, "attack": attack} for conditions in super().conditions for attack in self.attacks
         )
@@ -159,11 +158,6 @@ class AttackTask(NodeTask):
                 part = attack.name if len(self.scores) > 1 else ""
                 columns.append(Column(score, places, ", ".join(heading), part=part))
         return tuple(columns)
-
-    def make_cell(self, row: Method, conditions: Mapping[str, Any], **address: Any) -> AttackCell:
-        """Return the cell of a method."""
-        fields = self.node_fields(address["dataset"]) | dict(conditions)
-        return AttackCell(**address, **fields, victims=self.victims, known_targets=self.known_targets)
 
     def solve(self, cell: AttackCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores at the victims; if these are unknown, also those at the other test nodes."""
