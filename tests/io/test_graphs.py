@@ -190,26 +190,6 @@ def test_tables_join_whole_graphs(write: Write, tmp_path: Path) -> None:
         read_graph(tmp_path / "a.npz", labels=write("labels.csv", "7,5\n"))
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr"])
-def test_scipy_files(kind: str, tmp_path: Path) -> None:
-    matrix = np.array([[0, 2.0, 0], [0, 0, 1], [0, 0, 0]])
-    sparse.save_npz(tmp_path / "a.npz", sparse.coo_array(matrix).asformat(kind))  # type: ignore[call-overload]
-    assert read_graph(tmp_path / "a.npz") == Graph(matrix)
-    assert read_graph(tmp_path / "a.npz", directed=True) == Graph(matrix, directed=True)
-
-
-def test_gnn_benchmark_files(tmp_path: Path) -> None:
-    adjacency, attributes = sparse.csr_array([[0, 1], [0, 0]]), sparse.csr_array([[0, 1.5, 0], [2.0, 0, 0]])
-    parts = {f"adj_{part}": getattr(adjacency, part) for part in ("data", "indices", "indptr", "shape")}
-    parts |= {f"attr_{part}": getattr(attributes, part) for part in ("data", "indices", "indptr", "shape")}
-    names = np.array(["x", None], object)  # pickled, never read
-    np.savez(tmp_path / "cora.npz", labels=[1, 0], node_names=names, **parts)
-    assert read_graph(tmp_path / "cora.npz") == Graph(adjacency, attributes, [1, 0])
-    dense = {key: value for key, value in parts.items() if key.startswith("adj_")}
-    np.savez(tmp_path / "dense.npz", attr_matrix=attributes.toarray(), **dense)
-    assert read_graph(tmp_path / "dense.npz") == Graph(adjacency, attributes.toarray())
-
-
 def test_features_whose_columns_are_numbered(write: Callable[[str, str], Path]) -> None:
     edges = write("edges.csv", "a,b\n")
     graph = read_graph(edges, features=write("features.csv", "node,0,1\na,1,2\nb,3,4\n"))

@@ -57,25 +57,6 @@ def test_txt_keeps_edges(graph: Graph) -> None:
 
 
 @few
-@given(graph=graphs(texts=TEXTS))
-def test_npz_keeps_everything(graph: Graph) -> None:
-    back = through(graph, ".npz")
-    assert back == graph
-    assert back.label_names == graph.label_names
-    if graph.features is not None:
-        assert back.features is not None
-        assert back.features.dtype == graph.features.dtype
-
-
-def test_npz_keeps_names_that_no_node_has() -> None:
-    part = Graph(np.zeros((3, 3)), labels=["a", "b", "c"]).subgraph([2, 0])
-    back = through(part, ".npz")
-    assert back.label_names == ("a", "b", "c")
-    assert back.labels is not None
-    assert back.labels.tolist() == [2, 0]
-
-
-@few
 @given(graph=graphs())
 def test_graphml_keeps_all_but_features(graph: Graph) -> None:
     back = through(graph, ".graphml")

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file, the answer is an InputError that names it."""
+"""Text and Parquet files: damaged, of another format or with wrong cells; every error names the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy import sparse
 
 from nodecopy import Graph, Interactions
 from nodecopy.errors import InputError
@@ -143,38 +142,3 @@ def test_parquet_of_others(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a", "b"], "label": [1, None]}), tmp_path / "labels.parquet")
     graph = read_graph(tmp_path / "edges.parquet", labels=tmp_path / "labels.parquet")
     assert graph == Graph.from_edges(["a", "b", "a"], ["b", "c", "c"], labels=[1, -1, -1])
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"x": [1]}, "there is no graph in it; it holds x"),
-        ({"indptr": [0, 1], "indices": [7], "directed": False}, "cannot be read"),
-        ({"indptr": [0, 5], "indices": [0], "directed": False}, "cannot be read"),
-        ({"indptr": [0, 1], "indices": [0], "weights": [np.nan], "directed": True}, "finite"),
-        ({"indptr": [0, 1], "indices": [0], "weights": [-1.0], "directed": True}, "negative"),
-        ({"indptr": [0, 0], "indices": np.zeros(0, int), "directed": True, "labels": [0, 1]}, "labels"),
-        ({"indptr": [0, 0], "indices": np.zeros(0, int), "directed": True, "node_ids": [0.5]}, "node_ids"),
-        ({"indptr": np.array([{}]), "indices": [0], "directed": True}, "cannot be read"),
-    ],
-)
-def test_bad_npz(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
-    np.savez(
-        tmp_path / "graph.npz",
-        allow_pickle=True,
-        **{name: np.asarray(array) for name, array in arrays.items()},
-    )
-    with pytest.raises(InputError, match=f"graph.npz: .*{message}"):
-        read_graph(tmp_path / "graph.npz")
-
-
-def test_npz_that_are_not(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no interactions in it"):
-        read_interactions(sample(tmp_path / "graph.npz"))
-    sparse.save_npz(tmp_path / "wide.npz", sparse.csr_array(np.ones((1, 2))))
-    with pytest.raises(InputError, match="must be square"):
-        read_graph(tmp_path / "wide.npz")
-    np.save(tmp_path / "one.npy", np.ones(3))
-    (tmp_path / "one.npy").rename(tmp_path / "one.npz")
-    with pytest.raises(InputError, match=r"one.npz: "):
-        read_graph(tmp_path / "one.npz")
