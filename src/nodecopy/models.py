@@ -1,4 +1,4 @@
-"""The contract of everything that samples graphs, and streams of samples."""
+"""The contract of graph models, and streams of samples."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         n
             Number of samples.
         rng
-            Seed or generator.
+            Seed or generator; fresh entropy by default.
         workers
-            Threads that draw samples while the caller uses earlier ones. More than one pays on graphs of
-            about 10^5 entries and more.
+            Number of threads that draw samples ahead of the caller, 1 by default. More threads are faster on
+            graphs with about 10^5 entries and more.
         """
         self.check_fitted()
         check_integer(n, "n of sample_many", low=0)

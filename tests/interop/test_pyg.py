@@ -206,7 +206,7 @@ def test_hidden_classes_stay_hidden_whatever_their_type(dtype: Any, mask_dtype: 
 
 def test_a_mask_must_be_one() -> None:
     data = ring(4, y=torch.tensor([1, 0, 1, 0]), train_mask=torch.tensor([0, 3]))
-    with pytest.raises(InputError, match=r"data.train_mask must hold a true or false for each of 4 nodes"):
+    with pytest.raises(InputError, match=r"data.train_mask must hold a boolean for each of 4 nodes"):
         NodeCopy(SameLabel(), rng=0)(data)
 
 

@@ -68,7 +68,7 @@ def test_gnn_benchmark_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": [1]}, "there is no graph in it; it holds x"),
+        ({"x": [1]}, "must hold a graph; it holds x"),
         ({"indptr": [0, 1], "indices": [7], "directed": False}, "cannot be read"),
         ({"indptr": [0, 5], "indices": [0], "directed": False}, "cannot be read"),
         ({"indptr": [0, 1], "indices": [0], "weights": [np.nan], "directed": True}, "finite"),
@@ -90,7 +90,7 @@ def test_errors_name_the_file(arrays: dict[str, Any], message: str, tmp_path: Pa
 
 def test_archives_of_other_data_are_errors(tmp_path: Path) -> None:
     write_graph(Graph([[0, 1], [1, 0]]), tmp_path / "graph.npz")
-    with pytest.raises(InputError, match="no interactions in it"):
+    with pytest.raises(InputError, match="must hold interactions; it holds"):
         read_interactions(tmp_path / "graph.npz")
     sparse.save_npz(tmp_path / "wide.npz", sparse.csr_array(np.ones((1, 2))))
     with pytest.raises(InputError, match="must be square"):

@@ -59,9 +59,7 @@ def test_names_of_the_caller_come_first() -> None:
     assert match(names, 4, source="a", target="b") == {"source": 2, "target": 3}
     with pytest.raises(InputError, match="there is no column 'z'; there are source, target, a, b"):
         match(names, 4, source="z")
-    with pytest.raises(
-        InputError, match=r"a column for target; it has x, y\. Name it with target="
-    ):
+    with pytest.raises(InputError, match=r"a column for target; it has x, y\. Name it with target="):
         match(["x", "y"], 2, source="y")
 
 

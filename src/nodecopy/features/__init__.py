@@ -1,3 +1,3 @@
-"""Graphs from features: nearest neighbours and learned graphs."""
+"""Graphs from features: nearest-neighbour graphs and learned graphs."""
 
 from nodecopy.features.feature_graphs import graph_from_features as graph_from_features

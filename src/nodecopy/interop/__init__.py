@@ -1,4 +1,4 @@
-"""Other libraries: NetworkX, PyTorch Geometric and pandas."""
+"""Conversion to and from NetworkX, PyTorch Geometric and pandas."""
 
 from nodecopy.interop import networkx as networkx
 from nodecopy.interop import pandas as pandas

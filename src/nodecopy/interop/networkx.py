@@ -1,7 +1,7 @@
 """Node copying from NetworkX graphs to NetworkX graphs.
 
-Nodes, their order and their attributes stay, whatever the nodes are; an edge has the attributes of the edge
-it was copied from. Parallel edges become one, the heaviest.
+Nodes of any type keep their order and attributes. An edge has the attributes of the edge it was copied from.
+Of parallel edges the heaviest one is kept.
 
 >>> import networkx as nx
 >>> from nodecopy.interop.networkx import sample
@@ -36,22 +36,22 @@ def sample(
     keep: float = 0.0,
     symmetrise: str = "maximum",
     weight: str = "weight",
-    rng: Rng,
+    rng: Rng = None,
 ) -> Any:
-    """One graph like ``network``.
+    """Return a sample of ``network`` by node copying.
 
     Parameters
     ----------
     network
-        Any NetworkX graph; it stays as it is.
+        Any NetworkX graph; it is not changed.
     label
-        Node attribute with classes; a node without it keeps its neighbours.
+        Node attribute with classes; a node without it keeps its neighbours. Required unless ``law`` is given.
     law
-        Who may be whose donor; nodes with the same ``label`` by default.
+        Donor law; :class:`.SameLabel` of ``label`` by default.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     weight
-        Edge attribute with weights; an edge without it weighs one.
+        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
     rng
         Seed or generator.
 
@@ -65,18 +65,18 @@ def sample(
     return next(sample_many(network, 1, rng=rng, **settings))
 
 
-def sample_many(network: Any, n: int, *, rng: Rng, **settings: Any) -> Iterator[Any]:
-    """A stream of ``n`` graphs, of which :func:`sample` gives the first; ``settings`` are its own.
+def sample_many(network: Any, n: int, *, rng: Rng = None, **settings: Any) -> Iterator[Any]:
+    """Yield ``n`` samples, the first of which is that of :func:`sample`, with the same parameters.
 
     >>> import networkx as nx
     >>> from nodecopy import Jaccard
     >>> [other.number_of_nodes() for other in sample_many(nx.path_graph(4), 2, law=Jaccard(), rng=0)]
     [4, 4]
     """
-    model = _fitted(network, **settings)
-    place = {node: number for number, node in enumerate(network)}
+    model = _fit(network, **settings)
+    position_of = {node: number for number, node in enumerate(network)}
     edges = list(network.edges(data=True))
-    first, second = (np.array([place[edge[end]] for edge in edges], np.int64) for end in (0, 1))
+    first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
     weight = settings.get("weight", "weight")
     weights = np.array([edge[2].get(weight, 1.0) for edge in edges], np.float64)
     nodes = list(network)
@@ -89,9 +89,10 @@ def sample_many(network: Any, n: int, *, rng: Rng, **settings: Any) -> Iterator[
 
 
 def expected(network: Any, **settings: Any) -> Any:
-    """The exact expectation of :func:`sample`: every possible edge, its expected weight as ``weight``.
+    """Return the exact expectation of :func:`sample`: all possible edges with their expected weights.
 
-    Of a graph without weights that is the probability of the edge. ``settings`` are those of :func:`sample`.
+    The edge attribute ``weight`` holds the expectation, which is the probability of the edge if the graph has
+    no weights. The parameters are those of :func:`sample`.
 
     >>> import networkx as nx
     >>> square = nx.cycle_graph(4)
@@ -99,7 +100,7 @@ def expected(network: Any, **settings: Any) -> Any:
     >>> expected(square, label="side").edges(data="weight")
     EdgeDataView([(0, 1, 1.0), (0, 3, 1.0), (1, 2, 1.0), (2, 3, 1.0)])
     """
-    matrix = _fitted(network, **settings).expected_adjacency().tocsr().tocoo()
+    matrix = _fit(network, **settings).expected_adjacency().tocsr().tocoo()
     other, nodes = _without_edges(network), list(network)
     for source, target, value in zip(*(part.tolist() for part in (*matrix.coords, matrix.data)), strict=True):
         if value > 0 and (other.is_directed() or source <= target):
@@ -107,7 +108,7 @@ def expected(network: Any, **settings: Any) -> Any:
     return other
 
 
-def _fitted(
+def _fit(
     network: Any,
     *,
     label: str | None = None,
@@ -118,7 +119,7 @@ def _fitted(
 ) -> NodeCopying[Graph]:
     networkx = import_optional("networkx", "nodecopy.interop.networkx")
     if label is None and law is None:
-        raise InputError("label or law must be given, to say which nodes are alike; got neither.")
+        raise InputError("label or law must be given, since donors depend on them; got neither.")
     numbered = networkx.convert_node_labels_to_integers(network)
     graph = from_networkx(numbered, label=label or "label", weight=weight)
     if label is not None and graph.labels is None:
@@ -127,7 +128,7 @@ def _fitted(
 
 
 def _without_edges(network: Any) -> Any:
-    """The nodes and all attributes in a graph that holds no parallel edges."""
+    """Return a graph with the nodes and attributes of ``network`` and no edges."""
     networkx = import_optional("networkx", "nodecopy.interop.networkx")
     other = networkx.DiGraph() if network.is_directed() else networkx.Graph()
     other.graph.update(network.graph)

@@ -1,4 +1,4 @@
-"""Edges and interactions as pandas data frames, which the functions that read tables take, too."""
+"""Edges and interactions as pandas data frames, which :func:`.read_graph` and its like accept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nodecopy.interactions import Interactions
 
 
 def to_pandas(data: Graph | Interactions) -> Any:
-    """A data frame with a row per edge (undirected ones once) or per interaction, with your ids.
+    """Return a data frame with external ids and a row per edge (undirected ones once) or interaction.
 
     >>> print(to_pandas(Graph.from_edges(["ann", "bob"], ["bob", "cleo"], [1, 2])))
       source target  weight

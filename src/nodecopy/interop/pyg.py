@@ -33,30 +33,30 @@ class TransformSeeds(IntEnum):
 
 
 class NodeCopy(Transform):  # type: ignore[misc]
-    """Replace a graph by a sample of it: every node takes the neighbours of a donor.
+    """Replace a graph by a sample in which every node has the neighbours of its donor.
 
-    A transform like any other, for ``Compose``, for datasets (``transform=``, not ``pre_transform=``, which
-    would draw once) and for the training loop. Node attributes stay; every attribute of an edge is that of
-    the edge it was copied from.
+    Use it in ``Compose``, as ``transform=`` of a dataset (not as ``pre_transform=``, which would draw only one
+    sample) or in the training loop. Node attributes are kept; the attributes of an edge are those of the edge
+    it was copied from.
 
     Parameters
     ----------
     law
-        Who may be whose donor, such as :class:`.NearestNeighbours` (by ``x``), :class:`.Jaccard` (by
-        edges) or :class:`.SameLabel`.
+        Donor law, such as :class:`.NearestNeighbours` (by ``x``), :class:`.Jaccard` (by edges) or
+        :class:`.SameLabel`.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     labels, mask
-        Where classes of nodes stand, for laws that read them, and which nodes' classes may be read: by
-        default ``data.y`` at ``data.train_mask``, where there is such a mask, so that nothing leaks. A node
-        whose class is not known keeps its neighbours. For predicted classes name both:
+        Attributes of the data with the classes of nodes and with a mask of the nodes whose classes the law
+        may use. By default ``data.y`` and, if it exists, ``data.train_mask``, so that test labels are not used.
+        Other nodes count as unlabelled and keep their neighbours. For predicted classes set
         ``labels="predicted", mask=None``.
     directed
-        By default ``data.is_undirected()`` decides.
+        Whether the graph is directed; by default ``not data.is_undirected()``.
     rng
         Seed. Every call draws another sample; the same seed gives the same sequence. A worker of a
-        ``DataLoader`` also uses the seed that the loader gave it, so workers and epochs differ, and
-        ``torch.manual_seed`` makes them come again.
+        ``DataLoader`` also uses the seed of the loader, so that workers and epochs differ and
+        ``torch.manual_seed`` makes them reproducible.
 
     Examples
     --------
@@ -84,23 +84,25 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self._last: tuple[list[Any], EdgeTrackingSampler] | None = None
 
     def forward(self, data: Any) -> Any:
-        """A sample of ``data``, which a caller of the transform keeps as it was."""
+        """Return a sample of ``data``; calling the transform leaves the data of the caller unchanged."""
         if not isinstance(data, Data) or data.edge_index is None:
             raise InputError(
                 f"data of NodeCopy must be a Data with an edge_index; got {type(data).__name__}."
             )
-        edges = self._fitted(data)
-        first, second, origin = edges.sample(rng=self._next_seed())
-        place = data.edge_index.device
-        taken = torch.from_numpy(origin).to(place)
-        carried = {key: data[key][taken] for key, _ in data if data.is_edge_attr(key) and key != "edge_index"}
-        data.edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64)).to(place)
-        for key, values in carried.items():
+        sampler = self._get_sampler(data)
+        first, second, origin = sampler.sample(rng=self._next_seed())
+        device = data.edge_index.device
+        origins = torch.from_numpy(origin).to(device)
+        attributes = {
+            key: data[key][origins] for key, _ in data if data.is_edge_attr(key) and key != "edge_index"
+        }
+        data.edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64)).to(device)
+        for key, values in attributes.items():
             data[key] = values
         return data
 
     def _next_seed(self) -> Any:
-        """Another seed for each call, in each worker of each epoch."""
+        """Return the seed of the next call, which differs between workers and epochs."""
         worker = get_worker_info()
         source = child(self.seed, TransformSeeds.MAIN_PROCESS)
         if worker is not None:
@@ -108,14 +110,14 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self.n_calls += 1
         return child(source, self.n_calls - 1)
 
-    def _fitted(self, data: Any) -> EdgeTrackingSampler:
-        """What was fitted last serves again where the data are the same tensors, unchanged."""
-        read = [getattr(data, name, None) for name in ("edge_index", "x", self.labels, *WEIGHTS)]
-        read.append(None if self.mask is None else getattr(data, self.mask, None))
-        state = [(tensor, getattr(tensor, "_version", 0)) for tensor in read]
+    def _get_sampler(self, data: Any) -> EdgeTrackingSampler:
+        """Return the sampler of the last call if the data are the same, unchanged tensors, else a new one."""
+        inputs = [getattr(data, name, None) for name in ("edge_index", "x", self.labels, *WEIGHT_ATTRIBUTES)]
+        inputs.append(None if self.mask is None else getattr(data, self.mask, None))
+        state = [(tensor, getattr(tensor, "_version", 0)) for tensor in inputs]
         if self._last is None or any(
-            now is not then or new != old
-            for (now, new), (then, old) in zip(state, self._last[0], strict=True)
+            tensor is not last or version != last_version
+            for (tensor, version), (last, last_version) in zip(state, self._last[0], strict=True)
         ):
             self._last = state, self._fit(data)
         return self._last[1]
@@ -123,7 +125,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
     def _fit(self, data: Any) -> EdgeTrackingSampler:
         plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
         plain.edge_weight = _weights(data)
-        plain.y = self._known_labels(data)
+        plain.y = self._visible_labels(data)
         graph = from_pyg(plain, directed=not data.is_undirected() if self.directed is None else self.directed)
         model = NodeCopying(self.law, self.keep, self.symmetrise).fit(graph)
         first, second = data.edge_index.cpu().numpy()
@@ -131,8 +133,8 @@ class NodeCopy(Transform):  # type: ignore[misc]
         weights = np.ones(len(first)) if weight is None else weight.detach().cpu().numpy()
         return EdgeTrackingSampler(model, first, second, weights)
 
-    def _known_labels(self, data: Any) -> Any:
-        """Classes of nodes, not those of whole graphs, and only where they may be seen."""
+    def _visible_labels(self, data: Any) -> Any:
+        """Return the classes of nodes in the mask and -1 elsewhere; ``None`` for classes of graphs."""
         labels = getattr(data, self.labels, None)
         if labels is None or labels.is_floating_point() or labels.numel() != data.num_nodes:
             return None
@@ -142,7 +144,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
             mask = torch.as_tensor(mask, device=labels.device)
             if mask.numel() % len(labels) or mask.dtype not in (torch.bool, torch.uint8):
                 raise InputError(
-                    f"data.{self.mask} must hold a true or false for each of {len(labels)} nodes; "
+                    f"data.{self.mask} must hold a boolean for each of {len(labels)} nodes; "
                     f"got {mask.dtype}, {list(mask.shape)}."
                 )
             labels[~mask.bool().reshape(len(labels), -1)[:, 0]] = -1
@@ -155,12 +157,12 @@ class NodeCopy(Transform):  # type: ignore[misc]
         return f"NodeCopy({self.law!r}, keep={self.keep!r}, symmetrise={self.symmetrise!r})"
 
 
-WEIGHTS = ("edge_weight", "edge_attr")
+WEIGHT_ATTRIBUTES = ("edge_weight", "edge_attr")
 
 
 def _weights(data: Any) -> Any:
-    """One number for each edge, if there is one: by it the heavier of two edges is known."""
-    for name in WEIGHTS:
+    """Return an attribute with one non-negative number per edge as weights, if there is one."""
+    for name in WEIGHT_ATTRIBUTES:
         values = getattr(data, name, None)
         if values is not None and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
             return values.reshape(-1)
@@ -168,10 +170,10 @@ def _weights(data: Any) -> Any:
 
 
 def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
-    """Turn a ``Data`` into a :class:`Graph`: ``edge_index``, ``edge_weight``, ``x`` and ``y``.
+    """Return the :class:`Graph` of a ``Data``: its ``edge_index``, ``edge_weight``, ``x`` and ``y``.
 
-    Where ``directed`` is ``None``, ``data.is_undirected()`` decides. An edge that is listed twice takes
-    the largest of its weights; a label of -1 stays unknown.
+    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
+    twice has the largest of its weights. Nodes with label -1 are unlabelled.
 
     >>> import torch
     >>> from torch_geometric.data import Data
@@ -200,9 +202,9 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
 
 
 def to_pyg(graph: Graph) -> Any:
-    """Turn a graph into a ``Data``; an undirected edge stands there in both directions.
+    """Return a graph as a ``Data``, with undirected edges in both directions.
 
-    Sparse features become dense. Nodes are known by their numbers: ids and label names stay behind.
+    Sparse features become dense. Node ids and label names are lost; nodes are numbered from 0.
 
     >>> to_pyg(Graph.from_edges([0, 1], [1, 2], labels=[0, 1, 0]))
     Data(num_nodes=3, edge_index=[2, 4], y=[3])

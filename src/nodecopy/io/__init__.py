@@ -1,11 +1,11 @@
-"""Graphs and interactions in and out of files and other libraries; the suffix chooses the format.
+"""Reading and writing graphs and interactions; the suffix of a file selects the format.
 
 =========================  ==========================================================================
-``.csv``, ``.tsv``         edge lists and logs: one row an edge, commas or tabs, perhaps a header
-``.txt``                   the same between any white space; lines that start with # or % are comments
+``.csv``, ``.tsv``         edge lists and logs: one row per edge, commas or tabs, with or without a header
+``.txt``                   the same, separated by white space; lines that start with # or % are comments
 ``.csv.gz`` and the like   the same, compressed
 ``.parquet``               the same as a Parquet table (extra ``tables``)
-``.npz``                   everything a graph holds; also reads SciPy's and the gnn-benchmark's files
+``.npz``                   everything in a graph; files of SciPy and of the gnn-benchmark can be read
 ``.graphml``               ids, labels and weights, no features (extra ``data``)
 =========================  ==========================================================================
 """

@@ -1,4 +1,4 @@
-"""NetworkX graphs, and GraphML through them."""
+"""Conversion to and from NetworkX graphs, and GraphML files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,20 @@ from nodecopy.io.table_columns import unify_ids
 
 
 def from_networkx(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
-    """Turn a NetworkX graph into a :class:`Graph`; nodes keep their order.
+    """Return the :class:`Graph` of a NetworkX graph, with its nodes in the same order.
 
-    Node ids are the node objects, integers or strings. Labels are the node attribute ``label``, weights
-    the edge attribute ``weight`` (one where there is none); say so where they have other names. Of parallel
-    edges the largest weight counts.
+    Parameters
+    ----------
+    network
+        A NetworkX graph whose nodes are integers or strings, which become the node ids. Of parallel edges
+        the largest weight counts.
+    label
+        Node attribute with labels, ``"label"`` by default.
+    weight
+        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
 
+    Examples
+    --------
     >>> import networkx as nx
     >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
     Graph(3 nodes, 2 undirected edges, binary)
@@ -33,11 +41,11 @@ def from_networkx(network: Any, *, label: str = "label", weight: str = "weight")
     for node in nodes:
         if not isinstance(node, (int, np.integer, str)) or isinstance(node, bool):
             raise InputError(f"nodes of a NetworkX graph must be integers or strings; got {node!r}.")
-    place = {node: number for number, node in enumerate(nodes)}
+    position_of = {node: number for number, node in enumerate(nodes)}
     first, second, weights = [], [], []
     for source, target, value in network.edges(data=weight, default=1.0):
-        first.append(place[source])
-        second.append(place[target])
+        first.append(position_of[source])
+        second.append(position_of[target])
         try:
             weights.append(float(value))
         except (TypeError, ValueError):
@@ -51,9 +59,9 @@ def from_networkx(network: Any, *, label: str = "label", weight: str = "weight")
 
 
 def to_networkx(graph: Graph) -> Any:
-    """Turn a graph into a NetworkX ``Graph`` or ``DiGraph``; features stay behind.
+    """Return a graph as a NetworkX ``Graph`` or ``DiGraph``, without features.
 
-    Known labels become the node attribute ``label``, weights the edge attribute ``weight``.
+    Labels become the node attribute ``label`` of labelled nodes, weights the edge attribute ``weight``.
 
     >>> network = to_networkx(Graph.from_edges(["ann", "bob"], ["bob", "cleo"], labels=[0, 1, 0]))
     >>> network.nodes["bob"], list(network.edges)
@@ -77,7 +85,7 @@ def to_networkx(graph: Graph) -> Any:
 
 
 def read_graphml(path: Path, directed: bool | None) -> Graph:
-    """Read GraphML; ids that are all canonical integers become integers."""
+    """Return the graph in a GraphML file; ids are integers if all are integers in canonical form."""
     networkx = import_optional("networkx", "reading GraphML")
     graph = from_networkx(networkx.read_graphml(path, node_type=str))
     (ids,) = unify_ids([graph.node_ids.tolist()])
@@ -85,7 +93,7 @@ def read_graphml(path: Path, directed: bool | None) -> Graph:
 
 
 def write_graphml(graph: Graph, path: PathLike) -> None:
-    """Write ids, labels and weights; features stay behind."""
+    """Write ids, labels and weights, but no features."""
     networkx = import_optional("networkx", "writing GraphML")
     for value in [*graph.node_ids.tolist(), *(graph.label_names or ())]:
         if any(ord(character) < 32 for character in str(value)):
@@ -95,12 +103,12 @@ def write_graphml(graph: Graph, path: PathLike) -> None:
 
 
 def label_array(labels: Sequence[Any]) -> ArrayLike | None:
-    """Labels with gaps (``None``, NaN) as an array: integers if all are, else strings; ``None`` for none."""
+    """Return labels, some of them ``None`` or NaN, as an array of integers or strings, or ``None``."""
     labels = [None if label != label else label for label in labels]
-    known = [label for label in labels if label is not None]
-    if not known:
+    present = [label for label in labels if label is not None]
+    if not present:
         return None
-    if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in known):
+    if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in present):
         return np.array([-1 if label is None else label for label in labels], np.int64)
     return np.array(["" if label is None else str(label) for label in labels])
 

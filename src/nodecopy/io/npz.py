@@ -1,4 +1,4 @@
-"""NumPy archives, never with pickles: our own, SciPy's sparse matrices and the gnn-benchmark's graphs."""
+"""NumPy archives without pickles: those of this package, of SciPy and of the gnn-benchmark."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
-OURS, SCIPY, BENCHMARK = (
+OWN_KEYS, SCIPY_KEYS, BENCHMARK_KEYS = (
     {"indptr", "indices"},
     {"format", "shape"},
     {"adj_indptr", "adj_indices", "adj_shape"},
 )
+"""Names of arrays by which the three kinds of archives are recognised."""
 
 
 def read_graph(path: Path, directed: bool | None) -> Graph:
-    """Read a graph; where ``directed`` is ``None`` the file decides, and a file that does not say is not."""
-    with _opened(path) as archive:
+    """Return the graph in an archive; without ``directed`` as stored there, otherwise undirected."""
+    with _open_archive(path) as archive:
         keys = set(archive.files)
-        if keys >= BENCHMARK:
+        if keys >= BENCHMARK_KEYS:
             labels = archive["labels"] if "labels" in keys else None
             return Graph(_csr(archive, "adj_"), _features(archive, "attr"), labels, directed=bool(directed))
-        if keys >= SCIPY:
+        if keys >= SCIPY_KEYS:
             return Graph(_scipy(path), directed=bool(directed))
-        if not keys >= OURS | {"directed"}:
-            raise InputError(f"there is no graph in it; it holds {', '.join(sorted(keys)) or 'nothing'}.")
+        if not keys >= OWN_KEYS | {"directed"}:
+            raise InputError(f"the file must hold a graph; it holds {', '.join(sorted(keys)) or 'nothing'}.")
         graph = Graph(
             _rows(archive, len(archive["indptr"]) - 1),
             _features(archive, "features"),
@@ -46,7 +47,7 @@ def read_graph(path: Path, directed: bool | None) -> Graph:
 
 
 def write_graph(graph: Graph, path: PathLike) -> None:
-    """Write all that a graph holds."""
+    """Write a graph with all its attributes."""
     arrays = _row_arrays(graph.rows) | {"node_ids": graph.node_ids, "directed": np.array(graph.directed)}
     if graph.labels is not None:
         arrays["labels"] = graph.labels
@@ -61,32 +62,32 @@ def write_graph(graph: Graph, path: PathLike) -> None:
 
 
 def read_interactions(path: Path) -> Interactions:
-    """Read users x items, ours or SciPy's."""
-    with _opened(path) as archive:
+    """Return the interactions in an archive of this package or of SciPy."""
+    with _open_archive(path) as archive:
         keys = set(archive.files)
-        if keys >= SCIPY:
+        if keys >= SCIPY_KEYS:
             return Interactions(_scipy(path))
-        if not keys >= OURS | {"user_ids", "item_ids"}:
+        if not keys >= OWN_KEYS | {"user_ids", "item_ids"}:
             raise InputError(
-                f"there are no interactions in it; it holds {', '.join(sorted(keys)) or 'nothing'}."
+                f"the file must hold interactions; it holds {', '.join(sorted(keys)) or 'nothing'}."
             )
         users, items = archive["user_ids"], archive["item_ids"]
         return Interactions(_rows(archive, len(items)), users, items)
 
 
 def write_interactions(interactions: Interactions, path: PathLike) -> None:
-    """Write all that interactions hold."""
+    """Write interactions with their ids."""
     ids = {"user_ids": interactions.user_ids, "item_ids": interactions.item_ids}
     _save(path, _row_arrays(interactions.rows) | ids)
 
 
 def read_matrix(path: Path) -> Any:
-    """One matrix: a ``.npy`` file, SciPy's sparse format, or an archive of a single array."""
-    with _opened(path) as loaded:
+    """Return the matrix in a ``.npy`` file, in SciPy's sparse format or in an archive of a single array."""
+    with _open_archive(path) as loaded:
         if isinstance(loaded, np.ndarray):
             return loaded
         keys = set(loaded.files)
-        if keys >= SCIPY:
+        if keys >= SCIPY_KEYS:
             return _scipy(path)
         if len(keys) == 1:
             return loaded[keys.pop()]
@@ -94,14 +95,14 @@ def read_matrix(path: Path) -> Any:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """What NumPy loads; the file is ours, since NumPy leaves a damaged one open."""
+def _open_archive(path: Path) -> Iterator[Any]:
+    """Yield the arrays of a file and close it, which NumPy does not do after an error."""
     with path.open("rb") as file:
         yield np.load(file, allow_pickle=False)
 
 
 def _save(path: PathLike, arrays: Mapping[str, NDArray[Any]]) -> None:
-    # An open file, since NumPy would add .npz to a name that ends in .NPZ.
+    # An open file: NumPy would append .npz to a name that ends in .NPZ.
     with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
@@ -114,17 +115,17 @@ def _row_arrays(rows: Any) -> dict[str, NDArray[Any]]:
 def _rows(archive: Any, n_columns: int) -> sparse.csr_array:
     indptr, indices = archive["indptr"], archive["indices"]
     weights = archive["weights"] if "weights" in archive.files else np.ones(len(indices), np.float32)
-    return _checked(sparse.csr_array((weights, indices, indptr), shape=(len(indptr) - 1, n_columns)))
+    return _check_format(sparse.csr_array((weights, indices, indptr), shape=(len(indptr) - 1, n_columns)))
 
 
 def _csr(archive: Any, prefix: str) -> sparse.csr_array:
     indptr, indices, shape = (archive[prefix + part] for part in ("indptr", "indices", "shape"))
     data = archive[f"{prefix}data"] if f"{prefix}data" in archive.files else np.ones(len(indices), np.float32)
-    return _checked(sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist())))
+    return _check_format(sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist())))
 
 
 def _features(archive: Any, name: str) -> Any:
-    """Dense or sparse features, or ``None``; the benchmark calls the dense ones attr_matrix."""
+    """Return dense or sparse features, or ``None``; the gnn-benchmark has dense ones in attr_matrix."""
     for dense in (name, f"{name}_matrix"):
         if dense in archive.files:
             return archive[dense]
@@ -139,7 +140,7 @@ def _scipy(path: Path) -> sparse.csr_array:
     return sparse.csr_array(matrix)
 
 
-def _checked(matrix: sparse.csr_array) -> sparse.csr_array:
-    """SciPy trusts column numbers, and a wrong one reads foreign memory."""
+def _check_format(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Return the matrix after a check: SciPy would use wrong column numbers to access memory."""
     matrix.check_format(full_check=True)
     return matrix
