@@ -24,26 +24,26 @@ def is_frame(source: Any) -> bool:
     return hasattr(source, "columns") and hasattr(source, "to_numpy")
 
 
-def format_of(path: TableLike, known: Iterable[str]) -> str:
+def format_of(path: TableLike, suffixes: Iterable[str]) -> str:
     """Return the suffix that selects the format of ``path``, without the ``.gz`` of compressed text.
 
     A data frame counts as Parquet, since both have typed columns with names.
     """
-    if is_frame(path) and ".parquet" in known:
+    if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
     name = Path(path).name.lower()
     plain = name.removesuffix(".gz")
     suffix = Path(plain).suffix
-    if suffix in known and (plain == name or suffix in TEXT):
+    if suffix in suffixes and (plain == name or suffix in TEXT):
         return suffix
     raise InputError(
-        f"{path} must end in one of {', '.join(known)} (text also in .gz); got {Path(name).suffix!r}."
+        f"{path} must end in one of {', '.join(suffixes)} (text also in .gz); got {Path(name).suffix!r}."
     )
 
 
-def target_format(path: PathLike, known: Iterable[str]) -> str:
+def target_format(path: PathLike, suffixes: Iterable[str]) -> str:
     """Return the format of a file to be written, and check that it can be written there."""
-    suffix = format_of(path, known)
+    suffix = format_of(path, suffixes)
     check_writable(path)
     return suffix
 

@@ -127,9 +127,9 @@ class Engine(ABC):
 
     def _reread(self, path: Path, table: Any) -> Any:
         """Return the table in a scratch file, with the origins of the table that was written there."""
-        kept = self.scan(path)
-        self._origins[kept.get_name()] = self._origins_of(table)
-        return kept
+        stored = self.scan(path)
+        self._origins[stored.get_name()] = self._origins_of(table)
+        return stored
 
     def _check_open(self) -> None:
         if self._closed:
@@ -189,10 +189,10 @@ class Engine(ABC):
     def keep_distinct(self, rows: Any) -> Any:
         """Compute :meth:`distinct` and return it from a scratch file."""
         before = len(self._scratch_files)
-        kept = self.keep(self.distinct(rows))
+        stored = self.keep(self.distinct(rows))
         for path in self._scratch_files[before:-1]:
             self._remove(path)
-        return kept
+        return stored
 
     @contextmanager
     def temporary_tables(self) -> Iterator[None]:
@@ -347,8 +347,8 @@ class Spark(Engine):
             shutil.rmtree(temporary, ignore_errors=True)
 
     def _read(self, path: Path) -> Any:
-        if found := GLOB_CHARACTERS.search(str(path)):
-            raise InputError(f"{path} must not have {found[0]!r} in its name: Spark reads it as a pattern.")
+        if match := GLOB_CHARACTERS.search(str(path)):
+            raise InputError(f"{path} must not have {match[0]!r} in its name: Spark reads it as a pattern.")
         return super()._read(path)
 
     def _write(self, table: Any, path: Path) -> None:
@@ -366,8 +366,8 @@ def _engine_errors(what: str) -> Iterator[None]:
 
 def _limit(error: Exception) -> str | None:
     """Return the limit that an engine reached, if that is why it failed."""
-    if found := DISK_ERRORS.search(str(error)):
-        return f"the disk is full or a limit is reached ({found[0]})"
+    if match := DISK_ERRORS.search(str(error)):
+        return f"the disk is full or a limit is reached ({match[0]})"
     if MEMORY_ERRORS.search(str(error)):
         limits = "memory of DuckDB, --memory on the command line; settings of Spark"
         return f"memory is too small, raise the limit ({limits}): {_first_line(error)}"

@@ -93,15 +93,15 @@ def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
     sizes = labels.group_by("label").agg(size=labels.count())
     first, second = labels.rename(source="id"), labels.rename(target="id", other="label")
     joined = entries.join(first, "source").join(second, "target")
-    counts = joined.group_by("label").agg(known=joined.count(), same=(joined.label == joined.other).sum())
+    counts = joined.group_by("label").agg(labelled=joined.count(), same=(joined.label == joined.other).sum())
     # Ordered by label, since the last statistic is a sum of fractions.
     table = sorted(engine.rows(sizes.left_join(counts, "label")), key=lambda row: row["label"])
     if not table:
         return dict.fromkeys(LABEL_NAMES, math.nan)
-    same, known, size = (
-        np.array([row[name] or 0 for row in table], np.int64) for name in ("same", "known", "size")
+    same, labelled, size = (
+        np.array([row[name] or 0 for row in table], np.int64) for name in ("same", "labelled", "size")
     )
-    return summarise_label_counts(same, known, size)
+    return summarise_label_counts(same, labelled, size)
 
 
 def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
@@ -116,8 +116,8 @@ def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
             "id", old="name", name=ibis.least(lower.name, ibis.coalesce(lower.least, lower.name))
         )
         lower = engine.keep(lower)
-        further = lower.select(known="id", further="name")
-        jumped = lower.join(further, [("name", "known")])
+        further = lower.select(match="id", further="name")
+        jumped = lower.join(further, [("name", "match")])
         names = engine.keep(jumped.select("id", "old", name="further"))
         if engine.row(names.aggregate(changed=(names.name != names.old).sum().fill_null(0)))["changed"] == 0:
             break

@@ -35,9 +35,9 @@ class TransformSeeds(IntEnum):
 class NodeCopy(Transform):  # type: ignore[misc]
     """Replace a graph by a sample in which every node has the neighbours of its donor.
 
-    Use it in ``Compose``, as ``transform=`` of a dataset (not as ``pre_transform=``, which would draw only one
-    sample) or in the training loop. Node attributes are kept; the attributes of an edge are those of the edge
-    it was copied from.
+    Use it in ``Compose``, as ``transform=`` of a dataset (not as ``pre_transform=``, which would draw one
+    sample only) or in the training loop. Node attributes are kept; the attributes of an edge are those of
+    the edge it was copied from.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class NodeCopy(Transform):  # type: ignore[misc]
         As in :class:`.NodeCopying`.
     labels, mask
         Attributes of the data with the classes of nodes and with a mask of the nodes whose classes the law
-        may use. By default ``data.y`` and, if it exists, ``data.train_mask``, so that test labels are not used.
-        Other nodes count as unlabelled and keep their neighbours. For predicted classes set
+        may use. By default ``data.y`` and, if it exists, ``data.train_mask``, so that test labels are not
+        used. Other nodes count as unlabelled and keep their neighbours. For predicted classes set
         ``labels="predicted", mask=None``.
     directed
         Whether the graph is directed; by default ``not data.is_undirected()``.
