@@ -52,7 +52,7 @@ def test_without_matplotlib_the_numbers_still_come(run: Run, monkeypatch: pytest
     assert ran.code == 0
     assert "edge_homophily" in ran.out
     assert "Bayesian GCN" in ran.out
-    assert ran.out.count("No picture") == 3
+    assert ran.out.count("No figure: ") == 3
 
 
 def test_without_torch_there_is_no_classification(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,11 +67,11 @@ def test_without_torch_there_is_no_classification(run: Run, monkeypatch: pytest.
 
 
 def test_books_are_recommended_with_their_donors(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    demo._recommendation(seed=3)
+    demo._recommend_books(seed=3)
     lines = capsys.readouterr().out.splitlines()
-    has = next(line for line in lines if " has " in line)
-    likes = next(line for line in lines if line.startswith("may like")).removeprefix("may like").strip()
-    reader, books = has.split(" has ")
+    history = next(line for line in lines if line.startswith("history of "))
+    likes = next(line for line in lines if line.startswith("recommended: ")).removeprefix("recommended: ")
+    reader, books = history.removeprefix("history of ").split(": ")
     library = datasets.load("library")
     row = library.user_ids.tolist().index(reader.strip())
     assert books.strip().split(", ") == library.item_ids[library.matrix[[row]].indices].tolist()

@@ -1,4 +1,4 @@
-"""``nodecopy demo``: the model at work on data that ship with the package."""
+"""``nodecopy demo``: node copying on the datasets that ship with the package."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from nodecopy import datasets
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.cli import report
+from nodecopy.cli.options import at_least
 from nodecopy.cli.terminal import console, format_value, print_table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
@@ -22,21 +23,23 @@ from nodecopy.metrics.classification import scores
 from nodecopy.metrics.comparison import Row
 from nodecopy.report import sections
 from nodecopy.report.page import write_page
-from nodecopy.report.sections import CopiedSample, Evaluation, Section, copied_samples
+from nodecopy.report.sections import Evaluation, Section, copied_samples
 
-N_SPLITS, N_LABELS, N_GRAPHS = 6, 1, 5
-N_DEALS = 10
-N_DRAWN = 3
+N_SAMPLES, N_DRAWN = 100, 3
+N_INTERACTION_SPLITS = 10
+N_SPLITS, LABELS_PER_CLASS, N_GRAPHS = 6, 1, 5
+ATTACK_LABELS_PER_CLASS = 5
 DIGITS = "Handwritten digits"
 
 
 def demo(
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the page and the pictures.")] = Path(
+    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the page and the figures.")] = Path(
         "demo"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of samples and splits.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of samples and splits.", callback=at_least(0))] = 3,
     results: Annotated[
-        Path | None, typer.Option(help="Folder of tables that nodecopy reproduce wrote, for the page.")
+        Path | None,
+        typer.Option(help="Folder of results tables that nodecopy reproduce wrote, for the page."),
     ] = None,
 ) -> None:
     """Run node copying on the datasets that ship with the package.
@@ -45,9 +48,9 @@ def demo(
     and corrects one digit. The results are printed and shown on one page, report.html.
     """
     tables = [] if results is None else [report.results_section(results)]  # before anything is computed
-    found = _sampling(out_folder, seed)
+    page = _sample_karate(out_folder, seed)
     console.print()
-    books = _recommendation(seed)
+    books = _recommend_books(seed)
     console.print()
     try:
         import_optional("torch", "classification")
@@ -55,198 +58,212 @@ def demo(
     except MissingExtraError as error:
         console.print(f"No classification: {error}", markup=False)
     else:
-        found += _classification(digits, out_folder, seed)
+        page += _classify_digits(digits, out_folder, seed)
         console.print()
-        found.append(_attack(digits, out_folder, seed))
-    origin = f"Written by nodecopy demo with seed {seed}, on data that come with the package."
-    write_page(out_folder / "report.html", "Node copying at work", [*found, books, *tables], origin=origin)
-    console.print(f"\nPage: {out_folder / 'report.html'} (open it in a browser)")
+        page.append(_attack_digit(digits, out_folder, seed))
+    origin = f"Written by nodecopy demo with seed {seed}, on the datasets that ship with the package."
+    path = out_folder / "report.html"
+    write_page(path, "Node copying: demonstration", [*page, books, *tables], origin=origin)
+    console.print(f"\nPage: {path} (open it in a browser)")
 
 
-def _sampling(out_folder: Path, seed: int) -> list[Section]:
+def _sample_karate(out_folder: Path, seed: int) -> list[Section]:
     graph = datasets.load("karate")
     console.print(f"Zachary's karate club: {graph!r}")
-    console.print("Each node takes the neighbours of a random member of its faction.\n")
+    console.print("In a sample, each node gets the neighbours of a random node of its faction.\n")
     models = {
         "maximum": NodeCopying(SameLabel()).fit(graph),
         "one endpoint": NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(graph),
     }
-    found = {name: compare(graph, model.sample_many(100, rng=seed)) for name, model in models.items()}
-    rows = [
-        [
-            row.name,
-            format_value(row.observed),
-            *(_spread(comparison[row.name]) for comparison in found.values()),
-        ]
-        for row in found["maximum"]
-    ]
-    print_table(["100 samples", "observed", *found], rows)
-    samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
+    comparisons = {
+        name: compare(graph, model.sample_many(N_SAMPLES, rng=seed)) for name, model in models.items()
+    }
+    rows = []
+    for row in comparisons["maximum"]:
+        spreads = (_format_spread(comparison[row.name]) for comparison in comparisons.values())
+        rows.append([row.name, format_value(row.observed), *spreads])
+    print_table([f"{N_SAMPLES} samples", "observed", *comparisons], rows)
 
-    def picture() -> Any:
+    def draw() -> Any:
         from nodecopy.report import draw_graphs
 
+        samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
         return draw_graphs({"observed": graph, **samples})
 
-    _draw(picture, out_folder / "samples.png")
+    _save_figure(draw, out_folder / "samples.png")
     drawn = {
         f"sample {number}, {name}": sample
         for name, model in models.items()
         for number, sample in enumerate(copied_samples(model, N_DRAWN, seed), 1)
     }
     text = (
-        "Zachary's karate club. Each node takes the neighbours of a random member of its faction; an edge is "
-        "then there if either end has it (maximum), or if the end that a coin picks has it (one endpoint)."
+        "Zachary's karate club. In a sample, each node gets the neighbours of a random node of its faction. "
+        "An edge then exists if either endpoint has it (maximum), or if a random one has it (one endpoint)."
     )
     return [
         sections.graphs_section("The karate club", graph, drawn, text=text, rng=seed),
-        sections.statistics_section(found, text="Of the karate club, and of 100 samples by either rule."),
+        sections.statistics_section(
+            comparisons,
+            text=f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation.",
+        ),
     ]
 
 
-def _recommendation(seed: int) -> Section:
+def _recommend_books(seed: int) -> Section:
     from nodecopy.recommend import EASE, CopyEASE, Popularity
     from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 
     library = datasets.load("library")
-    console.print(f"A library of invented readers with planted tastes: {library!r}", soft_wrap=True)
-    console.print("CopyEASE learns from rows in which entries were copied from similar readers.\n")
+    console.print(f"A synthetic library with groups of similar readers: {library!r}", soft_wrap=True)
+    console.print("CopyEASE is fitted to interactions of which some are copied from similar readers.\n")
     reader = int(np.random.default_rng(seed).integers(library.n_users))
     name, history = library.user_ids[reader], library.matrix[[reader]].indices
-    fitted = CopyEASE().fit(library)
-    books, _ = fitted.recommend([name], 5)
+    recommender = CopyEASE().fit(library)
+    books, _ = recommender.recommend([name], 5)
     donors: Any = donor_matrix(default_donor_law(), library)
-    lent = donors[[reader]].toarray()[0]
-    console.print(f"{name} has     {', '.join(library.item_ids[history])}", soft_wrap=True)
-    console.print(f"may like           {', '.join(books[0])}", soft_wrap=True)
-    for donor in np.argsort(-lent, kind="stable")[:3]:
-        common = np.intersect1d(history, library.matrix[[donor]].indices)
-        which = f"{len(common)} of {library.rows.degrees[donor]} books are the same"
-        console.print(f"donor {library.user_ids[donor]}   with probability {lent[donor]:.2f}: {which}")
+    probabilities = donors[[reader]].toarray()[0]
+    console.print(f"history of {name}: {', '.join(library.item_ids[history])}", soft_wrap=True)
+    console.print(f"recommended: {', '.join(books[0])}", soft_wrap=True)
+    for donor in np.argsort(-probabilities, kind="stable")[:3]:
+        n_common = len(np.intersect1d(history, library.matrix[[donor]].indices))
+        overlap = f"{n_common} of {library.rows.degrees[donor]} books in common"
+        donor_name = library.user_ids[donor]
+        console.print(f"donor {donor_name} with probability {probabilities[donor]:.2f}: {overlap}")
     console.print()
-    keys = ("recall@10", "ndcg@10", "coverage@10")
-    found: dict[str, list[dict[str, float]]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
-    for number in range(N_DEALS):
+    metrics = ("recall@10", "ndcg@10", "coverage@10")
+    results: dict[str, list[dict[str, float]]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
+    for number in range(N_INTERACTION_SPLITS):
         split = datasets.interaction_split(library, (0.7, 0.0, 0.3), rng=seed + number)
         for model in (Popularity(), EASE(regularisation=150.0), CopyEASE()):
-            found[type(model).__name__].append(model.fit(split.train).evaluate(split.test, metrics=keys))
-    rows = [[name, *(_mean([one[key] for one in each]) for key in keys)] for name, each in found.items()]
-    print_table([f"3 of 10 books hidden, {N_DEALS} times", "recall@10", "NDCG@10", "books ever shown"], rows)
-    return report.interactions_section(library, fitted, donors, seed=seed, first=reader)
+            evaluation = model.fit(split.train).evaluate(split.test, metrics=metrics)
+            results[type(model).__name__].append(evaluation)
+    rows = [[name, *_format_means(evaluations, metrics)] for name, evaluations in results.items()]
+    title = f"30 % of interactions held out, {N_INTERACTION_SPLITS} splits"
+    print_table([title, "recall@10", "NDCG@10", "coverage@10"], rows)
+    return report.interactions_section(library, recommender, donors, seed=seed, first=reader)
 
 
-def _classification(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
+def _classify_digits(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
     from nodecopy.classify import GCN, BayesianGCN, Trial
 
-    console.print(f"Handwritten digits, each joined with its nearest: {graph!r}", soft_wrap=True)
-    console.print(f"One label of each class, {N_SPLITS} splits; the Bayesian GCN averages over networks")
+    console.print(f"Handwritten digits, a nearest-neighbour graph: {graph!r}", soft_wrap=True)
     console.print(
-        f"trained on {N_GRAPHS} graphs that copy neighbours between nodes of the same predicted label.\n"
+        f"One label per class, {N_SPLITS} splits. The Bayesian GCN averages networks that are trained"
     )
-    splits = [
-        datasets.label_split(graph.labels, N_LABELS, validation=0, test=1000, rng=seed + number)
-        for number in range(N_SPLITS)
-    ]
-    trials = [Trial(graph, split.train, None, seed + number) for number, split in enumerate(splits)]
+    console.print(f"on {N_GRAPHS} sampled graphs, whose donors have the same predicted label.\n")
     labels: Any = graph.labels
-    rows, curves, judged = [], {}, {}
+    numbers = range(seed, seed + N_SPLITS)
+    splits = [
+        datasets.label_split(labels, LABELS_PER_CLASS, validation=0, test=1000, rng=number)
+        for number in numbers
+    ]
+    tests = [split.test for split in splits]
+    trials = [Trial(graph, split.train, None, number) for split, number in zip(splits, numbers, strict=True)]
+    rows, evaluations = [], {}
     for name, classifier in {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=N_GRAPHS)}.items():
-        found = list(zip(classifier.fit_trials(trials), (split.test for split in splits), strict=True))
-        each = [scores(prediction.probabilities, labels, test) for prediction, test in found]
-        rows.append([name, *(_mean([one[key] for one in each]) for key in ("accuracy", "nll", "ece"))])
-        curves[name] = (
-            np.concatenate([(p.probabilities.argmax(axis=1) == labels)[test] for p, test in found]),
-            np.concatenate([p.uncertainty().total[test] for p, test in found]),
+        predictions = classifier.fit_trials(trials)
+        pairs = list(zip(predictions, tests, strict=True))
+        means = [scores(prediction.probabilities, labels, test) for prediction, test in pairs]
+        rows.append([name, *_format_means(means, ("accuracy", "nll", "ece"))])
+        evaluations[name] = Evaluation(
+            np.concatenate([prediction.probabilities[test] for prediction, test in pairs]),
+            np.concatenate([labels[test] for test in tests]),
+            np.concatenate([prediction.uncertainty().total[test] for prediction, test in pairs]),
         )
-        probabilities = np.concatenate([p.probabilities[test] for p, test in found])
-        codes = np.concatenate([labels[test] for _, test in found])
-        judged[name] = Evaluation(probabilities, codes, curves[name][1])
     print_table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
 
-    def picture() -> Any:
+    def draw() -> Any:
         from nodecopy.report import draw_accuracy_by_certainty
 
-        return draw_accuracy_by_certainty(curves)
+        return draw_accuracy_by_certainty(
+            {
+                name: (p.argmax(axis=1) == codes, uncertainty)
+                for name, (p, codes, uncertainty) in evaluations.items()
+            }
+        )
 
-    _draw(picture, out_folder / "uncertainty.png")
-    prediction, test = found[0]
+    _save_figure(draw, out_folder / "uncertainty.png")
+    prediction = predictions[0]
     predicted = prediction.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
     return [
         sections.graphs_section(
             DIGITS,
             graph,
-            {"sample": CopiedSample(model.sample(rng=seed), model.draw_donors(rng=seed))},
+            {"sample": next(copied_samples(model, 1, seed))},
             predicted=predicted,
             uncertainty=prediction.uncertainty().total,
-            text=f"{graph.n_nodes:,} digits, each joined with those that look most alike. Where only one of "
-            "each class has a label, donors are digits of the same predicted class.",
+            text=f"{graph.n_nodes:,} handwritten digits, each connected with the most similar ones. Only one "
+            "digit of each class has a label; donors are digits of the same predicted class.",
             rng=seed,
         ),
         sections.classification_section(
             graph.node_ids,
             np.unique(labels),
             prediction,
-            test,
+            tests[0],
             truth=labels,
-            evaluations=judged,
+            evaluations=evaluations,
             graph=DIGITS,
-            text=f"One label of each class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled "
-            f"graphs. Curves and scores pool {N_SPLITS} splits; the nodes are those of the first.",
+            text=f"One label per class. The Bayesian GCN averages networks trained on {N_GRAPHS} sampled "
+            f"graphs. Curves and scores are over {N_SPLITS} splits; the table shows the first.",
         ),
     ]
 
 
-def _attack(graph: Graph, out_folder: Path, seed: int) -> Section:
+def _attack_digit(graph: Graph, out_folder: Path, seed: int) -> Section:
     from nodecopy.report.attacked_node import attack_and_correct
 
-    split = datasets.label_split(graph.labels, 5, validation=0, test=1000, rng=seed)
     labels: Any = graph.labels
-    repair = attack_and_correct(graph, split.train, split.test, rng=seed)
-    victim, names = repair.node, [str(name) for name in repair.classes]
-    stages = {stage.name: stage.probabilities for stage in repair.stages}
+    split = datasets.label_split(labels, ATTACK_LABELS_PER_CLASS, validation=0, test=1000, rng=seed)
+    attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
+    node, names = attacked.node, [str(name) for name in attacked.classes]
+    probabilities = {stage.name: stage.probabilities for stage in attacked.stages}
     console.print(
-        f"Digit {victim}, a {labels[victim]}: {repair.n_flips} flipped edges (FGA) change what a GCN"
+        f"Digit {node}, a {labels[node]}: FGA flips {attacked.n_flips} of its edges, and a GCN that is"
     )
-    console.print("that is trained on the attacked graph says of it; copied neighbourhoods repair that.\n")
+    console.print("trained on the attacked graph misclassifies it. Copied neighbourhoods correct that.\n")
     rows = [
-        [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[victim]]:.2f}"]
-        for stage, p in stages.items()
+        [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[node]]:.2f}"]
+        for stage, p in probabilities.items()
     ]
-    print_table(["stage", "predicted", "probability", "of the truth"], rows)
+    print_table(["stage", "predicted", "probability", "of the true class"], rows)
     features: Any = graph.features
     images = np.asarray(features).reshape(-1, 8, 8)
 
-    def picture() -> Any:
+    def draw() -> Any:
         from nodecopy.report import draw_attacked_node
 
-        around = {stage.name: stage.neighbours for stage in repair.stages}
-        return draw_attacked_node(victim, around, stages, labels, names, images=images)
+        neighbours = {stage.name: stage.neighbours for stage in attacked.stages}
+        return draw_attacked_node(node, neighbours, probabilities, labels, names, images=images)
 
-    _draw(picture, out_folder / "attack.png")
+    _save_figure(draw, out_folder / "attack.png")
     text = (
-        f"What a GCN says of digit {victim}: before, after {repair.n_flips} flipped edges (FGA) from which "
-        "it learnt, and with the neighbourhoods of similar digits copied in place of the tampered ones."
+        f"Predictions of a GCN for digit {node}: on the clean graph, after FGA flipped {attacked.n_flips} "
+        "edges and the GCN was trained on the attacked graph, and with the neighbourhoods of similar digits "
+        "in place of its own."
     )
     return sections.attack_section(
-        repair, graph.node_ids, images=images, title="One attacked digit", text=text
+        attacked, graph.node_ids, images=images, title="One attacked digit", text=text
     )
 
 
-def _draw(picture: Callable[[], Any], path: Path) -> None:
+def _save_figure(draw: Callable[[], Any], path: Path) -> None:
     try:
-        figure = np.ravel(picture())[0].figure
+        figure = np.ravel(draw())[0].figure
     except MissingExtraError as error:
-        console.print(f"\nNo picture: {error}", markup=False)
+        console.print(f"\nNo figure: {error}", markup=False)
         return
     with atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=150)
-    console.print(f"\nPicture: {path}")
+    console.print(f"\nFigure: {path}")
 
 
-def _spread(row: Row) -> str:
+def _format_spread(row: Row) -> str:
     return f"{row.mean:.3g} ± {row.deviation:.2g}"
 
 
-def _mean(values: list[float]) -> str:
-    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.2g}"
+def _format_means(results: list[dict[str, float]], keys: tuple[str, ...]) -> list[str]:
+    """Format the mean and the standard deviation of some results."""
+    values = [[result[key] for result in results] for key in keys]
+    return [f"{np.mean(column):.3f} ± {np.std(column, ddof=1):.2g}" for column in values]
