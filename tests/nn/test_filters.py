@@ -10,7 +10,6 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 from nodecopy.errors import InputError
-from nodecopy.nn.attention import attend
 from nodecopy.nn.filters import (
     CUTOFF,
     FREQUENCIES,
@@ -58,41 +57,6 @@ def test_no_allowed_coefficients_near_by_are_better(feedback: int, feedforward: 
             tried += 1
             assert residual(*other) >= best
     assert tried > 50
-
-
-@pytest.mark.parametrize("dropped", [False, True])
-def test_attention_is_a_masked_softmax(dropped: bool) -> None:
-    graphs = SparseStack([matrix(0), matrix(1)], CPU)
-    dense, own, other = (torch.randn(2, N, *rest, dtype=torch.float64) for rest in ((4,), (), ()))
-    own, other = 3 * own, 3 * other
-    factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
-    found = attend(graphs, dense, own, other, factors)
-    place = 0
-    for b, pattern in enumerate((matrix(0), matrix(1))):
-        for i in range(N):
-            neighbours = pattern.indices[pattern.indptr[i] : pattern.indptr[i + 1]].tolist()
-            raw = [float(own[b, i] + other[b, j]) for j in neighbours]
-            weights = np.exp([z if z > 0 else np.exp(z) - 1 for z in raw])
-            weights /= weights.sum()
-            if factors is not None:
-                weights *= factors[place : place + len(neighbours)].numpy()
-            place += len(neighbours)
-            np.testing.assert_allclose(found[b, i], weights @ dense[b, neighbours].numpy(), rtol=1e-10)
-
-
-@pytest.mark.parametrize("dropped", [False, True])
-def test_gradient_of_attention(dropped: bool) -> None:
-    graphs = SparseStack([matrix(0), matrix(1)], CPU, torch.float64)
-    inputs = [torch.randn(2, N, *rest, dtype=torch.float64, requires_grad=True) for rest in ((2,), (), ())]
-    factors = torch.rand(len(graphs.values), dtype=torch.float64) if dropped else None
-    attend_graphs = lambda dense, own, other: attend(graphs, dense, own, other, factors)  # noqa: E731
-    assert torch.autograd.gradcheck(attend_graphs, inputs)
-
-
-def test_large_scores_do_not_overflow() -> None:
-    graphs = SparseStack([matrix(0)], CPU)
-    found = attend(graphs, torch.ones(1, N, 2), torch.full((1, N), 1e4), torch.full((1, N), 1e4), None)
-    np.testing.assert_allclose(found, 1.0, rtol=1e-5)
 
 
 def networks(recipe: FilterRecipe, n_models: int = 2) -> FilterNetworks:
@@ -189,16 +153,6 @@ def test_a_model_of_many_is_the_model_alone() -> None:
         together = both.logits(SparseStack([matrix(0), matrix(1)], CPU), None, 3)[:1]
         apart = alone.logits(SparseStack([matrix(0)], CPU), None, 3)
     np.testing.assert_allclose(together, apart, atol=1e-4)
-
-
-def test_column_moments() -> None:
-    draw = np.random.default_rng(0)
-    made = [sparse.csr_array(draw.random((6, 4)) * (draw.random((6, 4)) < 0.5)) for _ in range(2)]
-    for matrices in (made, [made[0]] * 2):
-        mean, variance = SparseStack(matrices, CPU, torch.float64).column_moments
-        for b, one in enumerate(matrices):
-            np.testing.assert_allclose(mean[b, 0], one.toarray().mean(axis=0), rtol=1e-6)
-            np.testing.assert_allclose(variance[b, 0], one.toarray().var(axis=0), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

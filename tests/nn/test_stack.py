@@ -6,8 +6,6 @@ import torch
 from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy.errors import InputError
-from nodecopy.nn.devices import check_device
 from nodecopy.nn.masks import Masks
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
@@ -92,9 +90,11 @@ def test_normalised_by_hand() -> None:
     np.testing.assert_array_equal(alone.toarray(), np.eye(2))
 
 
-@pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps", "abacus", "cpu:x", None])
-def test_devices_that_are_not_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(InputError, match=r"device (must be|.* is not available)"):
-        check_device(name)
-    assert check_device("cpu") == CPU
+def test_column_moments() -> None:
+    draw = np.random.default_rng(0)
+    parts = [sparse.csr_array(draw.random((6, 4)) * (draw.random((6, 4)) < 0.5)) for _ in range(2)]
+    for matrices in (parts, [parts[0]] * 2):
+        mean, variance = SparseStack(matrices, CPU, torch.float64).column_moments
+        for b, matrix in enumerate(matrices):
+            np.testing.assert_allclose(mean[b, 0], matrix.toarray().mean(axis=0), rtol=1e-6)
+            np.testing.assert_allclose(variance[b, 0], matrix.toarray().var(axis=0), rtol=1e-5)

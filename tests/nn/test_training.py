@@ -13,7 +13,6 @@ from numpy.random import SeedSequence
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy.errors import InputError
 from nodecopy.nn.networks import HIDDEN, INPUT, KIPF, Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import EarlyStopping, Targets, train
@@ -149,56 +148,3 @@ def test_models_whose_sizes_agree_are_the_same_bit_for_bit() -> None:
     recipe = replace(SHORT, n_hidden=16)
     networks, alone = trained(recipe, [0, 2]), trained(recipe, [2])
     assert all(map(torch.equal, weights(networks, 1), weights(alone, 0)))
-
-
-def test_restored_networks_have_the_same_logits() -> None:
-    recipe = replace(SHORT, bias=True, drop_edges=0.2)
-    networks = trained(recipe, range(4))
-    arrays = [weight.detach().numpy() for weight in networks.weights]
-    again = Networks.from_weights(recipe, FEATURES, arrays, networks.masks.keys[:, 0].numpy(), device=CPU)
-    stack = SparseStack(GRAPHS, CPU)
-    for step in (None, 40):
-        assert torch.equal(again.logits(stack, None, step), networks.logits(stack, None, step))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"propagation": "far"}, "propagation must be one of 'none', 'convolution', 'pagerank'; got 'far'"),
-        ({"features": "x"}, "features must be one of"),
-        ({"n_hidden": 0}, "n_hidden must be an integer of at least 1; got 0"),
-        ({"n_epochs": 0}, "n_epochs must be"),
-        ({"n_epochs": 2.5}, "n_epochs must be an integer"),
-        ({"patience": -1}, "patience must be an integer of at least 0"),
-        ({"n_steps": -1}, "n_steps must be an integer of at least 0"),
-        ({"dropout": 1.0}, "dropout must be a number between 0 and 0.99; got 1.0"),
-        ({"drop_edges": -0.1}, "drop_edges must be"),
-        ({"teleport": 1.5}, "teleport must be"),
-        ({"learning_rate": float("nan")}, "learning_rate must be"),
-        ({"weight_decay": -1}, "weight_decay must be"),
-    ],
-)
-def test_a_recipe_that_cannot_be_trained(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Recipe(**wrong)
-
-
-def test_without_activation_two_layers_are_one() -> None:
-    networks = trained(replace(SHORT, activation="none"), [0])
-    first, second = weights(networks, 0)
-    dense = torch.from_numpy(GRAPHS[0].toarray())
-    expected = dense @ dense @ torch.from_numpy(FEATURES.toarray()) @ (first @ second)
-    found = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
-    torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)
-    with pytest.raises(InputError, match=r"activation .* one of 'relu', 'leaky', 'none'; got 'tanh'"):
-        Recipe(activation="tanh")
-
-
-def test_a_leaky_activation_lets_a_fifth_of_what_is_negative_through() -> None:
-    networks = trained(replace(SHORT, activation="leaky"), [0])
-    first, second = weights(networks, 0)
-    dense = torch.from_numpy(GRAPHS[0].toarray())
-    hidden = dense @ torch.from_numpy(FEATURES.toarray()) @ first
-    expected = dense @ torch.where(hidden > 0, hidden, hidden / 5) @ second
-    found = networks.logits(SparseStack([GRAPHS[0]], CPU), None, None)[0]
-    torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)

@@ -120,7 +120,7 @@ class NetGAN(EdgeScoreModel):
         Optimisation steps of the critic per step, and the learning rate of Adam.
     device
         ``"cpu"`` or ``"cuda"``. Graphs of thousands of nodes need a GPU, where a step is recorded once and
-        capturable (see :mod:`nodecopy.nn.cuda_graph`).
+        replayed (see :mod:`nodecopy.nn.cuda_graph`).
 
     Attributes
     ----------

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.classify import GCN, BayesianGCN, Trial
+from nodecopy.classify.ensemble import Ensemble, Prediction, entropy
+from nodecopy.errors import InputError
+from tests.contracts.classifiers import planted_graph
+
+GRAPH = planted_graph()
+
+
+def test_entropy_in_nats_of_arrays_and_tensors() -> None:
+    p = np.array([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])
+    expected = [0.0, np.log(2), -(0.25 * np.log(0.25) + 0.75 * np.log(0.75))]
+    np.testing.assert_allclose(entropy(p), expected, atol=1e-12)
+    np.testing.assert_allclose(entropy(torch.from_numpy(p)).numpy(), expected, atol=1e-12)
+
+
+def test_uncertainty_of_two_samples_that_disagree() -> None:
+    """Two certain samples of different classes: all uncertainty is epistemic."""
+    prediction = Prediction(np.array([[0.5, 0.5]], np.float32), np.zeros(1, np.float32))
+    uncertainty = prediction.uncertainty()
+    np.testing.assert_allclose(uncertainty.total, np.log(2), rtol=1e-6)
+    np.testing.assert_allclose(uncertainty.epistemic, np.log(2), rtol=1e-6)
+    assert uncertainty.aleatoric.tolist() == [0.0]
+
+
+def test_rounding_does_not_make_the_epistemic_part_negative() -> None:
+    prediction = Prediction(np.array([[0.5, 0.5]], np.float32), np.array([0.7], np.float32))
+    assert prediction.uncertainty().epistemic.tolist() == [0.0]
+
+
+def test_an_ensemble_is_the_mean_of_its_networks() -> None:
+    classifier = BayesianGCN(n_graphs=3, n_weight_samples=1, base=GCN(n_epochs=5))
+    (prediction,) = classifier.fit_trials([Trial(GRAPH, [0, 1, 2], rng=0)], keep_networks=True)
+    networks = prediction.networks
+    assert networks is not None
+    singles = [
+        Ensemble(networks.recipe, tuple(w[k : k + 1] for w in networks.weights), networks.keys[k : k + 1], 1)
+        for k in range(3)
+    ]
+    mean = np.mean([single.predict(GRAPH, "cpu").probabilities for single in singles], axis=0)
+    np.testing.assert_allclose(prediction.probabilities, mean, atol=1e-6)
+    joined = Ensemble.join(singles)
+    assert all(np.array_equal(a, b) for a, b in zip(joined.weights, networks.weights, strict=True))
+    assert np.array_equal(joined.keys, networks.keys)
+
+
+def test_features_must_have_the_width_of_the_networks() -> None:
+    fitted = GCN(n_epochs=1).fit(GRAPH, [0, 1, 2], rng=0)
+    with pytest.raises(InputError, match="features of the graph must have 12 columns, as in fit; got 2"):
+        fitted.predict_graph(GRAPH.replace(features=np.ones((60, 2))))
