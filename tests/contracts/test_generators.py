@@ -1,3 +1,5 @@
+"""The contract of graph models for the generators that need no torch; the others are in tests/generators."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -12,6 +12,7 @@ from nodecopy.generators import SBM
 from nodecopy.generators.base import (
     assign_blocks,
     binary_adjacency,
+    check_pairs,
     list_edges,
     remove_duplicates,
     replace_edges,
@@ -48,6 +49,15 @@ def test_duplicates_and_loops_are_removed(directed: bool, expected: list[tuple[i
     first, second = np.array([2, 0, 1, 1, 2, 2, 0]), np.array([1, 2, 1, 2, 0, 1, 2])
     pairs = remove_duplicates(first, second, 3, directed)
     assert list(zip(*(nodes.tolist() for nodes in pairs), strict=True)) == expected
+
+
+def test_pairs_of_positions_are_checked() -> None:
+    first, second = check_pairs([0, 2], np.array([1, 0], np.int32), 3)
+    assert (first.tolist(), second.tolist()) == ([0, 2], [1, 0])
+    with pytest.raises(InputError, match="second must lie between 0 and 2; got 3"):
+        check_pairs([0], [3], 3)
+    with pytest.raises(InputError, match="second must hold one entry per pair, 2 in all; got 1"):
+        check_pairs([0, 1], [1], 3)
 
 
 def test_sorted_distinct_numbers() -> None:

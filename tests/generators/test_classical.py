@@ -131,6 +131,13 @@ def test_complete_and_empty_graphs_are_reproduced() -> None:
         assert model.fit(empty).sample(rng=0) == empty
 
 
+def test_the_number_of_swaps_is_that_of_the_fit() -> None:
+    model = ConfigurationModel(n_swaps=0).fit(datasets.load("karate"))
+    model.set_params(n_swaps=10)
+    assert model.sample(rng=0) == model.graph_
+    assert model.fit(model.graph_).sample(rng=0) != model.graph_
+
+
 def test_invalid_settings_are_named() -> None:
     with pytest.raises(InputError, match=r"n_swaps of ConfigurationModel .* got -1"):
         ConfigurationModel(-1).fit(datasets.load("karate"))
