@@ -54,18 +54,6 @@ class Model(StrEnum):
     MGCCF = "mgccf"
 
 
-CLASS_NAMES = {
-    Model.POPULARITY: "Popularity",
-    Model.ITEM_KNN: "ItemKNN",
-    Model.EASE: "EASE",
-    Model.COPY_EASE: "CopyEASE",
-    Model.IALS: "IALS",
-    Model.BPRMF: "BPRMF",
-    Model.LIGHTGCN: "LightGCN",
-    Model.MGCCF: "MGCCF",
-}
-
-
 def recommend(
     source: Annotated[
         str | None,
@@ -164,7 +152,8 @@ def _fit_recommender(
         import_optional("torch", f"the model {model.value}")
     import nodecopy.recommend
 
-    recommender = getattr(nodecopy.recommend, CLASS_NAMES[model])()
+    class_names = {name.lower(): name for name in nodecopy.recommend.__all__}
+    recommender = getattr(nodecopy.recommend, class_names[model.value.replace("-", "")])()
     if hasattr(recommender, "device"):
         recommender.device = device
     elif device != "cpu":
@@ -204,15 +193,11 @@ def _fit(recommender: Any, positive: Interactions, seen: Interactions | None, se
 
 def _recommend(recommender: Recommender, positions: NDArray[np.int64], k: int) -> dict[str, NDArray[Any]]:
     """Return the table of user, rank, item and score."""
+    from nodecopy.recommend.best_items import list_best
+
     users = recommender.seen_.user_ids[positions]
     items, scores = recommender.recommend(users, min(k, recommender.seen_.n_items))
-    row, rank = np.nonzero(np.isfinite(scores))  # seen items fill the rows of users with few candidates
-    return {
-        "user": users[row],
-        "rank": rank + 1,
-        "item": items[row, rank],
-        "score": np.round(scores[row, rank].astype(np.float64), 7),
-    }
+    return list_best(users, items, np.round(scores.astype(np.float64), 7))
 
 
 def _group_by_user(

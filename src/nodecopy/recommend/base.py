@@ -20,7 +20,7 @@ from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
-from nodecopy.recommend.best_items import Scores, find_candidates, select_best
+from nodecopy.recommend.best_items import Scores, find_candidates, list_best, select_best
 from nodecopy.recommend.training_ids import (
     check_nonempty,
     check_same_ids,
@@ -240,14 +240,7 @@ class Recommender(Saveable, ABC):
         """Return the recommendations as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``."""
         best, scores = self.recommend(users, k, items=items, exclude=exclude, exclude_seen=exclude_seen)
         user_ids = self.check_fitted().user_ids[self._user_positions(users)]
-        columns = {
-            "user": np.repeat(user_ids, k),
-            "rank": np.tile(np.arange(1, k + 1), len(user_ids)),
-            "item": best.ravel(),
-            "score": scores.ravel(),
-        }
-        frame = import_optional("pandas", "to_pandas").DataFrame(columns)
-        return frame[np.isfinite(columns["score"])].reset_index(drop=True)
+        return import_optional("pandas", "to_pandas").DataFrame(list_best(user_ids, best, scores))
 
     def similar_items(self, items: ArrayLike, k: int = 10) -> tuple[NDArray[Any], Scores]:
         """Return the ids of the ``k`` items most similar to each item, best first, and the similarities.

@@ -65,3 +65,9 @@ def select_best(
         columns[block] = ranking.top_items(scores, k)
         best[block] = np.take_along_axis(scores, columns[block], axis=1)
     return item_ids[columns], best
+
+
+def list_best(user_ids: NDArray[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns ``user``, ``rank`` (1 is best), ``item`` and ``score``, without seen items."""
+    row, rank = np.nonzero(np.isfinite(scores))
+    return {"user": user_ids[row], "rank": rank + 1, "item": items[row, rank], "score": scores[row, rank]}
