@@ -22,8 +22,9 @@ def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, facto
     ``dense`` is ``[B, n, d]``, scores are ``[B, n]``.
     """
     flat = dense.reshape(-1, dense.shape[2])
-    kept = None if factors is None else factors.reshape(-1)
-    out: Tensor = _Attention.apply(flat, own.reshape(-1), other.reshape(-1), kept, graphs)  # type: ignore[no-untyped-call]
+    flat_factors = None if factors is None else factors.reshape(-1)
+    scores = own.reshape(-1), other.reshape(-1)
+    out: Tensor = _Attention.apply(flat, *scores, flat_factors, graphs)  # type: ignore[no-untyped-call]
     return out.view_as(dense)
 
 
@@ -39,10 +40,10 @@ class _Attention(torch.autograd.Function):
         top = torch.full_like(own, -1.0).scatter_reduce(0, rows, scores, "amax")
         weights = (scores - top.index_select(0, rows)).exp()
         weights = weights / _sums(weights, graphs.index, len(own)).index_select(0, rows)
-        kept = weights if factors is None else weights * factors
+        masked = weights if factors is None else weights * factors
         ctx.graphs, ctx.has_factors = graphs, factors is not None
-        ctx.save_for_backward(dense, raw, weights, kept if factors is None else factors)
-        return build_csr_tensor(graphs.index, kept, (len(own), len(own))) @ dense
+        ctx.save_for_backward(dense, raw, weights, masked if factors is None else factors)
+        return build_csr_tensor(graphs.index, masked, (len(own), len(own))) @ dense
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
@@ -51,8 +52,8 @@ class _Attention(torch.autograd.Function):
         rows, columns, n = graphs.row_numbers, graphs.index[1], len(dense)
         index, origin, _ = graphs.transpose
         gradient = gradient.contiguous()
-        kept = weights * factors if ctx.has_factors else weights
-        by_dense = build_csr_tensor(index, kept.index_select(0, origin), (n, n)) @ gradient
+        masked = weights * factors if ctx.has_factors else weights
+        by_dense = build_csr_tensor(index, masked.index_select(0, origin), (n, n)) @ gradient
         by_weight = (gradient.index_select(0, rows) * dense.index_select(0, columns)).sum(dim=1)
         if ctx.has_factors:
             by_weight = by_weight * factors

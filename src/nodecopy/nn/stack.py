@@ -23,7 +23,7 @@ from nodecopy.nn.masks import Masks
 
 
 class SparseStack:
-    """B sparse matrices; what the backward pass needs of their transposes is kept once it was needed.
+    """B sparse matrices of one shape; their transposes are computed in the first backward pass.
 
     Parameters
     ----------
