@@ -7,6 +7,7 @@ prediction with their neighbourhoods, which reads only two hops around each dono
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,8 @@ def _build_correction(defence: CopyingDefence, targets: IntArray) -> Callable[[]
 
 
 def _build_prediction(defence: CopyingDefence, nodes: IntArray, donors: IntArray) -> Callable[[], object]:
-    return lambda: defence.correction_.copier.predict_pairs(nodes, donors)
+    correction: Any = defence.correction_
+    return lambda: correction.copier.predict_pairs(nodes, donors)
 
 
 def _count_two_hop_entries(graph: Graph, donors: IntArray) -> int:

@@ -40,6 +40,6 @@ def test_error_names_a_wrong_parameter() -> None:
     with pytest.raises(InputError, match="rank of GCNSVD must be an integer of at least 1; got 0"):
         GCNSVD(0).fit(graph, TRAIN, rng=0)
     with pytest.raises(InputError, match="classifier of GCNSVD must be a GCN"):
-        GCNSVD(classifier=MLP()).fit(graph, TRAIN, rng=0)  # type: ignore[arg-type]
+        GCNSVD(classifier=MLP()).fit(graph, TRAIN, rng=0)
     with pytest.raises(InputError, match="GCNSVD must be trained by fit"):
         GCNSVD().from_classifier(GCN(**QUICK).fit(graph, TRAIN, rng=0), graph)

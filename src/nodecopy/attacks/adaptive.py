@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from nodecopy.features.node_embeddings import NodeEmbeddings
 from nodecopy.graph import Graph
 
 
+@dataclass(eq=False, repr=False)
 class AdaptiveCopyingAttack(GradientAttack):
     """Attack the copying defence by flipping edges at the donors that it would choose.
 
@@ -61,20 +63,14 @@ class AdaptiveCopyingAttack(GradientAttack):
     [2]
     """
 
-    def __init__(
-        self,
-        donors: Any = "features",
-        *,
-        n_donors: int = 10,
-        at_target: bool = False,
-        flips_per_step: int = 1,
-        surrogate: tuple[ArrayLike, ArrayLike] | None = None,
-        together: bool = True,
-        device: str = "cpu",
-    ) -> None:
-        self.donors, self.n_donors, self.at_target = donors, n_donors, at_target
-        self.flips_per_step, self.surrogate = flips_per_step, surrogate
-        self.together, self.device = together, device
+    donors: Any = "features"
+    _: KW_ONLY
+    n_donors: int = 10
+    at_target: bool = False
+    flips_per_step: int = 1
+    surrogate: tuple[ArrayLike, ArrayLike] | None = None
+    together: bool = True
+    device: str = "cpu"
 
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DICE(TargetedAttack):
     """Delete internally, connect externally: the targeted form of the paper's section 6.
 
@@ -56,8 +58,8 @@ class DICE(TargetedAttack):
 
     default_budget = 0.5
 
-    def __init__(self, *, delete: str = "same-class", together: bool = True) -> None:
-        self.delete, self.together = delete, together
+    delete: str = "same-class"
+    together: bool = True
 
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ AUTHORS_NODE = 0
 """The node that the authors' code rewired, whatever the target was."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FGA(GradientAttack):
     """Fast gradient attack (Chen et al., 2018): flip the target's pairs along the gradient of its loss.
 
@@ -57,17 +59,11 @@ class FGA(GradientAttack):
 
     default_budget = 20
 
-    def __init__(
-        self,
-        *,
-        flips_per_step: int = 1,
-        loss: str = "target",
-        surrogate: tuple[ArrayLike, ArrayLike] | None = None,
-        together: bool = True,
-        device: str = "cpu",
-    ) -> None:
-        self.flips_per_step, self.loss = flips_per_step, loss
-        self.surrogate, self.together, self.device = surrogate, together, device
+    flips_per_step: int = 1
+    loss: str = "target"
+    surrogate: tuple[ArrayLike, ArrayLike] | None = None
+    together: bool = True
+    device: str = "cpu"
 
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.features import build_feature_matrix
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Nettack(TargetedAttack):
     """Flip greedily what lowers the target's margin (true logit minus the best wrong one) the most.
 
@@ -56,20 +58,13 @@ class Nettack(TargetedAttack):
     [2]
     """
 
-    def __init__(
-        self,
-        *,
-        direct: bool = True,
-        n_influencers: int = 5,
-        structure: bool = True,
-        features: bool = False,
-        degree_test: bool = True,
-        surrogate: ArrayLike | None = None,
-        together: bool = True,
-    ) -> None:
-        self.direct, self.n_influencers = direct, n_influencers
-        self.structure, self.features, self.degree_test = structure, features, degree_test
-        self.surrogate, self.together = surrogate, together
+    direct: bool = True
+    n_influencers: int = 5
+    structure: bool = True
+    features: bool = False
+    degree_test: bool = True
+    surrogate: ArrayLike | None = None
+    together: bool = True
 
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence

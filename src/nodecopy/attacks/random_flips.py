@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.random import Generator
 
@@ -9,6 +11,7 @@ from nodecopy.attacks.base import TargetedAttack
 from nodecopy.attacks.edits import Edits
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomFlips(TargetedAttack):
     """Flip random pairs of the target and another node, which nearly always adds an edge.
 
@@ -28,8 +31,7 @@ class RandomFlips(TargetedAttack):
     [3]
     """
 
-    def __init__(self, *, together: bool = True) -> None:
-        self.together = together
+    together: bool = True
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
         others = np.delete(np.arange(edits.graph.n_nodes), target)

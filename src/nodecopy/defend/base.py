@@ -230,7 +230,7 @@ class Defence(Classifier):
         if self.retrain and self.knows_targets:
             trial = self._check_retrainable(self._trial_on(graph))
             return self.correct_trials([trial], [nodes])[0].probabilities
-        state, correction = self._prepare(graph)
+        state, correction = self.prepare(graph)
         return correction.predict_proba(check_nodes(state.graph, nodes)).astype(np.float32)
 
     def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
@@ -307,7 +307,7 @@ class Defence(Classifier):
             trial,
         )
 
-    def _prepare(self, graph: Graph | None) -> tuple[AttackedState, Correction]:
+    def prepare(self, graph: Graph | None = None) -> tuple[AttackedState, Correction]:
         """Return the state and the correction of the graph given to ``fit``, or of another graph."""
         networks = self.check_fitted().networks
         if graph is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from nodecopy.defend.two_hop import DonorPredictions
 from nodecopy.graph import Graph
 
 
+@dataclass(eq=False, repr=False)
 class DonorAverage(Defence):
     """Correct nodes by the mean of the classifier's predictions for their donors, without copying.
 
@@ -37,19 +39,14 @@ class DonorAverage(Defence):
     [7, 3]
     """
 
-    def __init__(
-        self,
-        classifier: Classifier | None = None,
-        donors: Any = "expected",
-        n_donors: int = 10,
-        n_graphs: int | None = None,
-        *,
-        retrain: bool = False,
-        trust_edges: bool = False,
-        device: str = "cpu",
-    ) -> None:
-        self.classifier, self.donors, self.n_donors, self.n_graphs = classifier, donors, n_donors, n_graphs
-        self.retrain, self.trust_edges, self.device = retrain, trust_edges, device
+    classifier: Classifier | None = None
+    donors: Any = "expected"
+    n_donors: int = 10
+    n_graphs: int | None = None
+    _: KW_ONLY
+    retrain: bool = False
+    trust_edges: bool = False
+    device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
         check_donor_numbers(self.n_donors, self.n_graphs, graph.n_nodes, "DonorAverage")
@@ -63,6 +60,7 @@ class DonorAverage(Defence):
         return find_donors(self, nodes, graph)
 
 
+@dataclass(eq=False, repr=False)
 class WithoutEdges(Defence):
     """Correct nodes by the trained classifier's predictions from their features, without any edge.
 
@@ -83,10 +81,10 @@ class WithoutEdges(Defence):
     [7, 3]
     """
 
-    def __init__(
-        self, classifier: Classifier | None = None, *, retrain: bool = False, device: str = "cpu"
-    ) -> None:
-        self.classifier, self.retrain, self.device = classifier, retrain, device
+    classifier: Classifier | None = None
+    _: KW_ONLY
+    retrain: bool = False
+    device: str = "cpu"
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         # The prediction of a node without edges depends on itself only, so all nodes lose theirs at once.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,7 @@ def choose_copier(state: AttackedState, mode: str) -> Copier:
     return WholeGraphCopier(state.predict, state.graph, mode)
 
 
+@dataclass(eq=False, repr=False)
 class CopyingDefence(Defence):
     """Correct predictions at attacked nodes by giving them the neighbourhoods of similar nodes.
 
@@ -167,22 +168,15 @@ class CopyingDefence(Defence):
     [7, 3]
     """
 
-    correction_: CopyingCorrection
-
-    def __init__(
-        self,
-        classifier: Classifier | None = None,
-        donors: Any = "expected",
-        n_donors: int = 10,
-        n_graphs: int | None = None,
-        *,
-        retrain: bool = False,
-        trust_edges: bool = False,
-        mode: str = "swap-features",
-        device: str = "cpu",
-    ) -> None:
-        self.classifier, self.donors, self.n_donors, self.n_graphs = classifier, donors, n_donors, n_graphs
-        self.retrain, self.trust_edges, self.mode, self.device = retrain, trust_edges, mode, device
+    classifier: Classifier | None = None
+    donors: Any = "expected"
+    n_donors: int = 10
+    n_graphs: int | None = None
+    _: KW_ONLY
+    retrain: bool = False
+    trust_edges: bool = False
+    mode: str = "swap-features"
+    device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
         check_donor_numbers(self.n_donors, self.n_graphs, graph.n_nodes, "CopyingDefence")
@@ -202,7 +196,7 @@ class CopyingDefence(Defence):
         See :func:`.suspicion`. All nodes are copied, and the time to find donors grows with the square of
         their number.
         """
-        correction: Any = self._prepare(graph)[1]
+        correction: Any = self.prepare(graph)[1]
         scores: NDArray[np.float64] = correction.score_nodes()[0]
         return scores
 
@@ -210,6 +204,6 @@ class CopyingDefence(Defence):
 def find_donors(defence: Defence, nodes: ArrayLike, graph: Graph | None) -> NDArray[np.int64]:
     """Return the donors of some nodes in a defence whose correction has a donor finder."""
     correction: Any
-    state, correction = defence._prepare(graph)
+    state, correction = defence.prepare(graph)
     donors: NDArray[np.int64] = correction.finder.find(check_nodes(state.graph, nodes))
     return donors

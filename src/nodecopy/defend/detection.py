@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ class DetectedCorrection(FixedCorrection):
         return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}
 
 
+@dataclass(eq=False, repr=False)
 class SuspectCorrection(Defence):
     """Detect attacked nodes and correct them by copying; :meth:`correct` may be called for all nodes.
 
@@ -83,22 +84,16 @@ class SuspectCorrection(Defence):
     """
 
     knows_targets = False
-    correction_: DetectedCorrection
 
-    def __init__(
-        self,
-        classifier: Classifier | None = None,
-        donors: Any = "expected",
-        n_donors: int = 10,
-        n_graphs: int | None = None,
-        *,
-        share: float | None = None,
-        retrain: bool = False,
-        mode: str = "swap-features",
-        device: str = "cpu",
-    ) -> None:
-        self.classifier, self.donors, self.n_donors, self.n_graphs = classifier, donors, n_donors, n_graphs
-        self.share, self.retrain, self.mode, self.device = share, retrain, mode, device
+    classifier: Classifier | None = None
+    donors: Any = "expected"
+    n_donors: int = 10
+    n_graphs: int | None = None
+    _: KW_ONLY
+    share: float | None = None
+    retrain: bool = False
+    mode: str = "swap-features"
+    device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
         check_donor_numbers(self.n_donors, self.n_graphs, graph.n_nodes, "SuspectCorrection")
@@ -128,7 +123,7 @@ class SuspectCorrection(Defence):
 
         See :func:`.suspicion`. The time to find donors grows with the square of the number of nodes.
         """
-        correction: Any = self._prepare(graph)[1]
+        correction: Any = self.prepare(graph)[1]
         scores: NDArray[np.float64] = correction.suspicion
         return scores
 

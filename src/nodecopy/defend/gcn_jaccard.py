@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ MAX_EDGES = 2**16
 """Number of edges whose similarity is computed together."""
 
 
+@dataclass(eq=False, repr=False)
 class GCNJaccard(Defence):
     """Train a GCN on the graph without edges between nodes with few common features (Wu et al., 2019).
 
@@ -45,10 +47,10 @@ class GCNJaccard(Defence):
     [7, 3]
     """
 
-    def __init__(
-        self, threshold: float = 0.01, *, classifier: Classifier | None = None, device: str = "cpu"
-    ) -> None:
-        self.threshold, self.classifier, self.device = threshold, classifier, device
+    threshold: float = 0.01
+    _: KW_ONLY
+    classifier: Classifier | None = None
+    device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
         check_real(self.threshold, "threshold of GCNJaccard", low=0.0, high=1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from nodecopy._core.random import Rng
@@ -12,6 +13,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
 
+@dataclass(eq=False, repr=False)
 class GCNSVD(Defence):
     """Train a GCN on the best low-rank approximation of the adjacency (Entezari et al., 2020).
 
@@ -37,8 +39,10 @@ class GCNSVD(Defence):
     [7, 3]
     """
 
-    def __init__(self, rank: int = 50, *, classifier: GCN | None = None, device: str = "cpu") -> None:
-        self.rank, self.classifier, self.device = rank, classifier, device
+    rank: int = 50
+    _: KW_ONLY
+    classifier: Classifier | None = None
+    device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
         check_integer(self.rank, "rank of GCNSVD", low=1)
