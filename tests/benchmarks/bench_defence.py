@@ -52,9 +52,7 @@ def measure_scaling() -> None:
         gcn = GCN(n_epochs=5).fit(graph, split.train, rng=0)
         rng = np.random.default_rng(0)
         pairs = np.repeat(split.test[:N_TARGETS], N_DONORS), rng.integers(n_nodes, size=N_TARGETS * N_DONORS)
-        line = np.arange(n_nodes, dtype=float)[
-            :, None
-        ]  # the donors are given below, so embeddings do not matter
+        line = np.arange(n_nodes, dtype=float)[:, None]  # any embeddings, because donors are given below
         size = _count_two_hop_entries(graph, pairs[1])
         tasks = {
             mode: _build_prediction(

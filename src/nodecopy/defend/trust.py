@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.logistic import fit_logistic
 from nodecopy.defend.pruning import keep_edges, remove_edges_of
 from nodecopy.features.node_embeddings import (
     Matrix,
@@ -73,7 +74,7 @@ class EdgeTrust:
         draws = np.random.default_rng(RANDOM_PAIRS_SEED)
         pairs = draws.integers(graph.n_nodes, size=(2, len(edges[0])))
         inputs = np.vstack([_inputs(features, expected, *ends) for ends in (edges, pairs)])
-        weights = fit_logistic(inputs, np.repeat([1.0, 0.0], len(edges[0])))
+        weights = fit_weights(inputs, np.repeat([1.0, 0.0], len(edges[0])))
 
         first, second = graph.rows.row_numbers, graph.rows.indices
         is_asked = np.zeros(graph.n_nodes, bool)
@@ -85,16 +86,16 @@ class EdgeTrust:
         return mean[nodes, None], keep_edges(graph, trust > MIN_TRUST)
 
 
-def fit_logistic(inputs: Matrix, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights of a logistic regression with a small penalty, by Newton's method."""
+def fit_weights(inputs: Matrix, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights of a logistic regression with a small penalty."""
     penalty = PENALTY * np.eye(inputs.shape[1])
-    weights = np.zeros(inputs.shape[1])
-    for _ in range(N_NEWTON_STEPS):
+
+    def derivatives(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         p = expit(inputs @ weights)
         gradient = inputs.T @ (outcomes - p) - penalty @ weights
-        curvature = inputs.T @ (inputs * (p * (1 - p))[:, None]) + penalty
-        weights = weights + np.linalg.solve(curvature, gradient)
-    return weights
+        return gradient, inputs.T @ (inputs * (p * (1 - p))[:, None]) + penalty
+
+    return fit_logistic(derivatives, np.zeros(inputs.shape[1]), max_steps=N_NEWTON_STEPS)
 
 
 def _inputs(features: Matrix, expected: Matrix, first: Any, second: Any) -> Matrix:
