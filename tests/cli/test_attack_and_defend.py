@@ -295,20 +295,20 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         ),
         (["attack", "graph.csv", *TABLES, "--out", "attacked.doc"], "attacked.doc"),
         (["attack", "graph.csv", *TABLES, "--flips", "flips.csv"], "flips.csv"),
-        (["defend", "graph.csv", *TABLES], "--nodes or --flips must tell who was attacked"),
+        (["defend", "graph.csv", *TABLES], "the attacked nodes must be given; got none. Give --nodes"),
         (
             ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--suspects", "0.1"],
-            "--nodes and --suspects exclude each other",
+            "--nodes and --suspects must not be given together",
         ),
         (
             ["defend", "graph.csv", *TABLES, "--suspects", "1.5"],
-            "share of SuspectCorrection must be",
+            "--suspects must be a number between 0 and 1; got 1.5.",
         ),
         (["defend", "graph.csv", *TABLES, "--flips", "missing.npz"], "missing.npz"),
-        (["defend", "graph.csv", "--labels", "labels.csv", "--nodes", "p01"], "give --features FILE"),
+        (["defend", "graph.csv", "--labels", "labels.csv", "--nodes", "p01"], "Give --features FILE"),
         (
             ["defend", "graph.csv", "--labels", "labels.csv", "--suspects", "0.1", "--donors", "vgae"],
-            "--suspects needs features, and the graph has none",
+            "--suspects needs features; the graph has none.",
         ),
         (
             [
@@ -322,11 +322,11 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
                 "gae",
                 "--trust-edges",
             ],
-            "--trust-edges needs features, and the graph has none",
+            "--trust-edges needs features; the graph has none.",
         ),
         (
             ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--trust-edges"],
-            "--trust-edges and --suspects exclude each other",
+            "--trust-edges applies to known attacked nodes only; got --suspects",
         ),
         (["defend", "graph.csv", *TABLES, "--nodes", "p01", "--n-donors", "30"], "n_nodes - 1 = 29; got 30"),
     ],

@@ -1,34 +1,38 @@
-"""``nodecopy defend``: correct predictions at nodes that were, or may have been, attacked."""
+"""``nodecopy defend``: correct the predictions for nodes that were, or may have been, attacked."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-import nodecopy
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli.options import at_least, between, check_applicable
 from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:
     from nodecopy.defend import CopyingDefence, SuspectCorrection
 
+    CommandDefence: TypeAlias = CopyingDefence | SuspectCorrection
+
 N_SHOWN = 10
+"""Corrected nodes that are printed."""
 
 
 class Donors(StrEnum):
-    """How donors are found."""
+    """The embeddings by which donors are similar."""
 
     EXPECTED = "expected"
     FEATURES = "features"
@@ -43,21 +47,30 @@ def defend(
     features: options.Features = None,
     largest_component: options.LargestComponent = False,
     nodes: Annotated[
-        str | None, typer.Option(help="Ids of attacked nodes, commas between, or a file with one a line.")
+        str | None,
+        typer.Option(help="Ids of the attacked nodes, separated by commas, or a file with one id per line."),
     ] = None,
     flips: Annotated[
         Path | None,
         typer.Option(
-            help="What nodecopy attack kept: applied to the graph first, its victims are corrected."
+            help="Flips that nodecopy attack wrote. They are applied to the graph, and their targets are "
+            "corrected."
         ),
     ] = None,
     suspects: Annotated[
-        float | None, typer.Option(help="Nobody tells: correct this share of nodes, the most suspicious.")
+        float | None,
+        typer.Option(
+            help="Detect attacked nodes: correct this share of the nodes, the most suspicious ones.",
+            callback=between(0, 1),
+        ),
     ] = None,
-    donors: Annotated[Donors, typer.Option(help="How donors are found.")] = Donors.EXPECTED,
-    n_donors: Annotated[int, typer.Option(help="Donors of each node.")] = 10,
+    donors: Annotated[
+        Donors, typer.Option(help="The embeddings in which the donors of a node are its nearest neighbours.")
+    ] = Donors.EXPECTED,
+    n_donors: Annotated[int, typer.Option(help="Donors of each node.", callback=at_least(1))] = 10,
     retrain: Annotated[
-        bool, typer.Option("--retrain", help="Train anew without the edges of the attacked nodes.")
+        bool,
+        typer.Option("--retrain", help="Train the classifier again without the edges of the attacked nodes."),
     ] = False,
     trust_edges: Annotated[
         bool,
@@ -65,10 +78,11 @@ def defend(
             "--trust-edges", help="Keep those of a node's own edges that are plausible; not with --suspects."
         ),
     ] = False,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    seed: Annotated[int, typer.Option(help="Seed of training.")] = 0,
+    device: options.Device = "cpu",
+    seed: Annotated[int, typer.Option(help="Seed of training.", callback=at_least(0))] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Table of corrections: .csv, .tsv, .txt or .parquet.")
+        Path | None,
+        typer.Option(help="File for the table of corrections: .csv, .tsv, .txt or .parquet."),
     ] = None,
     json_: options.AsJson = False,
 ) -> None:
@@ -79,68 +93,83 @@ def defend(
     they have labels.
     """
     check_outputs([source, labels, features, flips], out=(out, TABLES))
+    if nodes is not None and suspects is not None:
+        raise InputError(
+            "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
+            "detects them. Leave one out."
+        )
+    if suspects is not None:
+        check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.features import add_identity_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component)
-    told: NDArray[np.int64] | None = None if nodes is None else sources.parse_nodes(graph, nodes)
-    if flips is not None:
-        from nodecopy.attacks import Perturbation
-
-        made = Perturbation.load(flips)
-        graph = made.apply(graph)
-        told = made.targets if told is None else told
-    if nodes is not None and suspects is not None:
-        raise InputError("--nodes and --suspects exclude each other: one tells, the other looks for them.")
-    if told is None and suspects is None:
-        raise InputError("--nodes or --flips must tell who was attacked, or --suspects SHARE look for them.")
-    if trust_edges and suspects is not None:
-        raise InputError(
-            "--trust-edges and --suspects exclude each other: it is for nodes that are known to be attacked."
-        )
-    told = told if suspects is None else None
+    graph, attacked = _find_attacked(graph, nodes, flips, suspects)
     split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:
-        _check_featureless(donors, suspects, trust_edges)
+        _check_without_features(donors, suspects, trust_edges)
     graph = add_identity_features(graph)
-    defence = _defence(suspects, donors, n_donors, retrain, trust_edges, device)
-    train, validation = (np.setdiff1d(part, [] if told is None else told) for part in split[:2])
-    defence.fit(graph, train, validation=validation, rng=child(root, 1))
-    chosen = _suspicious(defence, suspects) if told is None else np.asarray(told)
-    columns = _columns(defence, graph, chosen)
-    found = {
-        "nodecopy": nodecopy.__version__,
-        "source": Path(source).name,
-        "seed": seed,
-        "train": len(train),
-        "corrected": len(chosen),
-        "changed": int((columns["before"] != columns["after"]).sum()),
-        **_accuracies(columns, graph, chosen, ~np.isin(chosen, np.concatenate([train, validation]))),
-    }
+    defence = _create_defence(suspects, donors, n_donors, retrain, trust_edges, device)
+    train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
+    defence.fit(graph, train, validation=validation, rng=child(root, TrialSeeds.METHOD))
+    corrected = attacked if suspects is None else _find_suspects(defence, suspects)
+    columns = _correct(defence, graph, corrected)
+    is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
+    results = sources.describe_run(
+        source,
+        seed=seed,
+        train=len(train),
+        corrected=len(corrected),
+        changed=int((columns["before"] != columns["after"]).sum()),
+        **_evaluate(columns, graph, corrected, is_held_out),
+    )
     if out is not None:
         write_table(out, columns)
     if json_:
-        print_json(found | {"nodes": _nodes(columns, defence.classes_)})
+        print_json(results | {"nodes": _describe_nodes(columns, defence.classes_)})
         return
-    _tell(found, columns, graph)
-    print_note(f"written to {out}" if out else "nothing written: give --out FILE for a table of corrections")
+    _print_corrections(results, columns, graph)
+    print_written(out, "table of corrections", option="--out FILE")
 
 
-def _check_featureless(donors: Donors, suspects: float | None, trust_edges: bool) -> None:
-    """Each node gets a feature of its own, by which no two are alike."""
-    needing = {f"--donors {donors.value}": donors in (Donors.EXPECTED, Donors.FEATURES)}
-    needing |= {"--suspects": suspects is not None, "--trust-edges": trust_edges}
-    for option, needs in needing.items():
-        if needs:
+def _find_attacked(
+    graph: Graph, nodes: str | None, flips: Path | None, suspects: float | None
+) -> tuple[Graph, NDArray[np.int64]]:
+    """Return the attacked graph and the nodes that are known to be attacked."""
+    if nodes is None and flips is None and suspects is None:
+        raise InputError(
+            "the attacked nodes must be given; got none. Give --nodes or --flips, or --suspects SHARE to "
+            "detect them."
+        )
+    attacked = np.zeros(0, np.int64) if nodes is None else sources.parse_nodes(graph, nodes)
+    if flips is not None:
+        from nodecopy.attacks import Perturbation
+
+        perturbation = Perturbation.load(flips)
+        graph = perturbation.apply(graph)
+        if nodes is None and suspects is None:
+            attacked = perturbation.targets
+    return graph, attacked
+
+
+def _check_without_features(donors: Donors, suspects: float | None, trust_edges: bool) -> None:
+    """Reject options that compare features; without features, those are the identity matrix."""
+    needs_features = {
+        f"--donors {donors.value}": donors in (Donors.EXPECTED, Donors.FEATURES),
+        "--suspects": suspects is not None,
+        "--trust-edges": trust_edges,
+    }
+    for option, is_given in needs_features.items():
+        if is_given:
             raise InputError(
-                f"{option} needs features, and the graph has none: for a file, give --features FILE; "
-                "--donors neighbourhoods, vgae and gae can do without."
+                f"{option} needs features; the graph has none. Give --features FILE, or use --donors "
+                "neighbourhoods, vgae or gae without --suspects and --trust-edges."
             )
 
 
-def _defence(
+def _create_defence(
     share: float | None, donors: Donors, n_donors: int, retrain: bool, trust_edges: bool, device: str
-) -> CopyingDefence | SuspectCorrection:
+) -> CommandDefence:
     from nodecopy.defend import CopyingDefence, SuspectCorrection
 
     settings: Any = {"donors": donors.value, "n_donors": n_donors, "retrain": retrain, "device": device}
@@ -149,15 +178,14 @@ def _defence(
     return SuspectCorrection(share=share, **settings)
 
 
-def _suspicious(defence: CopyingDefence | SuspectCorrection, share: float | None) -> NDArray[np.int64]:
-    scores = defence.suspicion()
-    return np.argsort(-scores, kind="stable")[: round((share or 0.0) * len(scores))]
+def _find_suspects(defence: CommandDefence, share: float) -> NDArray[np.int64]:
+    """Return the most suspicious nodes, ties by position."""
+    suspicion = defence.suspicion()
+    return np.argsort(-suspicion, kind="stable")[: round(share * len(suspicion))]
 
 
-def _columns(
-    defence: CopyingDefence | SuspectCorrection, graph: Graph, nodes: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
-    """The table: ids, classes before and after, probabilities after, and the label where it is known."""
+def _correct(defence: CommandDefence, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return the table of ids, classes before and after the correction, and probabilities."""
     before, after = defence.predict_proba()[nodes], defence.correct_proba(nodes)
     classes = defence.classes_
     columns = {
@@ -171,8 +199,8 @@ def _columns(
     return columns
 
 
-def _nodes(columns: dict[str, NDArray[Any]], classes: NDArray[Any]) -> list[dict[str, Any]]:
-    """The table for programs: a record for each node, its probabilities by class."""
+def _describe_nodes(columns: dict[str, NDArray[Any]], classes: NDArray[Any]) -> list[dict[str, Any]]:
+    """Return one dictionary for each node, for JSON."""
     names = ("id", "before", "p_before", "after")
     rows = zip(*(columns[name].tolist() for name in names), strict=True)
     after = zip(*(columns[f"p_{name}"].tolist() for name in classes), strict=True)
@@ -182,25 +210,25 @@ def _nodes(columns: dict[str, NDArray[Any]], classes: NDArray[Any]) -> list[dict
     ]
 
 
-def _accuracies(
-    columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], unseen: NDArray[np.bool_]
+def _evaluate(
+    columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], is_held_out: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """How often right before and after, where labels are known and were not learnt from."""
-    names: Any = graph.named_labels()
-    known = unseen & (graph.labels is not None and graph.labels[nodes] != UNLABELLED)
-    if not known.any():
+    """Return the accuracy before and after on labelled nodes outside training and validation."""
+    assert graph.labels is not None
+    is_test = is_held_out & (graph.labels[nodes] != UNLABELLED)
+    if not is_test.any():
         return {}
-    truth = names[nodes]
-    return {
-        f"accuracy_{when}": float((columns[when] == truth)[known].mean()) for when in ("before", "after")
-    } | {"labelled": int(known.sum())}
+    truth = np.asarray(graph.named_labels())[nodes]
+    stages = ("before", "after")
+    accuracy = {f"accuracy_{stage}": float((columns[stage] == truth)[is_test].mean()) for stage in stages}
+    return accuracy | {"labelled": int(is_test.sum())}
 
 
-def _tell(found: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph) -> None:
-    print_note(f"{graph!r}, seed {found['seed']}")
+def _print_corrections(results: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph) -> None:
+    print_note(f"{graph!r}, seed {results['seed']}")
     keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")
-    told = {key: found[key] for key in keys if key in found}
-    print_table([key.replace("_", " ") for key in told], [[format_value(value) for value in told.values()]])
+    values = {key.replace("_", " "): format_value(results[key]) for key in keys if key in results}
+    print_table(list(values), [list(values.values())])
     rows = list(zip(*(map(str, columns[name].tolist()) for name in ("id", "before", "after")), strict=True))
     print_table(["node", "before", "after"], rows[:N_SHOWN])
     if len(rows) > N_SHOWN:

@@ -147,9 +147,7 @@ def _classify_digits(graph: Graph, out_folder: Path, seed: int) -> list[Section]
     from nodecopy.classify import GCN, BayesianGCN, Trial
 
     console.print(f"Handwritten digits, a nearest-neighbour graph: {graph!r}", soft_wrap=True)
-    console.print(
-        f"One label per class, {N_SPLITS} splits. The Bayesian GCN averages networks that are trained"
-    )
+    console.print(f"One label per class, {N_SPLITS} splits. The Bayesian GCN averages networks trained")
     console.print(f"on {N_GRAPHS} sampled graphs, whose donors have the same predicted label.\n")
     labels: Any = graph.labels
     numbers = range(seed, seed + N_SPLITS)
@@ -219,10 +217,8 @@ def _attack_digit(graph: Graph, out_folder: Path, seed: int) -> Section:
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
     node, names = attacked.node, [str(name) for name in attacked.classes]
     probabilities = {stage.name: stage.probabilities for stage in attacked.stages}
-    console.print(
-        f"Digit {node}, a {labels[node]}: FGA flips {attacked.n_flips} of its edges, and a GCN that is"
-    )
-    console.print("trained on the attacked graph misclassifies it. Copied neighbourhoods correct that.\n")
+    console.print(f"Digit {node}, a {labels[node]}: FGA flips {attacked.n_flips} edges, and a GCN is trained")
+    console.print("on the attacked graph. Copied neighbourhoods correct its prediction.\n")
     rows = [
         [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[node]]:.2f}"]
         for stage, p in probabilities.items()
