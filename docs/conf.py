@@ -53,7 +53,11 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name types where they are not obvious
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": True}
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "Module,tuple",  # all but those of torch modules and named tuples
+    "show-inheritance": True,
+}
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
