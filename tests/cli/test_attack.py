@@ -1,11 +1,9 @@
-"""Two commands that a user runs one after the other."""
+"""``nodecopy attack``, also followed by ``nodecopy defend``."""
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +11,15 @@ import pytest
 pytest.importorskip("torch")
 
 from nodecopy import Graph, read_graph, write_graph
-from nodecopy._core.random import child, seed_sequence
 from nodecopy.attacks import Perturbation
-from nodecopy.defend import CopyingDefence
 from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
+from tests.cli.labelled_files import TABLES, rows, write_files
 
-TABLES = ("--features", "features.csv", "--labels", "labels.csv")
+
+@pytest.fixture
+def files(run: Run) -> Graph:
+    return write_files()
 
 
 def shuffled(run: Run) -> Graph:
@@ -111,25 +111,6 @@ def test_graphs_that_cannot_be_attacked(run: Run, files: Graph) -> None:
         assert (ran.code, message in ran.err, Path("attacked.npz").exists()) == (2, True, False)
 
 
-@pytest.fixture
-def files(run: Run) -> Graph:
-    """Thirty people of two kinds, joined with the next ones of their kind; the last has no label."""
-    names = np.array([f"p{number:02d}" for number in range(30)])
-    kind = np.array(["cat", "dog"])[np.arange(30) % 2]
-    first = np.repeat(np.arange(30), 2)
-    second = (first + np.tile([2, 4], 30)) % 30
-    write_graph(Graph.from_edges(names[first], names[second]), "graph.csv")
-    features = np.eye(2)[np.arange(30) % 2] + 0.3 + 0.2 * np.random.default_rng(0).random((30, 2))
-    write_table("features.csv", {"id": names, "a": features[:, 0], "b": features[:, 1]})
-    write_table("labels.csv", {"id": names[:29], "label": kind[:29]})
-    return read_graph("graph.csv", features="features.csv", labels="labels.csv")
-
-
-def rows(path: str) -> list[dict[str, Any]]:
-    with Path(path).open() as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_attack_then_defend(run: Run, files: Graph, method: str) -> None:
     options = ("--method", method, "--nodes", "p04,p07", "--out", "attacked.npz", "--flips", "flips.npz")
@@ -181,23 +162,6 @@ def test_options_of_attacks(run: Run, files: Graph) -> None:
     assert not any(5 in (flip["first"], flip["second"]) for flip in found["flips"])
 
 
-def test_options_of_defences(run: Run, files: Graph) -> None:
-    """They do what the classes do when these are asked."""
-    train = np.array([number for number in range(29) if number != 4])
-    cases: list[tuple[list[str], dict[str, Any]]] = [
-        (["--retrain"], {"retrain": True}),
-        (["--trust-edges"], {"trust_edges": True}),
-        (["--retrain", "--trust-edges"], {"retrain": True, "trust_edges": True}),
-    ]
-    for options, settings in cases:
-        ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", "--n-donors", "4", *options, "--json")
-        defence = CopyingDefence(n_donors=4, **settings).fit(files, train, rng=child(seed_sequence(0), 1))
-        expected = dict(zip(["cat", "dog"], defence.correct_proba([4])[0].tolist(), strict=True))
-        assert json.loads(ran.out)["nodes"][0]["probabilities"] == pytest.approx(expected, abs=1e-6)
-    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--retrain", "--json")
-    assert json.loads(ran.out)["corrected"] == 3
-
-
 def test_a_graph_without_features(run: Run, files: Graph) -> None:
     labels = ("--labels", "labels.csv")
     ran = run("attack", "graph.csv", *labels, "--nodes", "p04", "--flips", "flips.npz")
@@ -235,26 +199,6 @@ def test_ids_with_blanks_and_files_named_like_ids(run: Run) -> None:
     assert (ran.code, "broken.txt" in ran.err) == (2, True)
 
 
-def test_suspects_are_judged_by_labels_that_were_not_learnt_from(run: Run, files: Graph) -> None:
-    found = json.loads(
-        run("defend", "graph.csv", *TABLES, "--suspects", "1.0", "--n-donors", "4", "--json").out
-    )
-    assert (found["corrected"], found["train"]) == (30, 29)
-    assert "accuracy_after" not in found  # every labelled node was learnt from
-
-
-def test_suspects_are_found_and_corrected(run: Run, files: Graph) -> None:
-    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--out", "found.csv")
-    assert ran.code == 0, ran.err
-    assert len(rows("found.csv")) == 3
-
-
-def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
-    found = json.loads(run("defend", "graph.csv", *TABLES, "--nodes", "p29", "--n-donors", "4", "--json").out)
-    assert "accuracy_after" not in found
-    assert found["nodes"][0]["id"] == "p29"
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
     [
@@ -263,7 +207,6 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
             "must have labels for this command; got none. Give --labels FILE.",
         ),
         (["attack", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
-        (["defend", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
         (["attack", "graph.csv", *TABLES, "--nodes", "7"], "--nodes must hold ids of nodes; got '7'"),
         (["attack", "graph.csv", *TABLES, "--nodes", "p01,p01"], "--nodes"),
         (["attack", "graph.csv", *TABLES, "--nodes", " , "], "--nodes must name at least one node"),
@@ -295,43 +238,9 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         ),
         (["attack", "graph.csv", *TABLES, "--out", "attacked.doc"], "attacked.doc"),
         (["attack", "graph.csv", *TABLES, "--flips", "flips.csv"], "flips.csv"),
-        (["defend", "graph.csv", *TABLES], "the attacked nodes must be given; got none. Give --nodes"),
-        (
-            ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--suspects", "0.1"],
-            "--nodes and --suspects must not be given together",
-        ),
-        (
-            ["defend", "graph.csv", *TABLES, "--suspects", "1.5"],
-            "--suspects must be a number between 0 and 1; got 1.5.",
-        ),
-        (["defend", "graph.csv", *TABLES, "--flips", "missing.npz"], "missing.npz"),
-        (["defend", "graph.csv", "--labels", "labels.csv", "--nodes", "p01"], "Give --features FILE"),
-        (
-            ["defend", "graph.csv", "--labels", "labels.csv", "--suspects", "0.1", "--donors", "vgae"],
-            "--suspects needs features; the graph has none.",
-        ),
-        (
-            [
-                "defend",
-                "graph.csv",
-                "--labels",
-                "labels.csv",
-                "--nodes",
-                "p01",
-                "--donors",
-                "gae",
-                "--trust-edges",
-            ],
-            "--trust-edges needs features; the graph has none.",
-        ),
-        (
-            ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--trust-edges"],
-            "--trust-edges applies to known attacked nodes only; got --suspects",
-        ),
-        (["defend", "graph.csv", *TABLES, "--nodes", "p01", "--n-donors", "30"], "n_nodes - 1 = 29; got 30"),
     ],
 )
-def test_mistakes_are_told_in_one_line(run: Run, files: Graph, command: list[str], message: str) -> None:
+def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message: str) -> None:
     ran = run(*command)
     assert ran.code != 0
     assert ran.err.startswith("error: ")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from nodecopy import Graph
+from nodecopy._core.random import child, seed_sequence
+from nodecopy.defend import CopyingDefence
+from tests.cli.conftest import Run
+from tests.cli.labelled_files import TABLES, rows, write_files
+
+
+@pytest.fixture
+def files(run: Run) -> Graph:
+    return write_files()
+
+
+def test_options_of_defences(run: Run, files: Graph) -> None:
+    """They do what the classes do when these are asked."""
+    train = np.array([number for number in range(29) if number != 4])
+    cases: list[tuple[list[str], dict[str, Any]]] = [
+        (["--retrain"], {"retrain": True}),
+        (["--trust-edges"], {"trust_edges": True}),
+        (["--retrain", "--trust-edges"], {"retrain": True, "trust_edges": True}),
+    ]
+    for options, settings in cases:
+        ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", "--n-donors", "4", *options, "--json")
+        defence = CopyingDefence(n_donors=4, **settings).fit(files, train, rng=child(seed_sequence(0), 1))
+        expected = dict(zip(["cat", "dog"], defence.correct_proba([4])[0].tolist(), strict=True))
+        assert json.loads(ran.out)["nodes"][0]["probabilities"] == pytest.approx(expected, abs=1e-6)
+    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--retrain", "--json")
+    assert json.loads(ran.out)["corrected"] == 3
+
+
+def test_suspects_are_judged_by_labels_that_were_not_learnt_from(run: Run, files: Graph) -> None:
+    found = json.loads(
+        run("defend", "graph.csv", *TABLES, "--suspects", "1.0", "--n-donors", "4", "--json").out
+    )
+    assert (found["corrected"], found["train"]) == (30, 29)
+    assert "accuracy_after" not in found  # every labelled node was learnt from
+
+
+def test_suspects_are_found_and_corrected(run: Run, files: Graph) -> None:
+    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--out", "found.csv")
+    assert ran.code == 0, ran.err
+    assert len(rows("found.csv")) == 3
+
+
+def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
+    found = json.loads(run("defend", "graph.csv", *TABLES, "--nodes", "p29", "--n-donors", "4", "--json").out)
+    assert "accuracy_after" not in found
+    assert found["nodes"][0]["id"] == "p29"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["defend", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
+        (["defend", "graph.csv", *TABLES], "the attacked nodes must be given; got none. Give --nodes"),
+        (
+            ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--suspects", "0.1"],
+            "--nodes and --suspects must not be given together",
+        ),
+        (
+            ["defend", "graph.csv", *TABLES, "--suspects", "1.5"],
+            "--suspects must be a number between 0 and 1; got 1.5.",
+        ),
+        (["defend", "graph.csv", *TABLES, "--flips", "missing.npz"], "missing.npz"),
+        (["defend", "graph.csv", "--labels", "labels.csv", "--nodes", "p01"], "Give --features FILE"),
+        (
+            ["defend", "graph.csv", "--labels", "labels.csv", "--suspects", "0.1", "--donors", "vgae"],
+            "--suspects needs features; the graph has none.",
+        ),
+        (
+            [
+                "defend",
+                "graph.csv",
+                "--labels",
+                "labels.csv",
+                "--nodes",
+                "p01",
+                "--donors",
+                "gae",
+                "--trust-edges",
+            ],
+            "--trust-edges needs features; the graph has none.",
+        ),
+        (
+            ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--trust-edges"],
+            "--trust-edges applies to known attacked nodes only; got --suspects",
+        ),
+        (["defend", "graph.csv", *TABLES, "--nodes", "p01", "--n-donors", "30"], "n_nodes - 1 = 29; got 30"),
+    ],
+)
+def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message: str) -> None:
+    ran = run(*command)
+    assert ran.code != 0
+    assert ran.err.startswith("error: ")
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+    assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
