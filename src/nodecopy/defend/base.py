@@ -47,6 +47,15 @@ class AttackedState:
         the edges of the nodes that are corrected.
     trial
         The problem on which the classifier was trained; ``None`` where that is not known.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import WithoutEdges
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> state = WithoutEdges().fit(digits, range(100), rng=0).state_
+    >>> state.graph.n_nodes, state.probabilities.shape
+    (300, (300, 10))
     """
 
     graph: Graph
@@ -60,7 +69,18 @@ class AttackedState:
 
 
 class Correction(ABC):
-    """Corrected predictions of the nodes of one graph; a defence prepares one for each graph."""
+    """Corrected predictions of the nodes of one graph; a defence prepares one for each graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy.defend import Correction
+    >>> class Uniform(Correction):
+    ...     def predict_proba(self, nodes):
+    ...         return np.full((len(nodes), 2), 0.5)
+    >>> Uniform().predict_proba(np.array([7, 3])).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
 
     @abstractmethod
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
@@ -72,7 +92,15 @@ class Correction(ABC):
 
 
 class FixedCorrection(Correction):
-    """A correction that is computed for all nodes at once."""
+    """A correction that is computed for all nodes at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy.defend import FixedCorrection
+    >>> FixedCorrection(np.array([[0.9, 0.1], [0.2, 0.8]])).predict_proba(np.array([1])).tolist()
+    [[0.2, 0.8]]
+    """
 
     def __init__(self, probabilities: NDArray[np.floating[Any]]) -> None:
         self.probabilities = probabilities
