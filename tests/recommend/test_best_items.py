@@ -21,8 +21,8 @@ SEEN = sparse.csr_array(np.array([[0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0]]))
     [
         (2, None, True, ["cd", "ac", "da"]),
         (2, None, False, ["bc", "ac", "ab"]),
-        (1, [1, 3], True, ["d", "d", "d"]),
-        (2, [0, 1], True, ["ab", "ab", "ab"]),
+        (1, ["b", "d"], True, ["d", "d", "d"]),
+        (2, ["a", "b"], True, ["ab", "ab", "ab"]),
     ],
 )
 def test_select_best(
@@ -30,9 +30,8 @@ def test_select_best(
 ) -> None:
     """Ties go to the first item; seen items come last with minus infinity; blocks do not matter."""
     monkeypatch.setattr(best_items, "MAX_BLOCK_SCORES", block)
-    columns = None if candidates is None else np.array(candidates)
     items, scores = select_best(
-        lambda users: (SCORES[users].copy(), SEEN[users]), 3, k, IDS, columns, exclude_seen
+        lambda users: SCORES[users].copy(), SEEN, k, IDS, candidates, exclude_seen=exclude_seen
     )
     assert ["".join(row) for row in items.tolist()] == expected
     position = {item: number for number, item in enumerate(IDS.tolist())}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,19 @@ def test_scores_by_definition() -> None:
     np.testing.assert_allclose(fused.score()[users], (0.3 * z[0] + 0.7 * z[1])[users], atol=1e-4)
     first_only = Fusion(EASE(regularisation=5.0), ItemKNN(), weight=1.0).fit(log)
     assert np.array_equal(first_only.recommend(k=3)[0][users], parts[0].recommend(k=3)[0][users])
+
+
+def test_fitted_parts_are_saved_once(tmp_path: Path) -> None:
+    """Parameters and fitted parts are the same recommenders, so a file holds the weights of EASE once."""
+    log = tastes()
+    fused = Fusion(EASE().fit(log), ItemKNN().fit(log)).fit(log)
+    fused.save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as archive:
+        shapes = [archive[name].shape for name in archive.files]
+    assert shapes.count((log.n_items, log.n_items)) == 1
+    loaded = Fusion.load(tmp_path / "model.npz")
+    assert np.array_equal(loaded.score(), fused.score())
+    assert np.array_equal(loaded.first.score(), fused.first.score())
 
 
 def test_parts_stay_unfitted() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend.training_ids import check_same_ids, find_ids, history_rows, one_hot, union
+from nodecopy.recommend.training_ids import check_same_ids, find_ids, history_rows, one_hot
 
 IDS = np.array([30, 10, 20])
 
@@ -26,11 +26,6 @@ def test_history_rows_are_binary() -> None:
 
 def test_one_hot() -> None:
     assert one_hot(np.array([2, 0, 2]), 3).toarray().tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 1]]
-
-
-def test_union_has_no_weights() -> None:
-    both = union(Interactions([[1, 0, 0], [0, 0, 0]]), Interactions([[2, 3, 0], [0, 0, 0]]))
-    assert both == Interactions([[1, 1, 0], [0, 0, 0]])
 
 
 def test_the_same_ids_in_another_order_are_refused() -> None:

@@ -108,7 +108,9 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-        name = f"array_{len(arrays)}"
+        memory = value.__array_interface__  # a view of the same memory is stored once
+        names = (name for name, array in arrays.items() if array.__array_interface__ == memory)
+        name = next(names, f"array_{len(arrays)}")
         arrays[name] = value
         return {"array": name}
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):

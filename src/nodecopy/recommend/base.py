@@ -20,15 +20,8 @@ from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
-from nodecopy.recommend.best_items import Scores, find_candidates, list_best, select_best
-from nodecopy.recommend.training_ids import (
-    check_nonempty,
-    check_same_ids,
-    find_ids,
-    history_rows,
-    one_hot,
-    union,
-)
+from nodecopy.recommend.best_items import Scores, list_best, select_best
+from nodecopy.recommend.training_ids import check_nonempty, check_same_ids, find_ids, history_rows, one_hot
 
 
 class Recommender(Saveable, ABC):
@@ -138,8 +131,9 @@ class Recommender(Saveable, ABC):
             check_same_ids(seen, train, "seen")
         self.check_params()
         self.fit_interactions(train, validation, seed_sequence(rng))
-        self.interactions_ = train
-        self.seen_ = train if seen is None else union(train, seen)
+        self.interactions_ = self.seen_ = train
+        if seen is not None:
+            self.seen_ = Interactions(train.matrix + seen.matrix, train.user_ids, train.item_ids).binary()
         return self
 
     def score(self, users: ArrayLike | None = None) -> Scores:
@@ -193,14 +187,14 @@ class Recommender(Saveable, ABC):
         exclude_seen
             Whether to leave out the items that a user has met (default).
         """
-        positions, seen = self._user_positions(users), self.seen_.matrix
-        candidates = find_candidates(items, exclude, self.interactions_.item_ids)
+        positions = self._user_positions(users)
         return select_best(
-            lambda block: (self._score_known(positions[block]), seen[positions[block]]),
-            len(positions),
+            lambda block: self._score_known(positions[block]),
+            self.seen_.matrix[positions],
             k,
             self.interactions_.item_ids,
-            candidates,
+            items,
+            exclude,
             exclude_seen,
         )
 
@@ -220,12 +214,7 @@ class Recommender(Saveable, ABC):
         item_ids = self.check_fitted().item_ids
         rows = history_rows(histories, item_ids)
         return select_best(
-            lambda block: (self._score_histories(rows[block]), rows[block]),
-            rows.shape[0],
-            k,
-            item_ids,
-            find_candidates(items, exclude, item_ids),
-            exclude_seen,
+            lambda block: self._score_histories(rows[block]), rows, k, item_ids, items, exclude, exclude_seen
         )
 
     def to_pandas(
@@ -258,14 +247,9 @@ class Recommender(Saveable, ABC):
         item_ids = self.check_fitted().item_ids
         positions = find_ids(items, item_ids, "items")
         check_integer(k, "k", low=1, high=len(item_ids) - 1, high_name="n_items - 1")
-        rows = one_hot(positions, len(item_ids))
+        rows = one_hot(positions, len(item_ids))  # the item itself is seen
         return select_best(
-            lambda block: (np.array(self.similarity_rows(rows[block]), np.float32), rows[block]),
-            len(positions),
-            k,
-            item_ids,
-            None,
-            exclude_seen=True,  # the item itself
+            lambda block: np.array(self.similarity_rows(rows[block]), np.float32), rows, k, item_ids
         )
 
     def explain(self, user: Any, item: Any, k: int = 10) -> tuple[NDArray[Any], Scores]:

@@ -37,29 +37,31 @@ def find_candidates(
 
 
 def select_best(
-    score_block: Callable[[slice], tuple[Scores, sparse.csr_array]],
-    n_users: int,
+    score_block: Callable[[slice], Scores],
+    seen: sparse.csr_array,
     k: int,
     item_ids: NDArray[Any],
-    candidates: IntArray | None,
-    exclude_seen: bool,
+    items: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
+    exclude_seen: bool = True,
 ) -> tuple[NDArray[Any], Scores]:
     """Return the ids and scores of the ``k`` best candidates of each user, in blocks of users.
 
-    ``score_block`` returns the scores of a block of users and the items that they have seen.
+    ``score_block`` returns the scores of a block of the users, whose rows of ``seen`` hold what they have.
     """
-    n_items = len(item_ids)
+    candidates = find_candidates(items, exclude, item_ids)
     if candidates is not None:
         item_ids = item_ids[candidates]
     high_name = "n_items" if candidates is None else "number of candidates"
     check_integer(k, "k", low=1, high=len(item_ids), high_name=high_name)
+    n_users, n_items = seen.shape
     columns, best = np.empty((n_users, k), np.int64), np.empty((n_users, k), np.float32)
     step = max(1, MAX_BLOCK_SCORES // n_items)
     for start in range(0, n_users, step):
         block = slice(start, min(start + step, n_users))
-        scores, seen = score_block(block)
+        scores = score_block(block)
         if exclude_seen:
-            scores[np.repeat(np.arange(seen.shape[0]), np.diff(seen.indptr)), seen.indices] = -np.inf
+            scores[seen[block].nonzero()] = -np.inf
         if candidates is not None:
             scores = scores[:, candidates]
         columns[block] = ranking.top_items(scores, k)

@@ -30,9 +30,8 @@ def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] |
         dense = right.toarray()
         if weights is not None:
             dense *= np.sqrt(weights.astype(dtype))[:, None]
-        return np.asarray(
-            dense.T @ dense
-        )  # BLAS computes half of a product of an array with its own transpose
+        # BLAS computes half of a product of an array with its own transpose.
+        return np.asarray(dense.T @ dense)
     if weights is not None:
         right = sparse.diags_array(weights.astype(dtype)) @ right
     return np.asarray((transpose @ right).toarray())
@@ -40,17 +39,12 @@ def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] |
 
 def invert_regularised(matrix: Matrix, regularisation: float) -> Matrix:
     """Return (matrix + lambda I)^-1 of a symmetric positive semi-definite matrix."""
-    shifted = np.array(matrix, order="F")
-    shifted.flat[:: len(shifted) + 1] += regularisation
-    lapack: Any = linalg.get_lapack_funcs(("potrf", "potri"), (shifted,))
-    factorise, invert = lapack
-    # Both routines work in place on the upper triangle of a Fortran matrix.
-    factor, failed = factorise(shifted, lower=False, overwrite_a=True, clean=False)
-    if not failed:
-        inverse, failed = invert(factor, lower=False, overwrite_c=True)
-    _check_solved(failed, regularisation)
-    _mirror(inverse)
-    return np.asarray(inverse)
+    inverse = _factorise(matrix, regularisation, "potri")
+    for start in range(0, len(inverse), BLOCK_SIZE):  # LAPACK computes the upper triangle only
+        block = slice(start, start + BLOCK_SIZE)
+        inverse[block, block] = np.triu(inverse[block, block]) + np.triu(inverse[block, block], 1).T
+        inverse[start + BLOCK_SIZE :, block] = inverse[block, start + BLOCK_SIZE :].T
+    return inverse
 
 
 def solve_constrained(M: Matrix, C: Matrix, regularisation: float) -> Matrix:
@@ -59,31 +53,17 @@ def solve_constrained(M: Matrix, C: Matrix, regularisation: float) -> Matrix:
     K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
     B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
     """
-    V = _inverse_factor(M, regularisation)
+    V = _factorise(M, regularisation, "trtri")
     multiply = linalg.get_blas_funcs("trmm", (V,))
     Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True)
     mu = np.einsum("ik,ki->i", V, Y) / np.einsum("ik,ik->i", V, V)
-    for start in range(
-        0, len(V), BLOCK_SIZE
-    ):  # V' diag(mu) is lower triangular; its blocks fit into the cache
+    # V' diag(mu) is lower triangular; its blocks fit into the cache.
+    for start in range(0, len(V), BLOCK_SIZE):
         block = slice(start, start + BLOCK_SIZE)
         Y[start:, block] -= (V[block, start:] * mu[block, None]).T
     B = np.asarray(multiply(1.0, V, Y, overwrite_b=True))
     np.fill_diagonal(B, 0.0)
     return B
-
-
-def _inverse_factor(matrix: Matrix, regularisation: float) -> Matrix:
-    """Return the inverse V of the upper Cholesky factor of (matrix + lambda I), zero below the diagonal."""
-    shifted = np.array(matrix, order="F")
-    shifted.flat[:: len(shifted) + 1] += regularisation
-    lapack: Any = linalg.get_lapack_funcs(("potrf", "trtri"), (shifted,))
-    factorise, invert = lapack
-    factor, failed = factorise(shifted, overwrite_a=True, clean=True)
-    if not failed:
-        factor, failed = invert(factor, overwrite_c=True)
-    _check_solved(failed, regularisation)
-    return np.asarray(factor)
 
 
 def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> Iterator[Matrix]:
@@ -106,16 +86,20 @@ def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float
         yield B
 
 
-def _mirror(matrix: Matrix) -> None:
-    """Copy the upper triangle to the lower one, in place, block by block."""
-    for start in range(0, len(matrix), BLOCK_SIZE):
-        block = slice(start, start + BLOCK_SIZE)
-        matrix[block, block] = np.triu(matrix[block, block]) + np.triu(matrix[block, block], 1).T
-        matrix[start + BLOCK_SIZE :, block] = matrix[block, start + BLOCK_SIZE :].T
+def _factorise(matrix: Matrix, regularisation: float, routine: str) -> Matrix:
+    """Return what a routine of LAPACK computes from the upper Cholesky factor of (matrix + lambda I).
 
-
-def _check_solved(failed: int, regularisation: float) -> None:
+    Lower triangles are zero. Everything is computed in place in one Fortran matrix.
+    """
+    shifted = np.array(matrix, order="F")
+    shifted.flat[:: len(shifted) + 1] += regularisation
+    lapack: Any = linalg.get_lapack_funcs(("potrf", routine), (shifted,))
+    factorise, finish = lapack
+    factor, failed = factorise(shifted, overwrite_a=True, clean=True)
+    if not failed:
+        factor, failed = finish(factor, overwrite_c=True)
     if failed:
         raise InputError(
             f"regularisation must be larger: the matrix is singular to rounding; got {regularisation:g}."
         )
+    return np.asarray(factor)

@@ -63,24 +63,24 @@ class LinearRecommender(Recommender):
         factorised one by one, which is then faster.
         """
         train = check_nonempty(interactions, "interactions").binary()
-        self.check_params()
-        for value in regularisations:
-            _check_regularisation(value, self)
+        models = [copy.copy(self).set_params(regularisation=value) for value in regularisations]
+        for model in (self, *models):
+            model.check_params()
         M, C = self.moments(train)
         if len(regularisations) >= MIN_SPECTRAL_PATH:
             solutions = solve_constrained_path(M, C, regularisations)
         else:
             solutions = (solve_constrained(M, C, value) for value in regularisations)
-        for value, weights in zip(regularisations, solutions, strict=True):
-            model = copy.copy(self)
-            model.regularisation = value
-            model.weights_ = model.finish_weights(weights, train)
+        for model, weights in zip(models, solutions, strict=True):
+            model.weights_ = self.finish_weights(weights, train)
             model.interactions_ = model.seen_ = train
             yield model
 
     def check_params(self) -> None:
-        _check_regularisation(self.regularisation, self)
-        check_choice(self.precision, f"precision of {type(self).__name__}", self.DTYPES)
+        name = type(self).__name__
+        if check_real(self.regularisation, f"regularisation of {name}", low=0.0) == 0.0:
+            raise InputError(f"regularisation of {name} must be above 0; got {self.regularisation!r}.")
+        check_choice(self.precision, f"precision of {name}", self.DTYPES)
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
@@ -143,9 +143,3 @@ class EASE(LinearRecommender):
         weights = inverse.T / -np.diag(inverse)
         np.fill_diagonal(weights, 0.0)
         self.weights_ = self.finish_weights(weights, interactions)
-
-
-def _check_regularisation(value: Any, model: LinearRecommender) -> None:
-    name = f"regularisation of {type(model).__name__}"
-    if check_real(value, name, low=0.0) == 0.0:
-        raise InputError(f"{name} must be above 0; got {value!r}.")

@@ -24,11 +24,6 @@ def check_nonempty(interactions: Any, name: str) -> Interactions:
     return interactions
 
 
-def union(first: Interactions, second: Interactions) -> Interactions:
-    """Return the interactions that are in one table or the other, without weights."""
-    return Interactions(first.matrix + second.matrix, first.user_ids, first.item_ids).binary()
-
-
 def check_same_ids(other: Any, train: Interactions, name: str) -> None:
     """Raise an error if another table is not of the users and items of training, in the same order."""
     if not isinstance(other, Interactions):
@@ -52,8 +47,7 @@ def find_ids(values: ArrayLike, ids: NDArray[Any], name: str) -> IntArray:
 
 def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
     """Return a matrix with a row for each column number, which holds a single one there."""
-    parts = np.ones(len(columns), np.float32), columns, np.arange(len(columns) + 1)
-    return sparse.csr_array(parts, shape=(len(columns), n_columns))
+    return sparse.csr_array(sparse.eye_array(n_columns, dtype=np.float32, format="csr")[columns])
 
 
 def history_rows(histories: Sequence[ArrayLike], item_ids: NDArray[Any]) -> sparse.csr_array:
