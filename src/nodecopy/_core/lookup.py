@@ -46,14 +46,3 @@ def public_name(kind: type) -> str:
     packages = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
     exporting = (name for name in packages if getattr(sys.modules.get(name), kind.__name__, None) is kind)
     return f"{next(exporting, kind.__module__)}.{kind.__qualname__}"
-
-
-def instantiate(name: str, path: str, settings: Mapping[str, Any], where: str) -> Any:
-    """Return an instance of the class at ``path`` (``module.Class``); ``where`` names its place in errors."""
-    make = import_class(path, where)
-    try:
-        return make(**settings)
-    except TypeError as error:
-        raise InputError(
-            f"settings of {where} must be keywords of {path}; got {dict(settings)} ({error})."
-        ) from error
