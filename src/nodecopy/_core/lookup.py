@@ -38,9 +38,8 @@ def import_class(path: str, where: str) -> Any:
 def public_name(kind: type) -> str:
     """Return the dotted name of a class in the outermost package that exports it.
 
-    >>> from nodecopy.copying.model import NodeCopying
-    >>> public_name(NodeCopying)
-    'nodecopy.NodeCopying'
+    >>> public_name(InputError)
+    'nodecopy.errors.InputError'
     """
     parts = kind.__module__.split(".")
     packages = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
