@@ -35,12 +35,14 @@ def test_nearest_rows_against_sets(
 
 @given(matrices((8, 6), weighted=False), st.sampled_from([0.5, 1.0, 2.0, 20.0]), st.sampled_from([1, 99]))
 def test_above_threshold(pattern: sparse.csr_array, degree: float, block: int) -> None:
-    all_pairs = similarity.nearest_rows(pattern, 8).toarray()
+    shared = (pattern @ pattern.T).toarray() * (1 - np.eye(8))
+    degrees = pattern.sum(axis=1)
+    all_pairs = shared / np.maximum(np.sqrt(np.outer(degrees, degrees)), 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "MAX_BLOCK_PAIRS", block)
         result = similarity.above_threshold(pattern, degree).toarray()
     ranked = np.sort(all_pairs[all_pairs > 0])[::-1]
     n_entries = min(int(degree * 8), len(ranked))
     threshold = ranked[n_entries - 1] if n_entries else np.inf
-    assert np.array_equal(result, np.where(all_pairs >= threshold, all_pairs, 0))
+    assert np.array_equal(result, np.where(all_pairs >= threshold, all_pairs, 0).astype(np.float32))
     assert np.array_equal(result, result.T)

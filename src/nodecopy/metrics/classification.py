@@ -25,7 +25,8 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | Non
     >>> accuracy([[0.9, 0.1], [0.4, 0.6]], [0, 0])
     0.5
     """
-    return _accuracy(*_select_nodes(probabilities, labels, nodes))
+    p, codes = _select_nodes(probabilities, labels, nodes)
+    return float((p.argmax(axis=1) == codes).mean())
 
 
 def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -37,7 +38,8 @@ def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = N
     >>> round(nll([[0.5, 0.5]], [1]), 4)
     0.6931
     """
-    return _nll(*_select_nodes(probabilities, labels, nodes))
+    p, codes = _select_nodes(probabilities, labels, nodes)
+    return float(-np.log(p[np.arange(len(codes)), codes].clip(MIN_PROBABILITY, 1)).mean()) + 0.0  # never -0
 
 
 def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -46,14 +48,15 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None =
     >>> round(brier([[0.8, 0.2]], [0]), 4)
     0.08
     """
-    return _brier(*_select_nodes(probabilities, labels, nodes))
+    p, codes = _select_nodes(probabilities, labels, nodes)
+    p[np.arange(len(codes)), codes] -= 1
+    return float((p**2).sum(axis=1).mean())
 
 
 def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     """Return the area under the ROC curve: the share of pairs in which the positive has the higher score.
 
     Pairs of equal scores count half.
-
 
     >>> area_under_roc([3, 1, 2, 0], [True, True, False, False])
     0.75
@@ -86,7 +89,10 @@ def expected_calibration_error(
     0.4
     """
     check_integer(n_bins, "n_bins", low=1)
-    return _calibration_error(*_select_nodes(probabilities, labels, nodes), n_bins)
+    p, codes = _select_nodes(probabilities, labels, nodes)
+    confidence, bins = _bins(p, n_bins)
+    excess = confidence - (p.argmax(axis=1) == codes)
+    return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
 
 
 def reliability_curve(
@@ -112,33 +118,8 @@ def reliability_curve(
 
 def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> dict[str, float]:
     """Return ``accuracy``, ``nll``, ``brier`` and ``ece`` (15 bins) by name."""
-    p, codes = _select_nodes(probabilities, labels, nodes)
-    return {
-        "accuracy": _accuracy(p, codes),
-        "nll": _nll(p, codes),
-        "brier": _brier(p, codes),
-        "ece": _calibration_error(p, codes, 15),
-    }
-
-
-def _accuracy(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    return float((p.argmax(axis=1) == codes).mean())
-
-
-def _nll(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    return float(-np.log(p[np.arange(len(codes)), codes].clip(MIN_PROBABILITY, 1)).mean()) + 0.0  # never -0
-
-
-def _brier(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    residual = p.copy()
-    residual[np.arange(len(codes)), codes] -= 1
-    return float((residual**2).sum(axis=1).mean())
-
-
-def _calibration_error(p: NDArray[np.float64], codes: NDArray[np.int64], n_bins: int) -> float:
-    confidence, bins = _bins(p, n_bins)
-    excess = confidence - (p.argmax(axis=1) == codes)
-    return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
+    metrics = {"accuracy": accuracy, "nll": nll, "brier": brier, "ece": expected_calibration_error}
+    return {name: metric(probabilities, labels, nodes) for name, metric in metrics.items()}
 
 
 def _bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -150,7 +131,7 @@ def _bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDA
 def _select_nodes(
     probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the checked probabilities and true classes of the nodes to evaluate."""
+    """Return the checked probabilities, a copy, and true classes of the nodes to evaluate."""
     p = as_array(probabilities, "probabilities")
     if p.ndim != 2 or p.shape[1] == 0 or p.dtype.kind not in "biuf":
         raise InputError(

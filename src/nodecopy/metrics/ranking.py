@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.validation import as_array, check_choice, check_integer
@@ -227,21 +226,15 @@ def _rank_candidates(scores: Any, users: IntArray, hidden: Sequence[Rows], depth
     if not np.isfinite(values).all():
         raise InputError(f"scores must be finite; got {values[~np.isfinite(values)][0]}.")
     for rows in hidden:
-        values[stored_entries(rows, users)] = -np.inf
+        values[rows.csr[users].nonzero()] = -np.inf
     ranked = top_items(values, depth)
     return np.where(np.isinf(np.take_along_axis(values, ranked, axis=1)), -1, ranked)
-
-
-def stored_entries(rows: Rows, users: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the stored entries of some rows, as positions in ``users`` and columns."""
-    chosen = sparse.csr_array(rows.csr[users])
-    return np.repeat(np.arange(len(users)), np.diff(chosen.indptr)), chosen.indices
 
 
 def _find_hits(ranked: IntArray, users: IntArray, relevant: Rows) -> NDArray[np.bool_]:
     """Return whether each ranked item is relevant to its user."""
     is_relevant = np.zeros((len(users), relevant.n_columns + 1), bool)  # the last column stands for -1
-    is_relevant[stored_entries(relevant, users)] = True
+    is_relevant[relevant.csr[users].nonzero()] = True
     return np.take_along_axis(is_relevant, ranked, axis=1)
 
 

@@ -30,6 +30,7 @@ Statistics: TypeAlias = dict[str, float]
 MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
 MAX_EXACT_NODES = 10_000  # up to here paths start at every node
 N_SOURCES = 512  # nodes at which paths start in larger graphs
+DEGREE_NAMES = "mean_degree max_degree claw_share edge_entropy degree_gini power_law_exponent".split()
 LABEL_NAMES = ("cross_community_share", "edge_homophily", "class_insensitive_homophily")
 
 
@@ -69,12 +70,9 @@ def statistics(
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
     has_path_length = graph.n_nodes <= MAX_EXACT_NODES if path_length is None else path_length
-    simple = _simple_rows(graph)
     values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
-    values |= degree_statistics(graph)
-    values |= label_statistics(graph)
-    values |= _triangle_statistics(simple)
-    values |= _component_statistics(simple)
+    for function in NAMES_OF:
+        values |= function(graph)
     if has_path_length:
         values["path_length"] = mean_path_length(graph, rng=rng)
     if observed is not None:
@@ -181,12 +179,28 @@ def triangle_statistics(graph: Graph) -> Statistics:
     - ``assortativity``: Pearson correlation of the degrees at both ends of an edge; -1 for a star,
       ``nan`` where all edges see the same degree.
     """
-    return _triangle_statistics(_simple_rows(graph))
+    rows = _simple_rows(graph)
+    counting = _counting(rows)
+    triangles = counting.triangle_counts(rows)
+    pairs = rows.degrees.astype(np.int64) * (rows.degrees - 1) // 2
+    clustering = float((triangles / np.maximum(pairs, 1)).sum())
+    histogram = _degree_histogram(rows)
+    squares = sum(count * d**2 for d, count in histogram)
+    covariance = rows.n_entries * counting.degree_products(rows) - squares**2
+    variance = rows.n_entries * sum(count * d**3 for d, count in histogram) - squares**2
+    return {
+        "triangles": int(triangles.sum()) // 3,
+        "transitivity": _ratio(int(triangles.sum()), (squares - rows.n_entries) // 2),
+        "average_clustering": _ratio(clustering, rows.n_rows),
+        "assortativity": _ratio(covariance, variance),
+    }
 
 
 def component_statistics(graph: Graph) -> Statistics:
     """Return ``n_components`` and ``largest_component`` (its number of nodes), without directions."""
-    return _component_statistics(_simple_rows(graph))
+    rows = _simple_rows(graph)
+    number, largest = _counting(rows).component_sizes(rows)
+    return {"n_components": number, "largest_component": largest}
 
 
 def mean_path_length(graph: Graph, *, rng: Rng = 0) -> float:
@@ -220,28 +234,6 @@ def edge_overlap(graph: Graph, observed: Graph) -> float:
     return _ratio(n_common, observed.rows.n_entries)
 
 
-def _triangle_statistics(rows: Rows) -> Statistics:
-    counting = _counting(rows)
-    triangles = counting.triangle_counts(rows)
-    pairs = rows.degrees.astype(np.int64) * (rows.degrees - 1) // 2
-    clustering = float((triangles / np.maximum(pairs, 1)).sum())
-    histogram = _degree_histogram(rows)
-    squares = sum(count * d**2 for d, count in histogram)
-    covariance = rows.n_entries * counting.degree_products(rows) - squares**2
-    variance = rows.n_entries * sum(count * d**3 for d, count in histogram) - squares**2
-    return {
-        "triangles": int(triangles.sum()) // 3,
-        "transitivity": _ratio(int(triangles.sum()), (squares - rows.n_entries) // 2),
-        "average_clustering": _ratio(clustering, rows.n_rows),
-        "assortativity": _ratio(covariance, variance),
-    }
-
-
-def _component_statistics(rows: Rows) -> Statistics:
-    number, largest = _counting(rows).component_sizes(rows)
-    return {"n_components": number, "largest_component": largest}
-
-
 def _simple_rows(graph: Graph) -> Rows:
     """Return rows without directions and loops."""
     return Graph(graph.adjacency).rows if graph.directed else graph.rows
@@ -268,16 +260,10 @@ def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator else math.nan
 
 
-FUNCTION_OF: dict[str, Callable[[Graph], Statistics]] = {
-    name: function
-    for function, names in (
-        (
-            degree_statistics,
-            "mean_degree max_degree claw_share edge_entropy degree_gini power_law_exponent",
-        ),
-        (label_statistics, "cross_community_share edge_homophily class_insensitive_homophily"),
-        (triangle_statistics, "triangles transitivity average_clustering assortativity"),
-        (component_statistics, "n_components largest_component"),
-    )
-    for name in names.split()
+NAMES_OF: dict[Callable[[Graph], Statistics], Sequence[str]] = {
+    degree_statistics: DEGREE_NAMES,
+    label_statistics: LABEL_NAMES,
+    triangle_statistics: ("triangles", "transitivity", "average_clustering", "assortativity"),
+    component_statistics: ("n_components", "largest_component"),
 }
+FUNCTION_OF = {name: function for function, names in NAMES_OF.items() for name in names}
