@@ -210,8 +210,7 @@ def test_ids_keep_leading_zeros_quotes_and_line_ends(run: Run) -> None:
 
 def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     bpr = pytest.importorskip("nodecopy.recommend.bpr")
-    networks = pytest.importorskip("nodecopy.recommend.bprmf")
-    monkeypatch.setattr(networks.BPRMF, "__init__", _short(networks.BPRMF.__init__))
+    monkeypatch.setattr(bpr.BPRMF, "__init__", _short(bpr.BPRMF.__init__))
     fits = []
     fit = bpr.BPRRecommender.fit
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -30,7 +31,6 @@ Statistics: TypeAlias = dict[str, float]
 MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
 MAX_EXACT_NODES = 10_000  # up to here paths start at every node
 N_SOURCES = 512  # nodes at which paths start in larger graphs
-DEGREE_NAMES = "mean_degree max_degree claw_share edge_entropy degree_gini power_law_exponent".split()
 LABEL_NAMES = ("cross_community_share", "edge_homophily", "class_insensitive_homophily")
 
 
@@ -71,7 +71,7 @@ def statistics(
         raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
     has_path_length = graph.n_nodes <= MAX_EXACT_NODES if path_length is None else path_length
     values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
-    for function in NAMES_OF:
+    for function in GROUPS:
         values |= function(graph)
     if has_path_length:
         values["path_length"] = mean_path_length(graph, rng=rng)
@@ -98,8 +98,9 @@ def select_statistics(
         elif name == "edge_overlap" and observed is not None:
             values[name] = edge_overlap(graph, observed)
         else:
-            known_names = [*values, *FUNCTION_OF, "path_length"]
-            values |= FUNCTION_OF[check_name(name, known_names, "name of a statistic")](graph)
+            functions = _functions_by_name()
+            known_names = [*values, *functions, "path_length"]
+            values |= functions[check_name(name, known_names, "name of a statistic")](graph)
     return {name: values[name] for name in names}
 
 
@@ -255,15 +256,16 @@ def _counting(rows: Rows) -> ModuleType:
     return counting_kernels
 
 
+@cache
+def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
+    """Return the function of each statistic, found by those of a graph without nodes."""
+    empty = Graph(np.zeros((0, 0)))
+    return {name: function for function in GROUPS for name in function(empty)}
+
+
 def _ratio(numerator: float, denominator: float) -> float:
     """Return the quotient, or ``nan`` if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
 
 
-NAMES_OF: dict[Callable[[Graph], Statistics], Sequence[str]] = {
-    degree_statistics: DEGREE_NAMES,
-    label_statistics: LABEL_NAMES,
-    triangle_statistics: ("triangles", "transitivity", "average_clustering", "assortativity"),
-    component_statistics: ("n_components", "largest_component"),
-}
-FUNCTION_OF = {name: function for function, names in NAMES_OF.items() for name in names}
+GROUPS = (degree_statistics, label_statistics, triangle_statistics, component_statistics)
