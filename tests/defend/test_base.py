@@ -15,7 +15,6 @@ from nodecopy.defend import (
     Correction,
     Defence,
     DonorAverage,
-    FixedCorrection,
     GCNJaccard,
     SuspectCorrection,
     WithoutEdges,
@@ -40,7 +39,7 @@ class NeighbourMean(Defence):
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         total = abs(state.graph.adjacency) @ state.probabilities + state.probabilities
-        return FixedCorrection(total / total.sum(axis=1, keepdims=True))
+        return Correction(total / total.sum(axis=1, keepdims=True))
 
 
 class TestOwnDefence(DefenceContract):

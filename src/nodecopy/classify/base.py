@@ -226,9 +226,10 @@ class Classifier(Saveable):
         if networks is None:
             name = type(self).__name__
             raise InputError(f"graph must be left out: a {name} predicts on the graph given to fit only.")
-        return networks.predict(graph, self._network_device())
+        return networks.predict(graph, self.network_device())
 
-    def _network_device(self) -> str:
+    def network_device(self) -> str:
+        """Return the device on which trained networks predict."""
         device: str = getattr(self, "device", "cpu")
         return device
 

@@ -168,7 +168,7 @@ class BayesianGCN(Classifier):
         batch.train(batch.observed, batch.seeds(ClassifierSeeds.ONLINE_NETWORKS), callback=online)
         return online.average()
 
-    def _network_device(self) -> str:
+    def network_device(self) -> str:
         return self.device if self.base is None else self.base.device
 
 

@@ -103,7 +103,7 @@ class SBMGCN(Classifier):
 
     fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
-    def _network_device(self) -> str:
+    def network_device(self) -> str:
         return self.device if self.base is None else self.base.device
 
 

@@ -3,7 +3,6 @@
 from nodecopy.defend.base import AttackedState as AttackedState
 from nodecopy.defend.base import Correction as Correction
 from nodecopy.defend.base import Defence as Defence
-from nodecopy.defend.base import FixedCorrection as FixedCorrection
 from nodecopy.defend.base import correct_trials as correct_trials
 from nodecopy.defend.controls import DonorAverage as DonorAverage
 from nodecopy.defend.controls import WithoutEdges as WithoutEdges

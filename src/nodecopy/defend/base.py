@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,14 +33,12 @@ class AttackedState:
         The attacked graph, as the classifier sees it.
     probabilities
         The classifier's predictions for all nodes.
+    classifier
+        The classifier; :meth:`predict` returns its predictions on other graphs.
     networks
         Its networks; ``None`` for a classifier from outside the package.
-    predict
-        A function that returns the same classifier's predictions on another graph.
     seed
         Seed of whatever the correction draws.
-    embeddings
-        Embeddings of the nodes of ``graph``.
     complete_graph
         The graph with all edges; it differs from ``graph`` where the classifier was trained again without
         the edges of the nodes that are corrected.
@@ -60,45 +57,37 @@ class AttackedState:
 
     graph: Graph
     probabilities: NDArray[np.float32]
+    classifier: Any
     networks: Ensemble | None
-    predict: Callable[[Graph], NDArray[np.float32]]
     seed: SeedSequence
-    embeddings: NodeEmbeddings
     complete_graph: Graph
     trial: Trial | None = None
 
+    @cached_property
+    def embeddings(self) -> NodeEmbeddings:
+        """Return the embeddings of the nodes of ``graph``."""
+        return NodeEmbeddings(self.graph)
 
-class Correction(ABC):
+    def predict(self, graph: Graph) -> NDArray[np.float32]:
+        """Return the classifier's predictions on another graph."""
+        return _evaluate(self.classifier, self.networks, graph).probabilities
+
+
+class Correction:
     """Corrected predictions of the nodes of one graph; a defence prepares one for each graph.
+
+    A subclass that computes the predictions of some nodes on demand overrides :meth:`predict_proba`.
+
+    Parameters
+    ----------
+    probabilities
+        The corrected probabilities of all nodes.
 
     Examples
     --------
     >>> import numpy as np
     >>> from nodecopy.defend import Correction
-    >>> class Uniform(Correction):
-    ...     def predict_proba(self, nodes):
-    ...         return np.full((len(nodes), 2), 0.5)
-    >>> Uniform().predict_proba(np.array([7, 3])).tolist()
-    [[0.5, 0.5], [0.5, 0.5]]
-    """
-
-    @abstractmethod
-    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
-        """Return the corrected probabilities of some nodes, given by position."""
-
-    def details(self, nodes: IntArray) -> dict[str, Any]:
-        """Return further results for some nodes by name; none by default."""
-        return {}
-
-
-class FixedCorrection(Correction):
-    """A correction that is computed for all nodes at once.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nodecopy.defend import FixedCorrection
-    >>> FixedCorrection(np.array([[0.9, 0.1], [0.2, 0.8]])).predict_proba(np.array([1])).tolist()
+    >>> Correction(np.array([[0.9, 0.1], [0.2, 0.8]])).predict_proba(np.array([1])).tolist()
     [[0.2, 0.8]]
     """
 
@@ -106,8 +95,13 @@ class FixedCorrection(Correction):
         self.probabilities = probabilities
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        """Return the corrected probabilities of some nodes, given by position."""
         rows: NDArray[np.floating[Any]] = self.probabilities[nodes]
         return rows
+
+    def details(self, nodes: IntArray) -> dict[str, Any]:
+        """Return further results for some nodes by name; none by default."""
+        return {}
 
 
 class Defence(Classifier):
@@ -138,11 +132,11 @@ class Defence(Classifier):
 
     A defence of your own, which corrects a node by the mean prediction of its neighbours:
 
-    >>> from nodecopy.defend import Defence, FixedCorrection
+    >>> from nodecopy.defend import Correction, Defence
     >>> class NeighbourMean(Defence):
     ...     def prepare_correction(self, state):
     ...         total = state.graph.adjacency @ state.probabilities + state.probabilities
-    ...         return FixedCorrection(total / total.sum(axis=1, keepdims=True))
+    ...         return Correction(total / total.sum(axis=1, keepdims=True))
     >>> NeighbourMean().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
     [7, 3]
     """
@@ -159,7 +153,7 @@ class Defence(Classifier):
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         """Compute what the corrections of all nodes of a graph share; by default nothing is corrected."""
-        return FixedCorrection(state.probabilities)
+        return Correction(state.probabilities)
 
     def check_parameters(self, graph: Graph) -> None:
         """Raise an error for wrong parameters before anything is trained."""
@@ -199,7 +193,7 @@ class Defence(Classifier):
     ) -> Self:
         super().fit(graph, train, validation=validation, rng=rng)
         self.classifier_ = self.build_classifier()
-        self.state_ = self._state(self.classifier_, graph, self.prediction_, self.trial_.rng, self.trial_)
+        self.state_ = self.build_state(self.classifier_, graph, self.prediction_, self.trial_)
         self.correction_ = self.prepare_correction(self.state_)
         return self
 
@@ -232,7 +226,7 @@ class Defence(Classifier):
         vars(self).pop("trial_", None)
         self.classifier_, self.prediction_ = classifier, prediction
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
-        self.state_ = self._state(classifier, graph, prediction, seed_sequence(rng))
+        self.state_ = self.build_state(classifier, graph, prediction, seed=seed_sequence(rng))
         self.correction_ = self.prepare_correction(self.state_)
         return self
 
@@ -256,7 +250,7 @@ class Defence(Classifier):
         """
         self.check_fitted()
         if self.retrain and self.knows_targets:
-            trial = self._check_retrainable(self._trial_on(graph))
+            trial = self.check_retrainable(self._trial_on(graph))
             return self.correct_trials([trial], [nodes])[0].probabilities
         state, correction = self.prepare(graph)
         return correction.predict_proba(check_nodes(state.graph, nodes)).astype(np.float32)
@@ -279,8 +273,7 @@ class Defence(Classifier):
         corrected, classifier = [], self.build_classifier()
         predictions = self.fit_trials(trained, keep_networks=True)
         for trial, used, prediction, part in zip(trials, trained, predictions, positions, strict=True):
-            state = self._state(classifier, used.graph, prediction, trial.rng, trial)
-            correction = self.prepare_correction(state)
+            correction = self.prepare_correction(self.build_state(classifier, used.graph, prediction, trial))
             probabilities = correction.predict_proba(part).astype(np.float32)
             details = prediction.details | correction.details(part)
             corrected.append(Prediction(probabilities, entropy(probabilities), details))
@@ -313,27 +306,24 @@ class Defence(Classifier):
         unfitted = type(self.classifier_)(**self.classifier_.get_params(deep=False))
         return state | {"classifier_": unfitted}
 
-    def _state(
+    def build_state(
         self,
         classifier: Any,
         graph: Graph,
         prediction: Prediction,
-        seed: SeedSequence,
         trial: Trial | None = None,
+        *,
+        seed: SeedSequence | None = None,
     ) -> AttackedState:
+        """Return the input of a correction; without a ``trial``, its seed is ``seed`` or zero."""
         seen = complete = _preprocess(self, classifier, graph)
-        if trial is not None and trial.graph is not graph:
-            complete = _preprocess(self, classifier, trial.graph)
-        return AttackedState(
-            seen,
-            prediction.probabilities,
-            prediction.networks,
-            partial(_evaluate_proba, classifier, prediction.networks),
-            seed,
-            NodeEmbeddings(seen),
-            complete,
-            trial,
-        )
+        if trial is not None:
+            seed = trial.rng
+            if trial.graph is not graph:
+                complete = _preprocess(self, classifier, trial.graph)
+        seed = SeedSequence(0) if seed is None else seed
+        probabilities, networks = prediction.probabilities, prediction.networks
+        return AttackedState(seen, probabilities, classifier, networks, seed, complete, trial)
 
     def prepare(self, graph: Graph | None = None) -> tuple[AttackedState, Correction]:
         """Return the state and the correction of the graph given to ``fit``, or of another graph."""
@@ -344,8 +334,8 @@ class Defence(Classifier):
             return self.state_, self.correction_
         self.check_parameters(graph)
         prediction = replace(self.predict_graph(graph), networks=networks)
-        seed = self.state_.seed if hasattr(self, "state_") else SeedSequence(0)
-        state = self._state(self.classifier_, graph, prediction, seed, self._trial_on(graph))
+        seed = self.state_.seed if hasattr(self, "state_") else None
+        state = self.build_state(self.classifier_, graph, prediction, self._trial_on(graph), seed=seed)
         return state, self.prepare_correction(state)
 
     def _trial_on(self, graph: Graph | None) -> Trial | None:
@@ -361,7 +351,8 @@ class Defence(Classifier):
         changes = {"adjacency": graph.adjacency, "features": graph.features, "directed": graph.directed}
         return replace(trial, graph=trial.graph.replace(**changes))
 
-    def _check_retrainable(self, trial: Trial | None) -> Trial:
+    def check_retrainable(self, trial: Trial | None) -> Trial:
+        """Return the trial to train again on, or raise an error that says why there is none."""
         if trial is not None:
             return trial
         if hasattr(self, "trial_"):
@@ -416,13 +407,9 @@ def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
 def _evaluate(classifier: Any, networks: Ensemble | None, graph: Graph) -> Prediction:
     """Return the prediction of trained networks, or of a classifier without any, on a graph."""
     if networks is not None:
-        return networks.predict(graph, classifier._network_device())
+        return networks.predict(graph, classifier.network_device())
     if isinstance(classifier, Classifier):
         return classifier.predict_graph(graph)
     if not hasattr(classifier, "predict_proba"):
         raise InputError(f"classifier must have predict_proba(graph); got {type(classifier).__name__}.")
     return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
-
-
-def _evaluate_proba(classifier: Any, networks: Ensemble | None, graph: Graph) -> NDArray[np.float32]:
-    return _evaluate(classifier, networks, graph).probabilities

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy.classify import Classifier
-from nodecopy.defend.base import AttackedState, Correction, Defence, FixedCorrection
-from nodecopy.defend.copying_correction import CopyingCorrection, find_donors
-from nodecopy.defend.donors import check_donor_numbers
-from nodecopy.defend.two_hop import DonorPredictions
-from nodecopy.graph import Graph
+from nodecopy.defend.base import AttackedState, Correction, Defence
+from nodecopy.defend.copying_correction import DonorDefence
+from nodecopy.defend.two_hop import PlainPredictions
 
 
-@dataclass(eq=False, repr=False)
-class DonorAverage(Defence):
+@dataclass(eq=False, repr=False, kw_only=True)
+class DonorAverage(DonorDefence):
     """Correct nodes by the mean of the classifier's predictions for their donors, without copying.
 
     What :class:`.CopyingDefence` gains over this control, it gains by copying; the rest comes from the choice
@@ -39,25 +35,11 @@ class DonorAverage(Defence):
     [7, 3]
     """
 
-    classifier: Classifier | None = None
-    donors: Any = "expected"
-    n_donors: int = 10
-    n_graphs: int | None = None
-    _: KW_ONLY
-    retrain: bool = False
     trust_edges: bool = False
-    device: str = "cpu"
-
-    def check_parameters(self, graph: Graph) -> None:
-        check_donor_numbers(self.n_donors, self.n_graphs, graph.n_nodes, "DonorAverage")
 
     def prepare_correction(self, state: AttackedState) -> Correction:
-        copier = DonorPredictions(state.probabilities)
-        return CopyingCorrection.from_parameters(state, copier, self, trust_edges=self.trust_edges)
-
-    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
-        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
-        return find_donors(self, nodes, graph)
+        copier = PlainPredictions(state.probabilities, at_donors=True)
+        return self.build_correction(state, copier, trust_edges=self.trust_edges)
 
 
 @dataclass(eq=False, repr=False)
@@ -90,4 +72,4 @@ class WithoutEdges(Defence):
         # The prediction of a node without edges depends on itself only, so all nodes lose theirs at once.
         n = state.graph.n_nodes
         no_edges = sparse.csr_array((n, n), dtype=np.float32)
-        return FixedCorrection(state.predict(state.graph.replace(adjacency=no_edges)))
+        return Correction(state.predict(state.graph.replace(adjacency=no_edges)))

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_choice
+from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import Classifier
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes
-from nodecopy.defend.donors import DonorFinder, check_donor_numbers, embedding_search
+from nodecopy.defend.donors import DonorFinder, embedding_search
 from nodecopy.defend.suspicion import suspicion
 from nodecopy.defend.trust import EdgeTrust
-from nodecopy.defend.two_hop import MODES, Copier, OwnPredictions, TwoHopCopier, WholeGraphCopier
+from nodecopy.defend.two_hop import MODES, Copier, PlainPredictions, TwoHopCopier, WholeGraphCopier
 from nodecopy.graph import Graph
 
 
@@ -44,28 +44,6 @@ class CopyingCorrection(Correction):
     copier: Copier
     n_graphs: int | None = None
     trust: EdgeTrust | None = None
-
-    @classmethod
-    def from_parameters(
-        cls,
-        state: AttackedState,
-        copier: Copier,
-        defence: Any,
-        *,
-        trust_edges: bool = False,
-    ) -> CopyingCorrection:
-        """Compose a correction of the ``donors``, ``n_donors``, ``n_graphs`` and ``device`` of a defence."""
-        search = embedding_search(
-            defence.donors,
-            state.embeddings,
-            seed=child(state.seed, ClassifierSeeds.DONOR_EMBEDDING),
-            device=defence.device,
-            owner=type(defence).__name__,
-        )
-        trust = None
-        if trust_edges:
-            trust = EdgeTrust(state.complete_graph, state.embeddings.features, state.predict)
-        return cls(state, DonorFinder(search, defence.n_donors), copier, defence.n_graphs, trust)
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
         copied = self.average_copies(nodes)
@@ -100,18 +78,59 @@ class CopyingCorrection(Correction):
 
 def choose_copier(state: AttackedState, mode: str) -> Copier:
     """Return the cheapest exact copier for a classifier."""
-    if state.networks is None:
-        return WholeGraphCopier(state.predict, state.graph, mode)
-    recipe = state.networks.recipe
-    if recipe.propagation == "none":
-        return OwnPredictions(state.probabilities)
-    if recipe.propagation == "convolution" and recipe.rank is None:
-        return TwoHopCopier(state.networks, state.graph, mode)
+    if state.networks is not None:
+        recipe = state.networks.recipe
+        if recipe.propagation == "none":
+            return PlainPredictions(state.probabilities)
+        if recipe.propagation == "convolution" and recipe.rank is None:
+            return TwoHopCopier(state.networks, state.graph, mode)
     return WholeGraphCopier(state.predict, state.graph, mode)
 
 
 @dataclass(eq=False, repr=False)
-class CopyingDefence(Defence):
+class DonorDefence(Defence):
+    """The base class of defences that find donors; parameters as in :class:`CopyingDefence`."""
+
+    classifier: Classifier | None = None
+    donors: Any = "expected"
+    n_donors: int = 10
+    n_graphs: int | None = None
+    _: KW_ONLY
+    retrain: bool = False
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        owner, n_others = type(self).__name__, graph.n_nodes - 1
+        check_integer(self.n_donors, f"n_donors of {owner}", low=1, high=n_others, high_name="n_nodes - 1")
+        if self.n_graphs is not None:
+            check_integer(self.n_graphs, f"n_graphs of {owner}", low=1)
+
+    def build_correction(
+        self, state: AttackedState, copier: Copier, *, trust_edges: bool = False
+    ) -> CopyingCorrection:
+        """Return the correction with the donors of the parameters and a copier."""
+        search = embedding_search(
+            self.donors,
+            state.embeddings,
+            seed=child(state.seed, ClassifierSeeds.DONOR_EMBEDDING),
+            device=self.device,
+            owner=type(self).__name__,
+        )
+        trust = None
+        if trust_edges:
+            trust = EdgeTrust(state.complete_graph, state.embeddings.features, state.predict)
+        return CopyingCorrection(state, DonorFinder(search, self.n_donors), copier, self.n_graphs, trust)
+
+    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
+        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
+        correction: Any
+        state, correction = self.prepare(graph)
+        donors: NDArray[np.int64] = correction.finder.find(check_nodes(state.graph, nodes))
+        return donors
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CopyingDefence(DonorDefence):
     """Correct predictions at attacked nodes by giving them the neighbourhoods of similar nodes.
 
     The classifier is trained on the attacked graph. At a node that may have been attacked, its prediction is
@@ -168,27 +187,15 @@ class CopyingDefence(Defence):
     [7, 3]
     """
 
-    classifier: Classifier | None = None
-    donors: Any = "expected"
-    n_donors: int = 10
-    n_graphs: int | None = None
-    _: KW_ONLY
-    retrain: bool = False
     trust_edges: bool = False
     mode: str = "swap-features"
-    device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
-        check_donor_numbers(self.n_donors, self.n_graphs, graph.n_nodes, "CopyingDefence")
+        super().check_parameters(graph)
         check_choice(self.mode, "mode of CopyingDefence", MODES)
 
     def prepare_correction(self, state: AttackedState) -> CopyingCorrection:
-        copier = choose_copier(state, self.mode)
-        return CopyingCorrection.from_parameters(state, copier, self, trust_edges=self.trust_edges)
-
-    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
-        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
-        return find_donors(self, nodes, graph)
+        return self.build_correction(state, choose_copier(state, self.mode), trust_edges=self.trust_edges)
 
     def suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
         """Return a score of every node; attacked nodes tend to have the highest ones.
@@ -199,11 +206,3 @@ class CopyingDefence(Defence):
         correction: Any = self.prepare(graph)[1]
         scores: NDArray[np.float64] = correction.score_nodes()[0]
         return scores
-
-
-def find_donors(defence: Defence, nodes: ArrayLike, graph: Graph | None) -> NDArray[np.int64]:
-    """Return the donors of some nodes in a defence whose correction has a donor finder."""
-    correction: Any
-    state, correction = defence.prepare(graph)
-    donors: NDArray[np.int64] = correction.finder.find(check_nodes(state.graph, nodes))
-    return donors

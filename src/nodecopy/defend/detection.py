@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_choice, check_real
-from nodecopy.classify import Classifier
-from nodecopy.defend.base import AttackedState, Defence, FixedCorrection
-from nodecopy.defend.copying_correction import CopyingCorrection, choose_copier, find_donors
-from nodecopy.defend.donors import DonorFinder, check_donor_numbers
+from nodecopy.defend.base import AttackedState, Correction
+from nodecopy.defend.copying_correction import CopyingCorrection, DonorDefence, choose_copier
+from nodecopy.defend.donors import DonorFinder
 from nodecopy.defend.pruning import remove_edges_of
 from nodecopy.defend.two_hop import MODES
 from nodecopy.graph import Graph
@@ -24,7 +23,7 @@ MAX_ACCURACY_LOSS = 0.005
 """Largest loss of accuracy at the validation nodes that corrections may cause."""
 
 
-class DetectedCorrection(FixedCorrection):
+class DetectedCorrection(Correction):
     """Predictions of all nodes, of which the most suspicious are corrected.
 
     Parameters
@@ -53,8 +52,8 @@ class DetectedCorrection(FixedCorrection):
         return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}
 
 
-@dataclass(eq=False, repr=False)
-class SuspectCorrection(Defence):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SuspectCorrection(DonorDefence):
     """Detect attacked nodes and correct them by copying; :meth:`correct` may be called for all nodes.
 
     The nodes with the highest :meth:`suspicion` are corrected as in :class:`.CopyingDefence`. All others are
@@ -85,24 +84,17 @@ class SuspectCorrection(Defence):
 
     knows_targets = False
 
-    classifier: Classifier | None = None
-    donors: Any = "expected"
-    n_donors: int = 10
-    n_graphs: int | None = None
-    _: KW_ONLY
     share: float | None = None
-    retrain: bool = False
     mode: str = "swap-features"
-    device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
-        check_donor_numbers(self.n_donors, self.n_graphs, graph.n_nodes, "SuspectCorrection")
+        super().check_parameters(graph)
         check_choice(self.mode, "mode of SuspectCorrection", MODES)
         if self.share is not None:
             check_real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
 
     def prepare_correction(self, state: AttackedState) -> DetectedCorrection:
-        copying = CopyingCorrection.from_parameters(state, choose_copier(state, self.mode), self)
+        copying = self.build_correction(state, choose_copier(state, self.mode))
         scores, copied, similar = copying.score_nodes()
         order = np.argsort(-scores, kind="stable")
         if self.retrain:
@@ -113,10 +105,6 @@ class SuspectCorrection(Defence):
         is_corrected[order[:n_corrected]] = True
         probabilities = np.where(is_corrected[:, None], copied, similar)
         return DetectedCorrection(probabilities, scores, is_corrected, copying.finder)
-
-    def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
-        """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
-        return find_donors(self, nodes, graph)
 
     def suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
         """Return a score of every node; attacked nodes tend to have the highest ones.
@@ -132,13 +120,13 @@ class SuspectCorrection(Defence):
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return both copied predictions of a classifier that is trained without the suspects' edges."""
         state = copying.state
-        trial = self._check_retrainable(state.trial)
+        trial = self.check_retrainable(state.trial)
         pruned = replace(trial, graph=remove_edges_of(trial.graph, suspects))
         (prediction,) = self.fit_trials([pruned], keep_networks=True)
-        retrained = self._state(self.build_classifier(), pruned.graph, prediction, state.seed, trial)
-        corrected = CopyingCorrection.from_parameters(retrained, choose_copier(retrained, self.mode), self)
+        retrained = self.build_state(self.build_classifier(), pruned.graph, prediction, trial)
+        corrected = self.build_correction(retrained, choose_copier(retrained, self.mode))
         # Similar donors are found, and copied, in the graph with all edges.
-        complete = replace(state, networks=retrained.networks, predict=retrained.predict)
+        complete = replace(state, classifier=retrained.classifier, networks=retrained.networks)
         similar = replace(
             copying.with_similar_donors(), state=complete, copier=choose_copier(complete, self.mode)
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import sample_key, threefry, unit_interval
-from nodecopy._core.validation import check_choice, check_integer
+from nodecopy._core.validation import check_choice
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.node_embeddings import EMBEDDING_NAMES, NodeEmbeddings
@@ -84,10 +84,3 @@ def embedding_search(
             f"donors of {owner} must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}."
         )
     return search
-
-
-def check_donor_numbers(n_donors: int, n_graphs: int | None, n_nodes: int, owner: str) -> None:
-    """Raise an error for a wrong number of donors or of copied graphs."""
-    check_integer(n_donors, f"n_donors of {owner}", low=1, high=n_nodes - 1, high_name="n_nodes - 1")
-    if n_graphs is not None:
-        check_integer(n_graphs, f"n_graphs of {owner}", low=1)

@@ -36,49 +36,6 @@ class Copier(Protocol):
         """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
 
 
-@dataclass(frozen=True, eq=False)
-class TwoHopOperator:
-    """What two graph convolutions compute for each pair.
-
-    Parameters
-    ----------
-    second
-        ``[n_pairs, n_inner]``: how each pair sums hidden layers.
-    first
-        ``[n_inner, n_nodes]``: how each hidden layer sums features.
-    nodes
-        The nodes whose features are summed.
-    """
-
-    second: sparse.csr_array
-    first: sparse.csr_array
-    nodes: IntArray
-
-    @classmethod
-    def from_entries(cls, n_pairs: int, second: Entries, first: Entries) -> TwoHopOperator:
-        """Build the matrices; the entries of ``second`` are the rows of ``first``."""
-        pair, inner, weight = second
-        nodes, column = np.unique(first[1], return_inverse=True)
-        return cls(
-            sparse.csr_array((weight, (pair, np.arange(len(inner)))), shape=(n_pairs, len(inner))),
-            sparse.csr_array((first[2], (first[0], column)), shape=(len(inner), len(nodes))),
-            nodes,
-        )
-
-    def predict_proba(self, networks: Ensemble, features: Any) -> NDArray[np.float64]:
-        """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
-        inputs = scale_features(features[self.nodes], networks.recipe)
-        total: Any = 0.0
-        for first, second, *biases in zip(*networks.weights, strict=True):
-            hidden = self.first @ (inputs @ first)
-            hidden = hidden + biases[0] if biases else hidden
-            hidden = np.maximum(hidden, 0) if networks.recipe.activation == "relu" else hidden
-            logits = (self.second @ hidden) @ second
-            total = total + softmax(logits + biases[1] if biases else logits, axis=1)
-        mean: NDArray[np.float64] = total / len(networks.weights[0])
-        return mean
-
-
 class TwoHopCopier:
     """Evaluate two-layer GCNs exactly on the two-hop neighbourhoods of the donors.
 
@@ -95,7 +52,8 @@ class TwoHopCopier:
     """
 
     def __init__(self, networks: Ensemble, graph: Graph, mode: str) -> None:
-        self.networks, self.features, self.mode = networks, graph.features, mode
+        self.networks, self.mode = networks, mode
+        self.features: Any = graph.features
         self.rows, self.directed = graph.rows, graph.directed
         sums: Any = graph.degrees if self.rows.weights is None else graph.adjacency.sum(axis=1)
         self.sums: NDArray[np.float64] = 1.0 + np.asarray(sums, np.float64)
@@ -103,28 +61,29 @@ class TwoHopCopier:
 
     def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
         """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
-        build = self.swap_features if self.mode == "swap-features" else self.copy_rows
+        convolutions = self.swap_features if self.mode == "swap-features" else self.copy_rows
         owner, inner, _ = self._entries(donors)
         # About the number of entries of each pair: the degrees of its donor's neighbours, summed.
         degrees = self.rows.indptr[inner + 1] - self.rows.indptr[inner]
         n_entries = np.bincount(owner, degrees + 1, minlength=len(donors)).astype(np.int64) + 1
         block = np.cumsum(n_entries) // MAX_ENTRIES
         parts = np.split(np.arange(len(nodes)), np.flatnonzero(np.diff(block)) + 1)
-        return np.concatenate(
-            [build(nodes[p], donors[p]).predict_proba(self.networks, self.features) for p in parts]
-        )
+        return np.concatenate([self._evaluate(*convolutions(nodes[p], donors[p]), len(p)) for p in parts])
 
-    def swap_features(self, nodes: IntArray, donors: IntArray) -> TwoHopOperator:
-        """Return the operator at each donor, with its features replaced by those of its node."""
+    def swap_features(self, nodes: IntArray, donors: IntArray) -> tuple[Entries, Entries]:
+        """Return both convolutions at each donor, with its features replaced by those of its node.
+
+        The entries of the second convolution, which sums hidden layers, are the rows of the first.
+        """
         pair, inner, weight = self._entries(donors, self_loops=True)
         second = weight / np.sqrt(self.sums[donors[pair]] * self.sums[inner])
         owner, outer, weight = self._entries(inner, self_loops=True)
         first = weight / np.sqrt(self.sums[inner[owner]] * self.sums[outer])
         outer = np.where(outer == donors[pair][owner], nodes[pair][owner], outer)
-        return TwoHopOperator.from_entries(len(nodes), (pair, inner, second), (owner, outer, first))
+        return (owner, outer, first), (pair, inner, second)
 
-    def copy_rows(self, nodes: IntArray, donors: IntArray) -> TwoHopOperator:
-        """Return the operator at each node, with its row (undirected: and column) replaced by its donor's."""
+    def copy_rows(self, nodes: IntArray, donors: IntArray) -> tuple[Entries, Entries]:
+        """Return both at each node, with its row (undirected: and column) replaced by its donor's."""
         row = self._entries(donors)
         change: Entries = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
         if not self.directed:  # no self-loops, and both ends of an edge change
@@ -141,7 +100,25 @@ class TwoHopCopier:
         second = weight / np.sqrt(sums.at(pairs, nodes)[pair] * sums.at(pair, inner))
         owner, outer, weight = self._changed_rows(row, others, nodes)
         first = weight / np.sqrt(sums.at(pair[owner], inner[owner]) * sums.at(pair[owner], outer))
-        return TwoHopOperator.from_entries(len(nodes), (pair, inner, second), (owner, outer, first))
+        return (owner, outer, first), (pair, inner, second)
+
+    def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> NDArray[np.float64]:
+        """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
+        n_inner = len(second[0])
+        used, column = np.unique(first[1], return_inverse=True)
+        inner = sparse.csr_array((first[2], (first[0], column)), shape=(n_inner, len(used)))
+        outer = sparse.csr_array((second[2], (second[0], np.arange(n_inner))), shape=(n_pairs, n_inner))
+        networks, features = self.networks, self.features
+        inputs = scale_features(features[used], networks.recipe)
+        total: Any = 0.0
+        for weights, last_weights, *biases in zip(*networks.weights, strict=True):
+            hidden = inner @ (inputs @ weights)
+            hidden = hidden + biases[0] if biases else hidden
+            hidden = np.maximum(hidden, 0) if networks.recipe.activation == "relu" else hidden
+            logits = (outer @ hidden) @ last_weights
+            total = total + softmax(logits + biases[1] if biases else logits, axis=1)
+        mean: NDArray[np.float64] = total / len(networks.weights[0])
+        return mean
 
     def _changed_rows(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
         """Return changed rows of A + I: first those of the nodes in ``others``, then those of ``nodes``."""
@@ -219,26 +196,18 @@ class WholeGraphCopier:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnPredictions:
-    """Predict nodes as they are, for classifiers that do not use edges."""
+class PlainPredictions:
+    """Predict without copying: as the donors are predicted (a control), or as the nodes themselves are.
+
+    The latter is exact for classifiers that do not use edges.
+    """
 
     probabilities: NDArray[np.floating[Any]]
+    at_donors: bool = False
 
     def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
-        """Return the node's prediction for each pair."""
-        rows: NDArray[np.floating[Any]] = self.probabilities[nodes]
-        return rows
-
-
-@dataclass(frozen=True, eq=False)
-class DonorPredictions:
-    """Predict nodes as their donors are predicted, without copying; a control."""
-
-    probabilities: NDArray[np.floating[Any]]
-
-    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.floating[Any]]:
-        """Return the donor's prediction for each pair."""
-        rows: NDArray[np.floating[Any]] = self.probabilities[donors]
+        """Return the prediction of the donor, or of the node, of each pair."""
+        rows: NDArray[np.floating[Any]] = self.probabilities[donors if self.at_donors else nodes]
         return rows
 
 
