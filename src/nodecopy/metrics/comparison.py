@@ -47,10 +47,7 @@ class Comparison:
         return iter(self.rows)
 
     def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return {row.name: row for row in self.rows}[name]
 
     @property
     def statistics(self) -> tuple[str, ...]:

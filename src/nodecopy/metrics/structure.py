@@ -70,14 +70,9 @@ def statistics(
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
     has_path_length = graph.n_nodes <= MAX_EXACT_NODES if path_length is None else path_length
-    values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
-    for function in GROUPS:
-        values |= function(graph)
-    if has_path_length:
-        values["path_length"] = mean_path_length(graph, rng=rng)
-    if observed is not None:
-        values["edge_overlap"] = edge_overlap(graph, observed)
-    return values
+    names = ["n_nodes", "n_edges", *_functions_by_name()]
+    names += ["path_length"] * has_path_length + ["edge_overlap"] * (observed is not None)
+    return select_statistics(graph, names, rng=rng, observed=observed)
 
 
 def select_statistics(
@@ -260,12 +255,10 @@ def _counting(rows: Rows) -> ModuleType:
 def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
     """Return the function of each statistic, found by those of a graph without nodes."""
     empty = Graph(np.zeros((0, 0)))
-    return {name: function for function in GROUPS for name in function(empty)}
+    groups = degree_statistics, label_statistics, triangle_statistics, component_statistics
+    return {name: function for function in groups for name in function(empty)}
 
 
 def _ratio(numerator: float, denominator: float) -> float:
     """Return the quotient, or ``nan`` if the denominator is 0."""
     return numerator / denominator if denominator else math.nan
-
-
-GROUPS = (degree_statistics, label_statistics, triangle_statistics, component_statistics)

@@ -197,18 +197,19 @@ class BPRRecommender(EmbeddingRecommender):
         network = network.to(device)
         sampler = NegativeSampler(interactions.matrix if forbidden is None else forbidden)
         training = _Training(self, network, interactions, sampler, child(seed, BPRSeeds.TRAINING))
-        best = None if validation is None else _BestWeights(network, interactions, validation, training.graph)
-        self.n_epochs_ = self.n_epochs
+        best_recall, best_epoch, best_weights = -1.0, 0, network.state_dict()
         for epoch in range(1, self.n_epochs + 1):
             training.run_epoch()
-            if best is None or epoch % self.evaluate_every:
+            if validation is None or epoch % self.evaluate_every:
                 continue
-            best.update(epoch)
-            if epoch - best.epoch >= self.patience * self.evaluate_every:
+            recall = training.recall(validation)
+            if recall > best_recall:
+                best_recall, best_epoch = recall, epoch
+                best_weights = {name: weight.clone() for name, weight in network.state_dict().items()}
+            elif epoch - best_epoch >= self.patience * self.evaluate_every:
                 break
-        if best is not None:
-            self.n_epochs_ = best.epoch
-            network.load_state_dict(best.weights)
+        self.n_epochs_ = self.n_epochs if validation is None else best_epoch
+        network.load_state_dict(best_weights)
         self.weights_ = {name: weight.cpu().numpy().copy() for name, weight in network.state_dict().items()}
         self.user_embeddings_, self.item_embeddings_ = _embed(network, interactions.matrix, device)
 
@@ -246,7 +247,7 @@ class _Training:
         sampler: NegativeSampler,
         seed: SeedSequence,
     ) -> None:
-        self.model, self.network, self.sampler = model, network, sampler
+        self.model, self.network, self.interactions, self.sampler = model, network, interactions, sampler
         self.device = network.free.device
         self.graph = network.prepare_graph(interactions.matrix, self.device)
         rows = interactions.rows
@@ -275,23 +276,10 @@ class _Training:
             loss = loss + self.model.regularisation / 2 * squares / len(user)
         return loss
 
-
-class _BestWeights:
-    """The weights with the best validation recall so far."""
-
-    def __init__(
-        self, network: EmbeddingNetwork, train: Interactions, validation: Interactions, graph: Any
-    ) -> None:
-        self.network, self.train, self.validation, self.graph = network, train, validation, graph
-        self.recall, self.epoch, self.weights = -1.0, 0, network.state_dict()
-
     @torch.no_grad()
-    def update(self, epoch: int) -> None:
+    def recall(self, validation: Interactions) -> float:
         users, items = (part.cpu().numpy() for part in self.network(self.graph))
-        recall = validation_recall(lambda rows: users[rows] @ items.T, self.train, self.validation)
-        if recall > self.recall:
-            self.recall, self.epoch = recall, epoch
-            self.weights = {name: weight.clone() for name, weight in self.network.state_dict().items()}
+        return validation_recall(lambda rows: users[rows] @ items.T, self.interactions, validation)
 
 
 def validation_recall(score: Any, train: Interactions, validation: Interactions) -> float:
