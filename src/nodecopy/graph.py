@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import FloatArray, IntArray, Rows, freeze, freeze_sparse, freeze_state, keep_entries
+from nodecopy._core.csr import FloatArray, IntArray, RowData, Rows, freeze, keep_entries
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
 from nodecopy._core.validation import as_array, check_finite, check_indices, check_unique, check_vector
 from nodecopy.errors import InputError
@@ -17,7 +17,7 @@ from nodecopy.errors import InputError
 UNLABELLED = -1
 
 
-class Graph:
+class Graph(RowData):
     """An immutable graph; the constructor checks its arguments.
 
     Parameters
@@ -53,7 +53,7 @@ class Graph:
     [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
 
-    rows: Rows
+    how_to_change = "graph.replace({}=...) returns a changed copy"
     features: FloatArray | sparse.csr_array | None
     labels: NDArray[np.int64] | None
     label_names: tuple[str, ...] | None
@@ -84,15 +84,6 @@ class Graph:
             _node_ids=None if node_ids is None else check_ids(node_ids, "node_ids", rows.n_rows),
             directed=bool(directed),
         )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Graph is frozen; graph.replace({name}=...) returns a changed copy.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("a Graph is frozen; its parts cannot be deleted.")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(freeze_state(state))
 
     @classmethod
     def from_edges(
@@ -140,11 +131,6 @@ class Graph:
         return self.rows.n_entries if self.directed else self.rows.n_entries // 2
 
     @property
-    def is_weighted(self) -> bool:
-        """Whether some weight is not one."""
-        return self.rows.weights is not None
-
-    @property
     def adjacency(self) -> sparse.csr_array:
         """The adjacency as a canonical CSR matrix with read-only arrays."""
         return self.rows.csr
@@ -169,12 +155,6 @@ class Graph:
             weights = None if weights is None else weights[is_upper]
         return self.node_ids[first], self.node_ids[second], weights
 
-    def with_rows(self, rows: Rows) -> Graph:
-        """Return a graph on the same nodes with other rows, which must be canonical and are not checked."""
-        graph = object.__new__(Graph)
-        graph.__dict__.update(self.__dict__, rows=rows)
-        return graph
-
     def replace(self, **changes: Any) -> Graph:
         """Return a copy with some of ``adjacency, features, labels, node_ids, directed`` changed."""
         unknown = set(changes) - {"adjacency", "features", "labels", "node_ids", "directed"}
@@ -198,9 +178,7 @@ class Graph:
             state[key] is not None for name, key in unchanged.items() if name not in changes
         ):
             raise InputError(f"adjacency must have {self.n_nodes} rows, one per node; got {n_nodes}.")
-        graph = object.__new__(Graph)
-        graph.__dict__.update(state)
-        return graph
+        return self._with(**state)
 
     def named_labels(self) -> NDArray[Any] | None:
         """Return the labels as names if they have names, otherwise as integer codes."""
@@ -226,9 +204,7 @@ class Graph:
         texts = check_ids(np.array(names, dtype=str), "names", len(names)).tolist()
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
             raise InputError(f"names must hold a non-empty name for every label; got {len(texts)}.")
-        graph = object.__new__(Graph)
-        graph.__dict__.update(self.__dict__, label_names=tuple(texts))
-        return graph
+        return self._with(label_names=tuple(texts))
 
     def largest_component(self) -> Graph:
         """Return the subgraph on the largest (weakly) connected component; ties go to the first one."""
@@ -288,8 +264,6 @@ class Graph:
             and _same(self.features, other.features)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
         parts = [f"{self.n_nodes} nodes", f"{self.n_edges} {kind} edges"]
@@ -312,7 +286,7 @@ def _undirected(rows: Rows) -> Rows:
     return Rows.from_matrix(matrix.maximum(matrix.T), "adjacency")
 
 
-def _features(values: Any, n_nodes: int) -> FloatArray | sparse.csr_array | None:
+def _features(values: Any, n_nodes: int) -> Any:
     if values is None:
         return None
     is_sparse = sparse.issparse(values)
@@ -325,10 +299,9 @@ def _features(values: Any, n_nodes: int) -> FloatArray | sparse.csr_array | None
         raise InputError(f"features must hold numbers; got {matrix.dtype}.")
     matrix = matrix.astype(matrix.dtype if matrix.dtype.kind == "f" else np.float32)
     check_finite(matrix.data if is_sparse else matrix, "features")
-    if not is_sparse:
-        return freeze(matrix)
-    matrix.sum_duplicates()
-    return freeze_sparse(matrix)
+    if is_sparse:
+        matrix.sum_duplicates()
+    return freeze(matrix)
 
 
 def _labels(

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import Rows, freeze_state, keep_entries
+from nodecopy._core.csr import RowData, Rows, keep_entries
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
 from nodecopy._core.validation import check_finite, check_vector
 from nodecopy.errors import InputError
 
 
-class Interactions:
+class Interactions(RowData):
     """Immutable interactions of users (rows) with items (columns); the constructor checks its arguments.
 
     Parameters
@@ -35,7 +35,7 @@ class Interactions:
     ['jam', 'tea']
     """
 
-    rows: Rows
+    how_to_change = "build new ones from their matrix and ids"
     user_ids: NDArray[Any]
     item_ids: NDArray[Any]
 
@@ -50,15 +50,6 @@ class Interactions:
             user_ids=check_ids(users, "user_ids", rows.n_rows),
             item_ids=check_ids(items, "item_ids", rows.n_columns),
         )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("Interactions are frozen; build new ones from their matrix and ids.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("Interactions are frozen; their parts cannot be deleted.")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(freeze_state(state))
 
     @classmethod
     def from_table(
@@ -113,17 +104,6 @@ class Interactions:
         """Number of distinct pairs of user and item."""
         return self.rows.n_entries
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether some rating is not one."""
-        return self.rows.weights is not None
-
-    def with_rows(self, rows: Rows) -> Interactions:
-        """Return the same users and items with other rows, which must be canonical and are not checked."""
-        other = object.__new__(Interactions)
-        other.__dict__.update(self.__dict__, rows=rows)
-        return other
-
     def table(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         """Return columns of user ids, item ids and weights (``None`` if binary)."""
         return self.user_ids[self.rows.row_numbers], self.item_ids[self.rows.indices], self.rows.weights
@@ -163,8 +143,6 @@ class Interactions:
             and np.array_equal(self.user_ids, other.user_ids)
             and np.array_equal(self.item_ids, other.item_ids)
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         kind = "weighted" if self.is_weighted else "binary"

@@ -113,8 +113,8 @@ def test_merging_gives_the_union_with_the_larger_weights(
         column_weights, out_weights = transpose.data.astype(weight), np.empty(2 * copied.nnz, weight)
     merge = kernels.merge_rows if compiled else kernels.merge_rows.py_func
     indptr[n] = merge(
-        0, n, rows.indptr, rows.indices, rows.weights, donors, transpose.indptr[1:].astype(np.int64),
-        transpose.indices.astype(dtype), column_weights, indptr, out, out_weights, 0,
+        (0, n), (rows.indptr, rows.indices), rows.weights, donors, transpose.indptr[1:].astype(np.int64),
+        transpose.indices.astype(dtype), column_weights, (indptr, out), out_weights, 0,
     )  # fmt: skip
     size = indptr[n]
     result = Rows(indptr, out[:size], None if out_weights is None else out_weights[:size], n)
@@ -138,9 +138,8 @@ def test_buckets_hold_every_entry_once_and_in_order(n: int, degree: int, shift: 
         np.zeros(n_chunks * kernels.CHUNK_SIZE, np.float32),
     )
     cursors, next_chunk = np.empty(n_buckets, np.int64), np.zeros(n_chunks, np.int64)
-    kernels.distribute(
-        rows.indptr, rows.indices, rows.weights, donors, shift, pool, pool_weights, cursors, next_chunk
-    )
+    arrays = pool, cursors, next_chunk
+    kernels.distribute((rows.indptr, rows.indices), rows.weights, donors, shift, arrays, pool_weights)
     first, second = copied.nonzero()
     sizes = []
     for bucket in range(n_buckets):
@@ -157,8 +156,7 @@ def test_buckets_hold_every_entry_once_and_in_order(n: int, degree: int, shift: 
         sizes.append(len(entries))
         ends = np.zeros((1 << shift) + 1, np.int64)
         columns, weights = np.empty(len(entries), np.int32), np.empty(len(entries), np.float32)
-        sort = (bucket, shift, pool, pool_weights, cursors[bucket], next_chunk, ends, columns, weights)
-        kernels.sort_bucket(*sort)
+        kernels.sort_bucket(bucket, shift, arrays, pool_weights, ends, columns, weights)
         order = np.argsort(low, kind="stable")
         assert np.array_equal(columns, first[mine][order])
         assert np.array_equal(weights, copied.toarray()[first[mine][order], second[mine][order]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
 
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
+Value = TypeVar("Value")
 
 
 def index_dtype(*sizes: int) -> type[np.integer[Any]]:
@@ -29,27 +30,16 @@ def index_dtype(*sizes: int) -> type[np.integer[Any]]:
     return np.int32 if max(sizes, default=0) < 2**31 else np.int64
 
 
-def freeze(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def freeze_sparse(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Return the same matrix with read-only arrays."""
-    for part in ("data", "indices", "indptr"):
-        setattr(matrix, part, freeze(getattr(matrix, part)))
-    return matrix
-
-
-def freeze_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return an unpickled state with read-only arrays, since pickles do not store that flag."""
-    arrays = {name: freeze(value) for name, value in state.items() if isinstance(value, np.ndarray)}
-    matrices = {
-        name: freeze_sparse(value) for name, value in state.items() if isinstance(value, sparse.csr_array)
-    }
-    return state | arrays | matrices
+def freeze(value: Value) -> Value:
+    """Return a read-only view of an array, a CSR matrix with read-only arrays, other values as they are."""
+    frozen: Any = value
+    if isinstance(value, np.ndarray):
+        frozen = value.view()
+        frozen.flags.writeable = False
+    elif isinstance(value, sparse.csr_array):
+        for part in ("data", "indices", "indptr"):
+            setattr(value, part, freeze(getattr(value, part)))
+    return frozen  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +63,7 @@ class Rows:
 
     def __post_init__(self) -> None:
         for name in ("indptr", "indices", "weights"):
-            if (array := getattr(self, name)) is not None:
-                object.__setattr__(self, name, freeze(array))
+            object.__setattr__(self, name, freeze(getattr(self, name)))
 
     @classmethod
     def from_matrix(cls, matrix: Any, name: str) -> Rows:
@@ -125,7 +114,7 @@ class Rows:
         return np.diff(self.indptr)
 
     @cached_property
-    def _ones(self) -> FloatArray:
+    def _ones(self) -> Any:
         return freeze(np.ones(self.n_entries, np.float32))
 
     @property
@@ -163,7 +152,36 @@ class Rows:
             and (self.weights is None or np.array_equal(self.weights, other.weights))  # type: ignore[arg-type]
         )
 
-    __hash__ = None  # type: ignore[assignment]
+
+class RowData:
+    """What graphs and interactions share: rows, and attributes that cannot be changed."""
+
+    rows: Rows
+    how_to_change: str
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} objects are frozen; {self.how_to_change.format(name)}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} objects are frozen; their parts cannot be deleted.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles do not store that arrays are read-only.
+        self.__dict__.update({name: freeze(value) for name, value in state.items()})
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some weight is not one."""
+        return self.rows.weights is not None
+
+    def with_rows(self, rows: Rows) -> Self:
+        """Return a copy with other rows, which must be canonical and are not checked."""
+        return self._with(rows=rows)
+
+    def _with(self, **attributes: Any) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **attributes)
+        return other
 
 
 def is_dense_product_faster(matrix: sparse.csr_array) -> bool:

@@ -2,7 +2,9 @@
 
 Every kernel takes CSR arrays and writes into arrays that the caller allocates. The twins in
 :mod:`.row_copying`, :mod:`.distributions` and :mod:`nodecopy._core.random` give the same bits without a
-compiler and serve small graphs.
+compiler and serve small graphs. ``rows`` and ``merged`` are pairs of row pointers and column numbers,
+``chunks`` is ``(pool, cursors, next_chunk)``. Weights may be ``None``; they are arguments of their own, since
+numba drops their branches only then.
 
 The symmetric closure needs the transpose of the copied rows. A plain transposition accesses memory at random
 for every entry. Here entries are first distributed over *buckets* of neighbouring columns (each bucket is a
@@ -160,12 +162,14 @@ def select_by_coin(key, indptr, indices, weights, donors, out_indptr, out, out_w
 
 
 @compiled
-def distribute(indptr, indices, weights, donors, shift, pool, pool_weights, cursors, next_chunk):
+def distribute(rows, weights, donors, shift, chunks, pool_weights):
     """Write every copied entry (i, j) to the bucket of column j, in ascending order of i.
 
     Bucket ``b`` starts with chunk ``b``; ``cursors[b]`` is where its next entry goes. An entry packs i
     and the low bits of j into one integer.
     """
+    indptr, indices = rows
+    pool, cursors, next_chunk = chunks
     low_bits, unit = np.uint64((1 << shift) - 1), np.uint64(1)
     shift_, chunk_bits = np.uint64(shift), np.uint64(CHUNK_BITS)
     free = np.uint64(len(cursors))
@@ -211,8 +215,10 @@ def largest_bucket(cursors, next_chunk):
 
 
 @compiled
-def sort_bucket(bucket, shift, pool, pool_weights, cursor, next_chunk, ends, columns, column_weights):
+def sort_bucket(bucket, shift, chunks, pool_weights, ends, columns, column_weights):
     """Sort one bucket by counting; afterwards row r of the transpose ends at ``ends[r]``."""
+    pool, cursors, next_chunk = chunks
+    cursor = cursors[bucket]
     low_bits, unit, shift_ = np.uint64((1 << shift) - 1), np.uint64(1), np.uint64(shift)
     ends[:] = 0
     chunk, is_last = bucket, False
@@ -238,22 +244,11 @@ def sort_bucket(bucket, shift, pool, pool_weights, cursor, next_chunk, ends, col
 
 
 @compiled
-def merge_rows(
-    first,
-    last,
-    indptr,
-    indices,
-    weights,
-    donors,
-    ends,
-    columns,
-    column_weights,
-    out_indptr,
-    out,
-    out_weights,
-    position,
-):
+def merge_rows(bounds, rows, weights, donors, ends, columns, column_weights, merged, out_weights, position):
     """Append, for each row of a bucket, the union of its two sorted halves, with the larger weights."""
+    first, last = bounds
+    indptr, indices = rows
+    out_indptr, out = merged
     y = 0
     for row in range(first, last):
         _prefetch_rows(indptr, indices, donors, row)
@@ -276,20 +271,7 @@ def merge_rows(
 
 @compiled
 def merge_buckets(
-    indptr,
-    indices,
-    weights,
-    donors,
-    shift,
-    pool,
-    pool_weights,
-    cursors,
-    next_chunk,
-    columns,
-    column_weights,
-    out_indptr,
-    out,
-    out_weights,
+    rows, weights, donors, shift, chunks, pool_weights, columns, column_weights, merged, out_weights
 ):
     """Write the union of the copied rows and their transpose without self-loops; return its size.
 
@@ -297,26 +279,11 @@ def merge_buckets(
     """
     ends = np.zeros((1 << shift) + 1, np.int64)
     position = 0
-    for bucket in range(len(cursors)):
-        sort_bucket(
-            bucket, shift, pool, pool_weights, cursors[bucket], next_chunk, ends, columns, column_weights
-        )
-        first = bucket << shift
-        last = min(first + (1 << shift), len(donors))
+    for bucket in range(len(chunks[1])):
+        sort_bucket(bucket, shift, chunks, pool_weights, ends, columns, column_weights)
+        bounds = bucket << shift, min((bucket + 1) << shift, len(donors))
         position = merge_rows(
-            first,
-            last,
-            indptr,
-            indices,
-            weights,
-            donors,
-            ends,
-            columns,
-            column_weights,
-            out_indptr,
-            out,
-            out_weights,
-            position,
+            bounds, rows, weights, donors, ends, columns, column_weights, merged, out_weights, position
         )
-    out_indptr[len(donors)] = position
+    merged[0][len(donors)] = position
     return position

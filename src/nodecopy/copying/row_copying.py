@@ -87,11 +87,12 @@ def _symmetric_union_compiled(rows: Rows, donors: IntArray) -> Rows:
     pool = np.empty(n_chunks << kernels.CHUNK_BITS, np.uint32 if node_bits + shift <= 32 else np.uint64)
     pool_weights = None if rows.weights is None else np.empty(len(pool), rows.weights.dtype)
     cursors, next_chunk = np.empty(n_buckets, np.int64), np.zeros(n_chunks, np.int64)
-    source = (rows.indptr, rows.indices, rows.weights, donors, shift, pool, pool_weights, cursors, next_chunk)
+    chunks = (pool, cursors, next_chunk)
+    source = ((rows.indptr, rows.indices), rows.weights, donors, shift, chunks, pool_weights)
     kernels.distribute(*source)
     scratch = _empty_entries(rows, kernels.largest_bucket(cursors, next_chunk))
     indices, weights = _empty_entries(rows, 2 * n_copied)
-    n_entries = kernels.merge_buckets(*source, *scratch, indptr, indices, weights)
+    n_entries = kernels.merge_buckets(*source, *scratch, (indptr, indices), weights)
     return Rows.canonical(indptr, *_truncate(indices, weights, n_entries), rows.n_columns)
 
 
