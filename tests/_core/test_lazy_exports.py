@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,11 +10,13 @@ import nodecopy
 from nodecopy._core.lazy_exports import lazy_exports
 
 
-def test_names_are_imported_from_their_modules() -> None:
-    get, names = lazy_exports("nodecopy", {"Graph": "graph", "errors": "errors"})
+def test_names_of_the_stub_are_imported_from_their_modules(tmp_path: Path) -> None:
+    stub = "from nodecopy import errors as errors\nfrom nodecopy.graph import Graph as Graph\n\nsize: int\n"
+    (tmp_path / "__init__.pyi").write_text(stub)
+    get, names, public = lazy_exports("nodecopy", str(tmp_path / "__init__.py"))
     assert get("Graph") is nodecopy.Graph
     assert get("errors").__name__ == "nodecopy.errors"
-    assert names() == ["Graph", "errors"]
+    assert names() == public == ["Graph", "errors"]
     with pytest.raises(AttributeError, match="module 'nodecopy' has no attribute 'Missing'"):
         get("Missing")
 

@@ -17,48 +17,6 @@ edges. Names are imported when they are used, so only the trained models need to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nodecopy._core.lazy_exports import lazy_exports
 
-if TYPE_CHECKING:
-    from nodecopy.generators.cell import CELL as CELL
-    from nodecopy.generators.classical import BarabasiAlbert as BarabasiAlbert
-    from nodecopy.generators.classical import ChungLu as ChungLu
-    from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
-    from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
-    from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
-    from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
-    from nodecopy.generators.graphite import Graphite as Graphite
-    from nodecopy.generators.link_prediction import EdgeSplit as EdgeSplit
-    from nodecopy.generators.link_prediction import HeldOutEdges as HeldOutEdges
-    from nodecopy.generators.link_prediction import split_edges as split_edges
-    from nodecopy.generators.mmsbm import MMSBM as MMSBM
-    from nodecopy.generators.netgan import NetGAN as NetGAN
-    from nodecopy.generators.sbm import SBM as SBM
-    from nodecopy.generators.sbm import DegreeCorrectedSBM as DegreeCorrectedSBM
-    from nodecopy.generators.vgae import GAE as GAE
-    from nodecopy.generators.vgae import VGAE as VGAE
-
-_MODULES = {
-    "BarabasiAlbert": "classical",
-    "CELL": "cell",
-    "ChungLu": "classical",
-    "ConfigurationModel": "classical",
-    "DGLFRM": "dglfrm",
-    "DGLFRMB": "dglfrm",
-    "DegreeCorrectedSBM": "sbm",
-    "EdgeSplit": "link_prediction",
-    "ErdosRenyi": "classical",
-    "GAE": "vgae",
-    "Graphite": "graphite",
-    "HeldOutEdges": "link_prediction",
-    "MMSBM": "mmsbm",
-    "NetGAN": "netgan",
-    "SBM": "sbm",
-    "VGAE": "vgae",
-    "split_edges": "link_prediction",
-}
-
-__all__ = list(_MODULES)
-__getattr__, __dir__ = lazy_exports(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)
