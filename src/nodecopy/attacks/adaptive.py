@@ -44,15 +44,8 @@ class AdaptiveCopyingAttack(GradientAttack):
         Number of donors of each target; not used where ``donors`` is an array.
     at_target
         Whether the target's own edges may be flipped too.
-    flips_per_step
-        Flips for each gradient. 1 is exact; more are faster.
-    surrogate
-        The two weight matrices of a GCN (features by hidden, hidden by classes, on features whose rows
-        sum to one), for an attacker who knows the model. By default the attacker trains them.
-    together
-        Whether targets are attacked one after another in one graph, or each alone.
-    device
-        ``"cpu"`` or ``"cuda"``, where gradients are computed.
+    flips_per_step, surrogate, together, device
+        As in :class:`.FGA`.
 
     Examples
     --------
@@ -67,10 +60,6 @@ class AdaptiveCopyingAttack(GradientAttack):
     _: KW_ONLY
     n_donors: int = 10
     at_target: bool = False
-    flips_per_step: int = 1
-    surrogate: tuple[ArrayLike, ArrayLike] | None = None
-    together: bool = True
-    device: str = "cpu"
 
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence

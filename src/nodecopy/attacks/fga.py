@@ -59,11 +59,7 @@ class FGA(GradientAttack):
 
     default_budget = 20
 
-    flips_per_step: int = 1
     loss: str = "target"
-    surrogate: tuple[ArrayLike, ArrayLike] | None = None
-    together: bool = True
-    device: str = "cpu"
 
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence

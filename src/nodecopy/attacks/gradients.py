@@ -8,6 +8,7 @@ vectors beside it, so the gradient with respect to V, ``[R, n_nodes]``, needs no
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -108,15 +109,18 @@ class GradientEdits(Edits):
         self.donors: dict[int, IntArray] = {}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GradientAttack(TargetedAttack):
     """Repeatedly flip the pairs whose gradient promises the steepest rise of a loss.
 
-    A subclass writes ``attack_target``, which calls :meth:`greedy_flips` with its loss.
+    A subclass writes ``attack_target``, which calls :meth:`greedy_flips` with its loss. The parameters are
+    described in :class:`.FGA`.
     """
 
-    device: str
-    flips_per_step: int
-    surrogate: tuple[ArrayLike, ArrayLike] | None
+    flips_per_step: int = 1
+    surrogate: tuple[ArrayLike, ArrayLike] | None = None
+    together: bool = True
+    device: str = "cpu"
 
     def prepare(
         self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -106,16 +107,15 @@ class Perturbation:
         def collect(name: str, kind: type) -> NDArray[Any]:
             return np.array([entry for part in edits for entry in getattr(part, name)], kind)
 
-        flips, features = collect("flips", np.int64), collect("feature_flips", np.int64)
         return cls(
             attack,
             graph.node_ids,
             targets,
             np.array(budgets, np.int64),
-            flips.reshape(-1, 2),
+            collect("flips", np.int64).reshape(-1, 2),
             collect("is_added", bool),
             collect("owners", np.int64),
-            features.reshape(-1, 2),
+            collect("feature_flips", np.int64).reshape(-1, 2),
             collect("feature_owners", np.int64),
             together,
         )
@@ -140,19 +140,10 @@ class Perturbation:
         """Return the flips made for one target, given by position."""
         if target not in self.targets:
             raise InputError(f"target must be one of the {len(self.targets)} attacked nodes; got {target!r}.")
-        mine, my_features = self.owners == target, self.feature_owners == target
-        return Perturbation(
-            self.attack,
-            self.node_ids,
-            self.targets[self.targets == target],
-            self.budgets[self.targets == target],
-            self.flips[mine],
-            self.is_added[mine],
-            self.owners[mine],
-            self.feature_flips[my_features],
-            self.feature_owners[my_features],
-            self.together,
-        )
+        keys = {"targets": self.targets, "budgets": self.targets}
+        keys |= {"feature_flips": self.feature_owners, "feature_owners": self.feature_owners}
+        keys |= dict.fromkeys(("flips", "is_added", "owners"), self.owners)
+        return replace(self, **{name: getattr(self, name)[key == target] for name, key in keys.items()})
 
     def apply(self, graph: Graph, *, target: int | None = None) -> Graph:
         """Return the graph after the attack: with all flips, or with those made for one target.
@@ -252,14 +243,12 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
     if not len(flips):
         return
     ends = np.sort(flips, axis=1)
-    _, which, counts = np.unique(ends, axis=0, return_inverse=True, return_counts=True)
     present = np.asarray(graph.adjacency[ends[:, 0], ends[:, 1]]).ravel() > 0
     earlier = np.zeros(len(flips), bool)  # an odd number of earlier flips of the same pair
-    if counts.max() > 1:
-        times: dict[int, int] = {}
-        for position, pair in enumerate(which.ravel().tolist()):
-            earlier[position] = times.get(pair, 0) % 2
-            times[pair] = times.get(pair, 0) + 1
+    times: Counter[tuple[int, ...]] = Counter()
+    for position, pair in enumerate(map(tuple, ends.tolist())):
+        earlier[position] = times[pair] % 2
+        times[pair] += 1
     wrong = (present ^ earlier) == is_added
     if wrong.any():
         first, second = graph.node_ids[flips[wrong][0]].tolist()
