@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from nodecopy.cli.options import check_applicable
+from nodecopy.cli.options import check_applicable, check_outputs
 from nodecopy.errors import InputError
 from tests.cli.conftest import Run
+
+FORMATS = (".csv", ".npz")
 
 
 def test_options_that_were_not_given_are_accepted() -> None:
@@ -37,3 +41,22 @@ def test_checked_options_are_named_by_their_long_form(
 ) -> None:
     ran = run("sample", "karate", *arguments)
     assert (ran.code, ran.err) == (2, f"error: {message}\n")
+
+
+def test_other_files_are_no_error(tmp_path: Path) -> None:
+    paths = {"out": tmp_path / "out.csv", "save": None}
+    check_outputs(
+        ["cora", None, tmp_path / "in.csv"], **{name: (path, FORMATS) for name, path in paths.items()}
+    )
+
+
+@pytest.mark.parametrize("name", ["in.csv", "folder/../in.csv"])
+def test_what_is_read_is_not_replaced(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="--out must be a file that is neither an input nor another output"):
+        check_outputs([str(tmp_path / "in.csv")], out=(tmp_path / name, FORMATS))
+
+
+def test_two_outputs_are_two_files(tmp_path: Path) -> None:
+    both = tmp_path / "both.npz"
+    with pytest.raises(InputError, match=r"--flips must be a file that .*; got .*both\.npz\. Choose"):
+        check_outputs([], out=(both, FORMATS), flips=(both, FORMATS))

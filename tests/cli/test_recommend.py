@@ -298,7 +298,7 @@ def test_a_missing_package_is_named_before_anything_is_learnt(
         raise MissingExtraError(f"{purpose} needs {module}")
 
     monkeypatch.setattr(command, "import_optional", missing)
-    monkeypatch.setattr("nodecopy.cli.output_files.import_optional", missing)
+    monkeypatch.setattr("nodecopy.cli.options.import_optional", missing)
     ran = run("recommend", "library", "--all-users", "--out", "all.parquet")
     assert (ran.code, "writing Parquet needs pyarrow" in ran.err) == (2, True)
     ran = run("recommend", "library", "--all-users", "--model", "mgccf")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES, format_of
@@ -15,9 +13,8 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli import node_splits, options, sources
-from nodecopy.cli.options import at_least, check_applicable
-from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
+from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -29,22 +26,10 @@ if TYPE_CHECKING:
 
 N_TARGETS = 5
 MAX_IDS_SHOWN = 5
-
-
-class Delete(StrEnum):
-    """Which edges DICE deletes."""
-
-    SAME_CLASS = "same-class"
-    ANY = "any"
-
-
-class Method(StrEnum):
-    """The attacks."""
-
-    DICE = "dice"
-    NETTACK = "nettack"
-    FGA = "fga"
-    RANDOM = "random"
+Delete = Literal["same-class", "any"]
+"""Which edges DICE deletes."""
+Method = Literal["dice", "nettack", "fga", "random"]
+"""The attacks."""
 
 
 def attack(
@@ -52,48 +37,27 @@ def attack(
     labels: options.Labels = None,
     features: options.Features = None,
     largest_component: options.LargestComponent = False,
-    method: Annotated[Method, typer.Option(help="The attack.")] = Method.NETTACK,
-    nodes: Annotated[
-        str | None,
-        typer.Option(help="Ids of the target nodes, separated by commas, or a file with one id per line."),
-    ] = None,
-    n_targets: Annotated[
-        int | None,
-        typer.Option(help=f"Without --nodes: number of random target nodes. (default: {N_TARGETS})"),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Flips for each target: a number, 'degree', or a share of its edges such as 0.5 (dice: of "
-            "the edges that it may delete). (default: degree, fga 20, dice 0.5)"
-        ),
-    ] = None,
-    delete: Annotated[
-        Delete | None,
-        typer.Option(help="dice: delete edges to nodes of the same class, or any. (default: same-class)"),
-    ] = None,
-    n_influencers: Annotated[
-        int | None,
-        typer.Option(
-            help="nettack: flip edges of this many neighbours in place of the target's own edges.",
-            callback=at_least(1),
-        ),
-    ] = None,
-    independent: Annotated[
-        bool,
-        typer.Option(
-            "--independent", help="Attack each target in the clean graph, not in the graph attacked so far."
-        ),
-    ] = False,
-    seed: Annotated[
-        int,
-        typer.Option(help="Seed of the targets, of the surrogate model and of draws.", callback=at_least(0)),
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
-    ] = None,
-    flips: Annotated[Path | None, typer.Option(help="File for the flips, for nodecopy defend: .npz.")] = None,
+    method: Method = option("The attack.", "nettack"),
+    nodes: str | None = option(
+        "Ids of the target nodes, separated by commas, or a file with one id per line."
+    ),
+    n_targets: int | None = option(f"Without --nodes: number of random target nodes. (default: {N_TARGETS})"),
+    budget: str | None = option(
+        "Flips for each target: a number, 'degree', or a share of its edges such as 0.5 (dice: of "
+        "the edges that it may delete). (default: degree, fga 20, dice 0.5)"
+    ),
+    delete: Delete | None = option(
+        "dice: delete edges to nodes of the same class, or any. (default: same-class)"
+    ),
+    n_influencers: int | None = option(
+        "nettack: flip edges of this many neighbours in place of the target's own edges.", None, at_least(1)
+    ),
+    independent: bool = flag(
+        "--independent", "Attack each target in the clean graph, not in the graph attacked so far."
+    ),
+    seed: int = option("Seed of the targets, of the surrogate model and of draws.", 0, at_least(0)),
+    out: Path | None = option("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
+    flips: Path | None = option("File for the flips, for nodecopy defend: .npz."),
     json_: options.AsJson = False,
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
@@ -144,20 +108,18 @@ def _create_attack(
 ) -> Attack:
     from nodecopy.attacks import DICE, FGA, Nettack, RandomFlips
 
-    got = f"--method {method.value}"
-    if method is not Method.NETTACK:
+    got = f"--method {method}"
+    if method != "nettack":
         check_applicable("--method nettack", got, n_influencers=n_influencers)
-    if method is not Method.DICE:
+    if method != "dice":
         check_applicable("--method dice", got, delete=delete)
-    if method is Method.DICE:
-        return DICE(delete=(delete or Delete.SAME_CLASS).value, together=together)
-    if method is Method.FGA:
-        return FGA(together=together)
-    if method is Method.RANDOM:
-        return RandomFlips(together=together)
-    if n_influencers is None:
-        return Nettack(together=together)
-    return Nettack(direct=False, n_influencers=n_influencers, together=together)
+    if method == "dice":
+        return DICE(delete=delete or "same-class", together=together)
+    if n_influencers is not None:
+        return Nettack(direct=False, n_influencers=n_influencers, together=together)
+    others = {"nettack": Nettack, "fga": FGA, "random": RandomFlips}
+    attack: Attack = others[method](together=together)
+    return attack
 
 
 def _parse_budget(budget: str | None) -> int | float | str | None:
@@ -215,5 +177,5 @@ def _print_flips(perturbation: Perturbation, graph: Graph) -> None:
         is_labelled = graph.labels is not None and graph.labels[target] != UNLABELLED
         numbers = (graph.degrees[target], budget, n_flips, is_added.sum(), (~is_added).sum())
         label = str(names[target]) if is_labelled else "-"
-        rows.append([str(graph.node_ids[target]), label, *(format_value(int(number)) for number in numbers)])
+        rows.append([str(graph.node_ids[target]), label, *map(int, numbers)])
     print_table(["node", "label", "degree", "budget", "flips", "added", "removed"], rows)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
-from nodecopy.cli.options import at_least, between, check_applicable
-from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
+from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, option
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import Graph
@@ -30,24 +27,10 @@ N_SHOWN = 5
 """Nodes in the table of the most uncertain predictions."""
 
 
-class Method(StrEnum):
-    """The classifiers."""
-
-    MLP = "mlp"
-    GCN = "gcn"
-    APPNP = "appnp"
-    BGCN_COPY = "bgcn-copy"
-    SBM_GCN = "sbm-gcn"
-    DFNET = "dfnet"
-
-
-class Rounds(StrEnum):
-    """How often the graph model is fitted to predicted labels."""
-
-    ONE = "1"
-    TWO = "2"
-    THREE = "3"
-    VALIDATION = "validation"
+Method = Literal["mlp", "gcn", "appnp", "bgcn-copy", "sbm-gcn", "dfnet"]
+"""The classifiers."""
+Rounds = Literal["1", "2", "3", "validation"]
+"""How often the graph model is fitted to predicted labels."""
 
 
 def classify(
@@ -56,44 +39,29 @@ def classify(
     features: options.Features = None,
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
-    method: Annotated[
-        Method, typer.Option(help="The classifier. sbm-gcn needs validation nodes: for a file, --validation.")
-    ] = Method.BGCN_COPY,
-    n_graphs: Annotated[
-        int | None,
-        typer.Option(help="bgcn-copy: number of sampled graphs. (default: 10)", callback=at_least(1)),
-    ] = None,
-    n_weight_samples: Annotated[
-        int | None,
-        typer.Option(help="bgcn-copy: dropout samples of each network. (default: 10)", callback=at_least(1)),
-    ] = None,
-    n_rounds: Annotated[
-        Rounds | None,
-        typer.Option(
-            help="bgcn-copy: how often the graph model is fitted to predicted labels; 'validation' chooses "
-            "the number by the accuracy on validation nodes. (default: 1)"
-        ),
-    ] = None,
-    validation: Annotated[
-        float | None,
-        typer.Option(
-            help="File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
-            callback=between(0, 0.9),
-        ),
-    ] = None,
-    labels_per_class: Annotated[
-        int | None,
-        typer.Option(help="Dataset: training nodes of each class. (default: 20)", callback=at_least(1)),
-    ] = None,
+    method: Method = option(
+        "The classifier. sbm-gcn needs validation nodes: for a file, --validation.", "bgcn-copy"
+    ),
+    n_graphs: int | None = option("bgcn-copy: number of sampled graphs. (default: 10)", None, at_least(1)),
+    n_weight_samples: int | None = option(
+        "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1)
+    ),
+    n_rounds: Rounds | None = option(
+        "bgcn-copy: how often the graph model is fitted to predicted labels; 'validation' chooses "
+        "the number by the accuracy on validation nodes. (default: 1)"
+    ),
+    validation: float | None = option(
+        "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
+        None,
+        between(0, 0.9),
+    ),
+    labels_per_class: int | None = option(
+        "Dataset: training nodes of each class. (default: 20)", None, at_least(1)
+    ),
     device: options.Device = "cpu",
-    seed: Annotated[
-        int, typer.Option(help="Seed of the split, of sampling and of training.", callback=at_least(0))
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the table of predictions: .csv, .tsv, .txt or .parquet."),
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="File for the fitted classifier: .npz.")] = None,
+    seed: int = option("Seed of the split, of sampling and of training.", 0, at_least(0)),
+    out: Path | None = option("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
+    save: Path | None = option("File for the fitted classifier: .npz."),
     json_: options.AsJson = False,
 ) -> None:
     """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
@@ -117,8 +85,8 @@ def classify(
     else:
         got = "a file, whose labelled nodes are all training nodes"
         check_applicable("datasets", got, labels_per_class=labels_per_class)
-        if not validation and (method is Method.SBM_GCN or n_rounds is Rounds.VALIDATION):
-            option = "--n-rounds validation" if n_rounds is Rounds.VALIDATION else f"--method {method.value}"
+        if not validation and (method == "sbm-gcn" or n_rounds == "validation"):
+            option = "--n-rounds validation" if n_rounds == "validation" else f"--method {method}"
             raise InputError(f"{option} needs validation nodes; got none. Give --validation SHARE.")
         root = seed_sequence(seed)
         split = node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT))
@@ -126,7 +94,7 @@ def classify(
     classifier.fit(graph, split.train, validation=split.validation, rng=rng)
     results: dict[str, Any] = sources.describe_run(
         source,
-        method=method.value,
+        method=method,
         seed=seed,
         train=len(split.train),
         validation=len(split.validation),
@@ -152,29 +120,17 @@ def _create_classifier(
 ) -> Classifier:
     from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet
 
-    if method is Method.BGCN_COPY:
-        rounds: Any = (n_rounds or Rounds.ONE).value
+    if method == "bgcn-copy":
         return BayesianGCN(
             n_graphs=n_graphs or 10,
             n_weight_samples=n_weight_samples or 10,
-            n_rounds=rounds if rounds == Rounds.VALIDATION else int(rounds),
+            n_rounds=n_rounds if n_rounds == "validation" else int(n_rounds or 1),
             device=device,
         )
-    check_applicable(
-        "--method bgcn-copy",
-        f"--method {method.value}",
-        n_graphs=n_graphs,
-        n_weight_samples=n_weight_samples,
-        n_rounds=n_rounds,
-    )
-    classifiers: dict[Method, Any] = {
-        Method.MLP: MLP,
-        Method.GCN: GCN,
-        Method.APPNP: APPNP,
-        Method.SBM_GCN: SBMGCN,
-        Method.DFNET: DFNet,
-    }
-    classifier: Classifier = classifiers[method](device=device)
+    given = {"n_graphs": n_graphs, "n_weight_samples": n_weight_samples, "n_rounds": n_rounds}
+    check_applicable("--method bgcn-copy", f"--method {method}", **given)
+    others = {"mlp": MLP, "gcn": GCN, "appnp": APPNP, "sbm-gcn": SBMGCN, "dfnet": DFNet}
+    classifier: Classifier = others[method](device=device)
     return classifier
 
 
@@ -203,16 +159,12 @@ def _summarise(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -
 
 def _print_results(results: dict[str, Any], graph: Graph) -> None:
     print_note(f"{graph!r}, method {results['method']}, seed {results['seed']}")
-    keys: list[str] = [
-        key for key in ("train", "validation", "predicted", "accuracy", "rounds") if key in results
-    ]
-    print_table(keys, [[format_value(results[key]) for key in keys]])
+    keys = [key for key in ("train", "validation", "predicted", "accuracy", "rounds") if key in results]
+    print_table(keys, [[results[key] for key in keys]])
     print_note("predicted classes")
-    counts = results["classes"].items()
-    print_table(["class", "nodes"], [[name, format_value(count)] for name, count in counts])
+    print_table(["class", "nodes"], results["classes"].items())
     print_note("most uncertain predictions (uncertainty in nats)")
-    rows: list[dict[str, Any]] = results["most_uncertain"]
-    cells = [
-        [str(row["id"]), str(row["predicted"]), *map(format_value, list(row.values())[2:])] for row in rows
+    rows = [
+        row | {"id": str(row["id"]), "predicted": str(row["predicted"])} for row in results["most_uncertain"]
     ]
-    print_table(list(rows[0]), cells)
+    print_table(list(rows[0]), [list(row.values()) for row in rows])

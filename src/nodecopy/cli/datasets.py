@@ -8,14 +8,7 @@ import typer
 
 from nodecopy import datasets as catalogue
 from nodecopy.cli.options import AsJson
-from nodecopy.cli.terminal import (
-    console,
-    format_value,
-    print_error,
-    print_json,
-    print_table,
-    show_progress,
-)
+from nodecopy.cli.terminal import console, format_value, print_error, print_json, print_table, show_progress
 from nodecopy.errors import InputError
 
 datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy.cli import node_splits, options, sources
-from nodecopy.cli.options import at_least, between, check_applicable
-from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
+from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -31,14 +28,8 @@ N_SHOWN = 10
 """Corrected nodes that are printed."""
 
 
-class Donors(StrEnum):
-    """The embeddings by which donors are similar."""
-
-    EXPECTED = "expected"
-    FEATURES = "features"
-    NEIGHBOURHOODS = "neighbourhoods"
-    VGAE = "vgae"
-    GAE = "gae"
+Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
+"""The embeddings by which donors are similar."""
 
 
 def defend(
@@ -46,44 +37,28 @@ def defend(
     labels: options.Labels = None,
     features: options.Features = None,
     largest_component: options.LargestComponent = False,
-    nodes: Annotated[
-        str | None,
-        typer.Option(help="Ids of the attacked nodes, separated by commas, or a file with one id per line."),
-    ] = None,
-    flips: Annotated[
-        Path | None,
-        typer.Option(
-            help="Flips that nodecopy attack wrote. They are applied to the graph, and their targets are "
-            "corrected."
-        ),
-    ] = None,
-    suspects: Annotated[
-        float | None,
-        typer.Option(
-            help="Detect attacked nodes: correct this share of the nodes, the most suspicious ones.",
-            callback=between(0, 1),
-        ),
-    ] = None,
-    donors: Annotated[
-        Donors, typer.Option(help="The embeddings in which the donors of a node are its nearest neighbours.")
-    ] = Donors.EXPECTED,
-    n_donors: Annotated[int, typer.Option(help="Donors of each node.", callback=at_least(1))] = 10,
-    retrain: Annotated[
-        bool,
-        typer.Option("--retrain", help="Train the classifier again without the edges of the attacked nodes."),
-    ] = False,
-    trust_edges: Annotated[
-        bool,
-        typer.Option(
-            "--trust-edges", help="Keep those of a node's own edges that are plausible; not with --suspects."
-        ),
-    ] = False,
+    nodes: str | None = option(
+        "Ids of the attacked nodes, separated by commas, or a file with one id per line."
+    ),
+    flips: Path | None = option(
+        "Flips that nodecopy attack wrote. They are applied to the graph, and their targets are corrected."
+    ),
+    suspects: float | None = option(
+        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.",
+        None,
+        between(0, 1),
+    ),
+    donors: Donors = option(
+        "The embeddings in which the donors of a node are its nearest neighbours.", "expected"
+    ),
+    n_donors: int = option("Donors of each node.", 10, at_least(1)),
+    retrain: bool = flag("--retrain", "Train the classifier again without the edges of the attacked nodes."),
+    trust_edges: bool = flag(
+        "--trust-edges", "Keep those of a node's own edges that are plausible; not with --suspects."
+    ),
     device: options.Device = "cpu",
-    seed: Annotated[int, typer.Option(help="Seed of training.", callback=at_least(0))] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the table of corrections: .csv, .tsv, .txt or .parquet."),
-    ] = None,
+    seed: int = option("Seed of training.", 0, at_least(0)),
+    out: Path | None = option("File for the table of corrections: .csv, .tsv, .txt or .parquet."),
     json_: options.AsJson = False,
 ) -> None:
     """Correct the predictions for attacked nodes by node copying.
@@ -155,14 +130,14 @@ def _find_attacked(
 def _check_without_features(donors: Donors, suspects: float | None, trust_edges: bool) -> None:
     """Reject options that compare features; without features, those are the identity matrix."""
     needs_features = {
-        f"--donors {donors.value}": donors in (Donors.EXPECTED, Donors.FEATURES),
+        f"--donors {donors}": donors in ("expected", "features"),
         "--suspects": suspects is not None,
         "--trust-edges": trust_edges,
     }
-    for option, is_given in needs_features.items():
+    for name, is_given in needs_features.items():
         if is_given:
             raise InputError(
-                f"{option} needs features; the graph has none. Give --features FILE, or use --donors "
+                f"{name} needs features; the graph has none. Give --features FILE, or use --donors "
                 "neighbourhoods, vgae or gae without --suspects and --trust-edges."
             )
 
@@ -172,7 +147,7 @@ def _create_defence(
 ) -> CommandDefence:
     from nodecopy.defend import CopyingDefence, SuspectCorrection
 
-    settings: Any = {"donors": donors.value, "n_donors": n_donors, "retrain": retrain, "device": device}
+    settings: Any = {"donors": donors, "n_donors": n_donors, "retrain": retrain, "device": device}
     if share is None:
         return CopyingDefence(trust_edges=trust_edges, **settings)
     return SuspectCorrection(share=share, **settings)
@@ -227,7 +202,7 @@ def _evaluate(
 def _print_corrections(results: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph) -> None:
     print_note(f"{graph!r}, seed {results['seed']}")
     keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")
-    values = {key.replace("_", " "): format_value(results[key]) for key in keys if key in results}
+    values = {key.replace("_", " "): results[key] for key in keys if key in results}
     print_table(list(values), [list(values.values())])
     rows = list(zip(*(map(str, columns[name].tolist()) for name in ("id", "before", "after")), strict=True))
     print_table(["node", "before", "after"], rows[:N_SHOWN])

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 from nodecopy import datasets
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.cli import report
-from nodecopy.cli.options import at_least
-from nodecopy.cli.terminal import console, format_value, print_table
+from nodecopy.cli.options import at_least, option
+from nodecopy.cli.terminal import console, print_table
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
-from nodecopy.metrics.comparison import Row
-from nodecopy.report import sections
+from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs, sections
 from nodecopy.report.page import write_page
-from nodecopy.report.sections import Evaluation, Section, copied_samples
+from nodecopy.report.sections import Section, copied_samples, join_trials
 
 N_SAMPLES, N_DRAWN = 100, 3
 N_INTERACTION_SPLITS = 10
@@ -33,14 +31,9 @@ DIGITS = "Handwritten digits"
 
 
 def demo(
-    out_folder: Annotated[Path, typer.Option("--out", help="Folder for the page and the figures.")] = Path(
-        "demo"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of samples and splits.", callback=at_least(0))] = 3,
-    results: Annotated[
-        Path | None,
-        typer.Option(help="Folder of results tables that nodecopy reproduce wrote, for the page."),
-    ] = None,
+    out: Path = option("Folder for the page and the figures.", Path("demo")),
+    seed: int = option("Seed of samples and splits.", 3, at_least(0)),
+    results: Path | None = option("Folder of results tables that nodecopy reproduce wrote, for the page."),
 ) -> None:
     """Run node copying on the datasets that ship with the package.
 
@@ -48,29 +41,26 @@ def demo(
     and corrects one digit. The results are printed and shown on one page, report.html.
     """
     tables = [] if results is None else [report.results_section(results)]  # before anything is computed
-    page = _sample_karate(out_folder, seed)
-    console.print()
+    page = _sample_karate(out, seed)
     books = _recommend_books(seed)
     console.print()
     try:
         import_optional("torch", "classification")
         digits = datasets.load("digits")
     except MissingExtraError as error:
-        console.print(f"No classification: {error}", markup=False)
+        console.print(f"No classification: {error}\n", markup=False)
     else:
-        page += _classify_digits(digits, out_folder, seed)
-        console.print()
-        page.append(_attack_digit(digits, out_folder, seed))
+        page += [*_classify_digits(digits, out, seed), _attack_digit(digits, out, seed)]
     origin = f"Written by nodecopy demo with seed {seed}, on the datasets that ship with the package."
-    path = out_folder / "report.html"
+    path = out / "report.html"
     write_page(path, "Node copying: demonstration", [*page, books, *tables], origin=origin)
-    console.print(f"\nPage: {path} (open it in a browser)")
+    console.print(f"Page: {path} (open it in a browser)")
 
 
-def _sample_karate(out_folder: Path, seed: int) -> list[Section]:
+def _sample_karate(out: Path, seed: int) -> list[Section]:
     graph = datasets.load("karate")
-    console.print(f"Zachary's karate club: {graph!r}")
-    console.print("In a sample, each node gets the neighbours of a random node of its faction.\n")
+    rule = "In a sample, each node gets the neighbours of a random node of its faction."
+    _print(f"Zachary's karate club: {graph!r}", rule, "")
     models = {
         "maximum": NodeCopying(SameLabel()).fit(graph),
         "one endpoint": NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(graph),
@@ -79,33 +69,25 @@ def _sample_karate(out_folder: Path, seed: int) -> list[Section]:
         name: compare(graph, model.sample_many(N_SAMPLES, rng=seed)) for name, model in models.items()
     }
     rows = []
-    for row in comparisons["maximum"]:
-        spreads = (_format_spread(comparison[row.name]) for comparison in comparisons.values())
-        rows.append([row.name, format_value(row.observed), *spreads])
+    for name, observed, *_ in comparisons["maximum"]:
+        summaries = [comparison[name] for comparison in comparisons.values()]
+        rows.append([name, observed, *(f"{row.mean:.3g} ± {row.deviation:.2g}" for row in summaries)])
     print_table([f"{N_SAMPLES} samples", "observed", *comparisons], rows)
-
-    def draw() -> Any:
-        from nodecopy.report import draw_graphs
-
-        samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
-        return draw_graphs({"observed": graph, **samples})
-
-    _save_figure(draw, out_folder / "samples.png")
+    samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
+    _save_figure(out / "samples.png", lambda: draw_graphs({"observed": graph, **samples}))
     drawn = {
         f"sample {number}, {name}": sample
         for name, model in models.items()
         for number, sample in enumerate(copied_samples(model, N_DRAWN, seed), 1)
     }
     text = (
-        "Zachary's karate club. In a sample, each node gets the neighbours of a random node of its faction. "
-        "An edge then exists if either endpoint has it (maximum), or if a random one has it (one endpoint)."
+        f"Zachary's karate club. {rule} An edge then exists if either endpoint has it (maximum), or if a "
+        "random one has it (one endpoint)."
     )
+    statistics = f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation."
     return [
         sections.graphs_section("The karate club", graph, drawn, text=text, rng=seed),
-        sections.statistics_section(
-            comparisons,
-            text=f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation.",
-        ),
+        sections.statistics_section(comparisons, text=statistics),
     ]
 
 
@@ -114,21 +96,24 @@ def _recommend_books(seed: int) -> Section:
     from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 
     library = datasets.load("library")
-    console.print(f"A synthetic library with groups of similar readers: {library!r}", soft_wrap=True)
-    console.print("CopyEASE is fitted to interactions of which some are copied from similar readers.\n")
+    _print(
+        f"A synthetic library with groups of similar readers: {library!r}",
+        "CopyEASE is fitted to interactions of which some are copied from similar readers.",
+        "",
+    )
     reader = int(np.random.default_rng(seed).integers(library.n_users))
     name, history = library.user_ids[reader], library.matrix[[reader]].indices
     recommender = CopyEASE().fit(library)
     books, _ = recommender.recommend([name], 5)
     donors: Any = donor_matrix(default_donor_law(), library)
     probabilities = donors[[reader]].toarray()[0]
-    console.print(f"history of {name}: {', '.join(library.item_ids[history])}", soft_wrap=True)
-    console.print(f"recommended: {', '.join(books[0])}", soft_wrap=True)
+    _print(
+        f"history of {name}: {', '.join(library.item_ids[history])}", f"recommended: {', '.join(books[0])}"
+    )
     for donor in np.argsort(-probabilities, kind="stable")[:3]:
         n_common = len(np.intersect1d(history, library.matrix[[donor]].indices))
         overlap = f"{n_common} of {library.rows.degrees[donor]} books in common"
-        donor_name = library.user_ids[donor]
-        console.print(f"donor {donor_name} with probability {probabilities[donor]:.2f}: {overlap}")
+        _print(f"donor {library.user_ids[donor]} with probability {probabilities[donor]:.2f}: {overlap}")
     console.print()
     metrics = ("recall@10", "ndcg@10", "coverage@10")
     results: dict[str, list[dict[str, float]]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
@@ -143,44 +128,33 @@ def _recommend_books(seed: int) -> Section:
     return report.interactions_section(library, recommender, donors, seed=seed, first=reader)
 
 
-def _classify_digits(graph: Graph, out_folder: Path, seed: int) -> list[Section]:
+def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
     from nodecopy.classify import GCN, BayesianGCN, Trial
 
-    console.print(f"Handwritten digits, a nearest-neighbour graph: {graph!r}", soft_wrap=True)
-    console.print(f"One label per class, {N_SPLITS} splits. The Bayesian GCN averages networks trained")
-    console.print(f"on {N_GRAPHS} sampled graphs, whose donors have the same predicted label.\n")
+    _print(
+        f"Handwritten digits, a nearest-neighbour graph: {graph!r}",
+        f"One label per class, {N_SPLITS} splits. The Bayesian GCN averages networks trained",
+        f"on {N_GRAPHS} sampled graphs, whose donors have the same predicted label.",
+        "",
+    )
     labels: Any = graph.labels
-    numbers = range(seed, seed + N_SPLITS)
-    splits = [
-        datasets.label_split(labels, LABELS_PER_CLASS, validation=0, test=1000, rng=number)
-        for number in numbers
-    ]
-    tests = [split.test for split in splits]
-    trials = [Trial(graph, split.train, None, number) for split, number in zip(splits, numbers, strict=True)]
+    tests, trials = [], []
+    for number in range(seed, seed + N_SPLITS):
+        split = datasets.label_split(labels, LABELS_PER_CLASS, validation=0, test=1000, rng=number)
+        tests.append(split.test)
+        trials.append(Trial(graph, split.train, None, number))
     rows, evaluations = [], {}
     for name, classifier in {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=N_GRAPHS)}.items():
         predictions = classifier.fit_trials(trials)
-        pairs = list(zip(predictions, tests, strict=True))
-        means = [scores(prediction.probabilities, labels, test) for prediction, test in pairs]
-        rows.append([name, *_format_means(means, ("accuracy", "nll", "ece"))])
-        evaluations[name] = Evaluation(
-            np.concatenate([prediction.probabilities[test] for prediction, test in pairs]),
-            np.concatenate([labels[test] for test in tests]),
-            np.concatenate([prediction.uncertainty().total[test] for prediction, test in pairs]),
-        )
+        results = [scores(p.probabilities, labels, test) for p, test in zip(predictions, tests, strict=True)]
+        rows.append([name, *_format_means(results, ("accuracy", "nll", "ece"))])
+        evaluations[name] = join_trials(predictions, tests, labels)
     print_table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
-
-    def draw() -> Any:
-        from nodecopy.report import draw_accuracy_by_certainty
-
-        return draw_accuracy_by_certainty(
-            {
-                name: (p.argmax(axis=1) == codes, uncertainty)
-                for name, (p, codes, uncertainty) in evaluations.items()
-            }
-        )
-
-    _save_figure(draw, out_folder / "uncertainty.png")
+    curves = {
+        name: (p.argmax(axis=1) == codes, uncertainty)
+        for name, (p, codes, uncertainty) in evaluations.items()
+    }
+    _save_figure(out / "uncertainty.png", lambda: draw_accuracy_by_certainty(curves))
     prediction = predictions[0]
     predicted = prediction.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
@@ -209,57 +183,51 @@ def _classify_digits(graph: Graph, out_folder: Path, seed: int) -> list[Section]
     ]
 
 
-def _attack_digit(graph: Graph, out_folder: Path, seed: int) -> Section:
+def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     from nodecopy.report.attacked_node import attack_and_correct
 
     labels: Any = graph.labels
     split = datasets.label_split(labels, ATTACK_LABELS_PER_CLASS, validation=0, test=1000, rng=seed)
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
     node, names = attacked.node, [str(name) for name in attacked.classes]
+    _print(
+        f"Digit {node}, a {labels[node]}: FGA flips {attacked.n_flips} edges, and a GCN is trained",
+        "on the attacked graph. Copied neighbourhoods correct its prediction.",
+        "",
+    )
     probabilities = {stage.name: stage.probabilities for stage in attacked.stages}
-    console.print(f"Digit {node}, a {labels[node]}: FGA flips {attacked.n_flips} edges, and a GCN is trained")
-    console.print("on the attacked graph. Copied neighbourhoods correct its prediction.\n")
     rows = [
         [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[node]]:.2f}"]
         for stage, p in probabilities.items()
     ]
     print_table(["stage", "predicted", "probability", "of the true class"], rows)
-    features: Any = graph.features
-    images = np.asarray(features).reshape(-1, 8, 8)
-
-    def draw() -> Any:
-        from nodecopy.report import draw_attacked_node
-
-        neighbours = {stage.name: stage.neighbours for stage in attacked.stages}
-        return draw_attacked_node(node, neighbours, probabilities, labels, names, images=images)
-
-    _save_figure(draw, out_folder / "attack.png")
-    text = (
-        f"Predictions of a GCN for digit {node}: on the clean graph, after FGA flipped {attacked.n_flips} "
-        "edges and the GCN was trained on the attacked graph, and with the neighbourhoods of similar digits "
-        "in place of its own."
+    neighbours = {stage.name: stage.neighbours for stage in attacked.stages}
+    images = np.asarray(graph.features).reshape(-1, 8, 8)
+    _save_figure(
+        out / "attack.png",
+        lambda: draw_attacked_node(node, neighbours, probabilities, labels, names, images=images),
     )
-    return sections.attack_section(
-        attacked, graph.node_ids, images=images, title="One attacked digit", text=text
-    )
+    return sections.attack_section(attacked, graph.node_ids, images=images, noun="digit")
 
 
-def _save_figure(draw: Callable[[], Any], path: Path) -> None:
+def _print(*lines: str) -> None:
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def _save_figure(path: Path, draw: Callable[[], Any]) -> None:
+    """Write a figure, or print why there is none."""
     try:
         figure = np.ravel(draw())[0].figure
     except MissingExtraError as error:
-        console.print(f"\nNo figure: {error}", markup=False)
+        console.print(f"\nNo figure: {error}\n", markup=False)
         return
     with atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=150)
-    console.print(f"\nFigure: {path}")
+    console.print(f"\nFigure: {path}\n")
 
 
-def _format_spread(row: Row) -> str:
-    return f"{row.mean:.3g} ± {row.deviation:.2g}"
-
-
-def _format_means(results: list[dict[str, float]], keys: tuple[str, ...]) -> list[str]:
+def _format_means(results: list[dict[str, float]], keys: Sequence[str]) -> list[str]:
     """Format the mean and the standard deviation of some results."""
     values = [[result[key] for result in results] for key in keys]
     return [f"{np.mean(column):.3f} ± {np.std(column, ddof=1):.2g}" for column in values]

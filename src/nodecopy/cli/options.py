@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from nodecopy._core.formats import target_format
+from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 
@@ -35,19 +38,30 @@ Device: TypeAlias = Annotated[
     str, typer.Option(help="The device on which networks are trained: cpu or cuda.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+Callback: TypeAlias = Callable[[typer.CallbackParam, Any], Any]
 
 
-def at_least(low: int) -> Callable[[typer.CallbackParam, Any], Any]:
+def option(help: str, default: Any = None, check: Callback | None = None, *names: str) -> Any:
+    """Return an option as the default of a parameter; ``check`` is ``at_least(...)`` or ``between(...)``."""
+    return typer.Option(default, *names, help=help, callback=check)
+
+
+def flag(name: str, help: str) -> Any:
+    """Return an option without a value, off by default, as the default of a parameter."""
+    return typer.Option(False, name, help=help)
+
+
+def at_least(low: int) -> Callback:
     """Return a callback that accepts integers of at least ``low``, and nothing given."""
     return _callback(lambda value, option: check_integer(value, option, low=low))
 
 
-def between(low: float, high: float) -> Callable[[typer.CallbackParam, Any], Any]:
+def between(low: float, high: float) -> Callback:
     """Return a callback that accepts numbers between ``low`` and ``high``, and nothing given."""
     return _callback(lambda value, option: check_real(value, option, low=low, high=high))
 
 
-def _callback(check: Callable[[Any, str], Any]) -> Callable[[typer.CallbackParam, Any], Any]:
+def _callback(check: Callable[[Any, str], Any]) -> Callback:
     def check_option(param: typer.CallbackParam, value: Any) -> Any:
         return None if value is None else check(value, max(param.opts, key=len))
 
@@ -75,3 +89,27 @@ def check_applicable(applies_to: str, got: str, **options: object) -> None:
         listing = " and ".join(f"--{name.replace('_', '-')}" for name in names)
         verb, pronoun = ("applies", "it") if len(names) == 1 else ("apply", "them")
         raise InputError(f"{listing} {verb} to {applies_to} only; got {got}. Leave {pronoun} out.")
+
+
+def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterable[str]]) -> None:
+    """Check before any computation that outputs can be written and replace no input and no other output.
+
+    Parameters
+    ----------
+    inputs
+        Paths that are read. Names of datasets and ``None`` are allowed among them.
+    outputs
+        By option, the path and its allowed formats; the path is ``None`` where the option was not given.
+    """
+    used = {Path(path).resolve() for path in inputs if isinstance(path, (str, os.PathLike))}
+    for option, (path, formats) in outputs.items():
+        if path is None:
+            continue
+        if target_format(path, formats) == ".parquet":
+            import_optional("pyarrow", "writing Parquet")
+        if path.resolve() in used:
+            raise InputError(
+                f"--{option} must be a file that is neither an input nor another output; got {path}. "
+                "Choose another name."
+            )
+        used.add(path.resolve())

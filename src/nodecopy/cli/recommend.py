@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import typer
@@ -16,17 +15,9 @@ from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy._core.validation import check_real
-from nodecopy.cli import options, sources
-from nodecopy.cli.options import at_least, check_applicable
-from nodecopy.cli.output_files import check_outputs
-from nodecopy.cli.terminal import (
-    error_console,
-    format_value,
-    print_json,
-    print_note,
-    print_table,
-    print_written,
-)
+from nodecopy.cli import options, sources, terminal
+from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
+from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.interactions import Interactions
@@ -41,51 +32,28 @@ VALIDATION_SHARE = 0.1
 """Share of the interactions by which networks choose their number of epochs."""
 
 
-class Model(StrEnum):
-    """The recommenders."""
-
-    POPULARITY = "popularity"
-    ITEM_KNN = "item-knn"
-    EASE = "ease"
-    COPY_EASE = "copy-ease"
-    IALS = "ials"
-    BPRMF = "bprmf"
-    LIGHTGCN = "lightgcn"
-    MGCCF = "mgccf"
+Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
+"""The recommenders."""
 
 
 def recommend(
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            help="The name of a dataset of interactions, or a file with one interaction per row: .csv .tsv "
-            ".txt .parquet .npz. Not with --model-file."
-        ),
-    ] = None,
-    user: Annotated[
-        list[str] | None, typer.Option(help="Id of a user, as in the file. May be repeated.")
-    ] = None,
-    all_users: Annotated[
-        bool, typer.Option("--all-users", help="Recommend to all users of the file.")
-    ] = False,
-    k: Annotated[int, typer.Option(help="Number of items for each user.", callback=at_least(1))] = 10,
-    model: Annotated[Model | None, typer.Option(help="The recommender. (default: copy-ease)")] = None,
-    min_rating: Annotated[
-        float | None,
-        typer.Option(help="Lowest rating that is a positive interaction; lower ones are not fitted."),
-    ] = None,
+    source: str | None = typer.Argument(
+        None,
+        help="The name of a dataset of interactions, or a file with one interaction per row: .csv .tsv .txt "
+        ".parquet .npz. Not with --model-file.",
+    ),
+    user: list[str] | None = option("Id of a user, as in the file. May be repeated."),
+    all_users: bool = flag("--all-users", "Recommend to all users of the file."),
+    k: int = option("Number of items for each user.", 10, at_least(1)),
+    model: Model | None = option("The recommender. (default: copy-ease)"),
+    min_rating: float | None = option(
+        "Lowest rating that is a positive interaction; lower ones are not fitted."
+    ),
     device: options.Device = "cpu",
-    seed: Annotated[
-        int, typer.Option(help="Seed of recommenders with random draws.", callback=at_least(0))
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="File for the fitted recommender: .npz.")] = None,
-    model_file: Annotated[
-        Path | None, typer.Option(help="A fitted recommender that --save wrote, in place of a source.")
-    ] = None,
+    seed: int = option("Seed of recommenders with random draws.", 0, at_least(0)),
+    out: Path | None = option("File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
+    save: Path | None = option("File for the fitted recommender: .npz."),
+    model_file: Path | None = option("A fitted recommender that --save wrote, in place of a source."),
     json_: options.AsJson = False,
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
@@ -104,7 +72,7 @@ def recommend(
     if model_file is not None:
         recommender = _load_recommender(model_file, source, model, min_rating, device)
     else:
-        recommender = _fit_recommender(source, model or Model.COPY_EASE, min_rating, ids, device, seed)
+        recommender = _fit_recommender(source, model or "copy-ease", min_rating, ids, device, seed)
     seen = recommender.seen_
     positions = np.arange(seen.n_users) if all_users else sources.find_ids(ids, seen.user_ids, "--user")
     columns = _recommend(recommender, positions, k)
@@ -148,20 +116,20 @@ def _fit_recommender(
     """Fit a recommender to the positive interactions; it excludes all items that a user has seen."""
     if source is None:
         raise InputError("the source must be a file of interactions or a dataset; got none.")
-    if model in (Model.BPRMF, Model.LIGHTGCN, Model.MGCCF):
-        import_optional("torch", f"the model {model.value}")
+    if model in ("bprmf", "lightgcn", "mgccf"):
+        import_optional("torch", f"the model {model}")
     import nodecopy.recommend
 
     class_names = {name.lower(): name for name in nodecopy.recommend.__all__}
-    recommender = getattr(nodecopy.recommend, class_names[model.value.replace("-", "")])()
+    recommender = getattr(nodecopy.recommend, class_names[model.replace("-", "")])()
     if hasattr(recommender, "device"):
         recommender.device = device
     elif device != "cpu":
-        check_applicable("networks", f"--model {model.value}, which has a closed form", device=device)
+        check_applicable("networks", f"--model {model}, which has a closed form", device=device)
     seen = sources.load_interactions(source)
     positive = seen if min_rating is None else _select_positive(seen, min_rating)
     sources.find_ids(ids, seen.user_ids, "--user")  # an unknown user is an error before the fit
-    with error_console.status(f"fitting {model.value}"):
+    with terminal.error_console.status(f"fitting {model}"):
         return _fit(recommender, positive, None if positive is seen else seen, seed)
 
 
@@ -227,7 +195,7 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
         print_note(f"{row['user']}, {note}" + ("" if row["items"] else "; no unseen item is left"))
         user = [str(row["user"])] if len(shown) > 1 else []  # notes may be printed elsewhere
         cells = [
-            [*user, str(rank), str(entry["item"]), format_value(entry["score"])]
+            [*user, str(rank), str(entry["item"]), entry["score"]]
             for rank, entry in enumerate(row["items"], 1)
         ]
         if cells:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -15,8 +15,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.node_splits import NodeSplit
-from nodecopy.cli.options import at_least
-from nodecopy.cli.output_files import check_outputs
+from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.sample import choose_law, create_law
 from nodecopy.cli.terminal import error_console, print_note
 from nodecopy.copying import NodeCopying
@@ -28,7 +27,7 @@ from nodecopy.metrics import compare
 from nodecopy.report import sections
 from nodecopy.report.page import write_page
 from nodecopy.report.result_tables import result_tables_section
-from nodecopy.report.sections import Evaluation, Section, copied_samples
+from nodecopy.report.sections import Section, copied_samples, join_trials
 
 if TYPE_CHECKING:
     from nodecopy.classify import BayesianGCN
@@ -55,34 +54,21 @@ class Part(StrEnum):
 
 
 def report(
-    source: Annotated[
-        str | None,
-        typer.Argument(
-            help="The name of a dataset or a file with a graph. Optional with --interactions or --results."
-        ),
-    ] = None,
+    source: str | None = typer.Argument(
+        None, help="The name of a dataset or a file with a graph. Optional with --interactions or --results."
+    ),
     labels: options.Labels = None,
     features: options.Features = None,
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
-    interactions: Annotated[
-        str | None,
-        typer.Option(help="A dataset or a table of user, item[, rating, time], for recommendations."),
-    ] = None,
-    results: Annotated[
-        Path | None, typer.Option(help="Folder of results tables that nodecopy reproduce wrote.")
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(help="Number of samples behind the statistics.", callback=at_least(1))
-    ] = 20,
-    without: Annotated[
-        list[Part] | None,
-        typer.Option(help="Leave out a part that trains networks. May be repeated."),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of samples, splits and training.", callback=at_least(0))
-    ] = 0,
-    out: Annotated[Path, typer.Option(help="File for the page: .html.")] = Path("report.html"),
+    interactions: str | None = option(
+        "A dataset or a table of user, item[, rating, time], for recommendations."
+    ),
+    results: Path | None = option("Folder of results tables that nodecopy reproduce wrote."),
+    samples: int = option("Number of samples behind the statistics.", 20, at_least(1)),
+    without: list[Part] | None = option("Leave out a part that trains networks. May be repeated."),
+    seed: int = option("Seed of samples, splits and training.", 0, at_least(0)),
+    out: Path = option("File for the page: .html.", Path("report.html")),
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
 
@@ -140,7 +126,7 @@ def _graph_sections(
     sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
     text = (
         f"The graph has {graph.n_nodes:,} nodes and {graph.n_edges:,} edges. In a sample, each node gets the "
-        f"neighbours of a donor, drawn by the donor law {law.value}."
+        f"neighbours of a donor, drawn by the donor law {law}."
     )
     return [
         sections.graphs_section(
@@ -177,9 +163,7 @@ def _classification_section(graph: Graph, split: NodeSplit, classifier: Bayesian
     assert graph.labels is not None
     truth, test = class_codes(graph.labels)[1], split.test
     unlabelled = np.flatnonzero(truth == UNLABELLED)
-    evaluation = Evaluation(
-        classifier.predict_proba()[test], truth[test], classifier.uncertainty().total[test]
-    )
+    evaluation = join_trials([classifier.prediction_], [test], truth)
     return sections.classification_section(
         graph.node_ids,
         classifier.classes_,
@@ -211,12 +195,7 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
     except InputError as error:
         print_note(f"no attack: {error}")
         return []
-    text = (
-        f"Predictions of a GCN for node {graph.node_ids[attacked.node]}: on the clean graph, after FGA "
-        f"flipped {attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
-        "neighbourhoods of similar nodes in place of its own."
-    )
-    return [sections.attack_section(attacked, graph.node_ids, text=text)]
+    return [sections.attack_section(attacked, graph.node_ids)]
 
 
 def interactions_section(

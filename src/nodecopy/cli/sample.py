@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any, Literal, get_args
 
 from nodecopy import datasets
 from nodecopy.cli import options, sample_engines, sources
-from nodecopy.cli.options import at_least, between, check_applicable
+from nodecopy.cli.options import at_least, between, check_applicable, flag, option
 from nodecopy.cli.sample_files import create_sample_folder
-from nodecopy.cli.terminal import (
-    format_value,
-    print_json,
-    print_note,
-    print_table,
-    print_written,
-    show_progress,
-)
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_progress
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -27,41 +17,14 @@ from nodecopy.interactions import Interactions
 from nodecopy.io import read_matrix, write_graph, write_interactions
 from nodecopy.metrics import edge_overlap
 
-
-class Law(StrEnum):
-    """The donor laws."""
-
-    AUTO = "auto"
-    SAME_LABEL = "same-label"
-    NEAREST_NEIGHBOURS = "nearest-neighbours"
-    JACCARD = "jaccard"
-    WEIGHTED = "weighted"
-
-
-class Rule(StrEnum):
-    """How undirected samples are symmetrised."""
-
-    MAXIMUM = "maximum"
-    ONE_ENDPOINT = "one-endpoint"
-    NONE = "none"
-
-
-class Engine(StrEnum):
-    """Where samples are drawn."""
-
-    MEMORY = "memory"
-    DUCKDB = "duckdb"
-    SPARK = "spark"
-
-
-class Format(StrEnum):
-    """The file formats of samples."""
-
-    CSV = "csv"
-    TSV = "tsv"
-    PARQUET = "parquet"
-    NPZ = "npz"
-    GRAPHML = "graphml"
+Law = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
+"""The donor laws."""
+Rule = Literal["maximum", "one-endpoint", "none"]
+"""How undirected samples are symmetrised."""
+Engine = Literal["memory", "duckdb", "spark"]
+"""Where samples are drawn."""
+Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
+"""The file formats of samples."""
 
 
 def sample(
@@ -69,91 +32,53 @@ def sample(
     labels: options.Labels = None,
     features: options.Features = None,
     directed: options.Directed = False,
-    interactions: Annotated[
-        bool, typer.Option("--interactions", help="The file is a table of user, item[, rating, time].")
-    ] = False,
+    interactions: bool = flag("--interactions", "The file is a table of user, item[, rating, time]."),
     largest_component: options.LargestComponent = False,
-    law: Annotated[
-        Law,
-        typer.Option(
-            help="The donor law. auto takes same-label where there are labels, else nearest-neighbours where "
-            "there are features, else jaccard."
-        ),
-    ] = Law.AUTO,
-    n_neighbours: Annotated[
-        int | None,
-        typer.Option(help="nearest-neighbours: donors of each node. (default: 10)", callback=at_least(1)),
-    ] = None,
-    exponent: Annotated[
-        float | None, typer.Option(help="jaccard: exponent of the Jaccard index. (default: 1)")
-    ] = None,
-    max_donors: Annotated[
-        int | None,
-        typer.Option(
-            help="jaccard: use this many of the most similar nodes only. (default: all)",
-            callback=at_least(1),
-        ),
-    ] = None,
-    similarity: Annotated[
-        Path | None,
-        typer.Option(
-            help="weighted: a square .npz or .npy matrix with rows in node order; with an engine, a Parquet "
-            "file of node, donor and weight."
-        ),
-    ] = None,
-    neighbours: Annotated[
-        Path | None,
-        typer.Option(help="nearest-neighbours with an engine: a Parquet file of node and donor."),
-    ] = None,
-    max_item_degree: Annotated[
-        int | None,
-        typer.Option(help="jaccard with an engine: ignore shared items of more nodes than this."),
-    ] = None,
-    keep: Annotated[
-        float,
-        typer.Option(help="Probability that a node keeps its own neighbours.", callback=between(0, 1)),
-    ] = 0.0,
-    symmetrise: Annotated[
-        Rule,
-        typer.Option(
-            help="How undirected samples are symmetrised: an edge exists if either endpoint has it (maximum, "
-            "as in the paper; adds edges), if a random endpoint has it (one-endpoint), or samples stay "
-            "directed (none)."
-        ),
-    ] = Rule.MAXIMUM,
-    n: Annotated[int, typer.Option("--n", "-n", help="Number of samples.", callback=at_least(0))] = 1,
-    seed: Annotated[
-        int,
-        typer.Option(help="Seed; sample s depends on the seed and on s alone.", callback=at_least(0)),
-    ] = 0,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Threads that draw samples in parallel. (default: 1)", callback=at_least(1)),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the samples, written completely or not at all.")
-    ] = None,
-    format: Annotated[
-        Format | None,
-        typer.Option(help="File format of the samples. (default: that of the input file, else csv)"),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a folder of earlier samples.")
-    ] = False,
-    engine: Annotated[
-        Engine,
-        typer.Option(help="Draw in memory, or by DuckDB or Spark on Parquet files of any size."),
-    ] = Engine.MEMORY,
-    memory: Annotated[
-        str | None, typer.Option(help="duckdb: the memory that it may use, such as 1GB.")
-    ] = None,
-    master: Annotated[
-        str, typer.Option(help="spark: the master URL, such as spark://host:7077.")
-    ] = "local[*]",
-    scratch: Annotated[
-        Path | None,
-        typer.Option(help="duckdb, spark: folder for temporary files. (default: the folder of --out)"),
-    ] = None,
+    law: Law = option(
+        "The donor law. auto takes same-label where there are labels, else nearest-neighbours where "
+        "there are features, else jaccard.",
+        "auto",
+    ),
+    n_neighbours: int | None = option(
+        "nearest-neighbours: donors of each node. (default: 10)", None, at_least(1)
+    ),
+    exponent: float | None = option("jaccard: exponent of the Jaccard index. (default: 1)"),
+    max_donors: int | None = option(
+        "jaccard: use this many of the most similar nodes only. (default: all)", None, at_least(1)
+    ),
+    similarity: Path | None = option(
+        "weighted: a square .npz or .npy matrix with rows in node order; with an engine, a Parquet "
+        "file of node, donor and weight."
+    ),
+    neighbours: Path | None = option("nearest-neighbours with an engine: a Parquet file of node and donor."),
+    max_item_degree: int | None = option(
+        "jaccard with an engine: ignore shared items of more nodes than this."
+    ),
+    keep: float = option("Probability that a node keeps its own neighbours.", 0.0, between(0, 1)),
+    symmetrise: Rule = option(
+        "How undirected samples are symmetrised: an edge exists if either endpoint has it (maximum, "
+        "as in the paper; adds edges), if a random endpoint has it (one-endpoint), or samples stay "
+        "directed (none).",
+        "maximum",
+    ),
+    n: int = option(
+        "Number of samples.",
+        1,
+        at_least(0),
+        "--n",
+        "-n",
+    ),
+    seed: int = option("Seed; sample s depends on the seed and on s alone.", 0, at_least(0)),
+    workers: int | None = option("Threads that draw samples in parallel. (default: 1)", None, at_least(1)),
+    out: Path | None = option("Folder for the samples, written completely or not at all."),
+    format: Format | None = option("File format of the samples. (default: that of the input file, else csv)"),
+    overwrite: bool = flag("--overwrite", "Replace a folder of earlier samples."),
+    engine: Engine = option("Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"),
+    memory: str | None = option("duckdb: the memory that it may use, such as 1GB."),
+    master: str = option("spark: the master URL, such as spark://host:7077.", "local[*]"),
+    scratch: Path | None = option(
+        "duckdb, spark: folder for temporary files. (default: the folder of --out)"
+    ),
     json_: options.AsJson = False,
 ) -> None:
     """Sample graphs or interactions by node copying.
@@ -162,91 +87,66 @@ def sample(
     and samples.json records the source, the settings and the seed. Without it, only a summary is printed.
     With --engine duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
     """
-    settings = {"keep": keep, "symmetrise": symmetrise.value, "seed": seed, "n": n}
-    if engine is Engine.MEMORY:
-        check_applicable(
-            "--engine duckdb and --engine spark",
-            "--engine memory",
-            memory=memory,
-            neighbours=neighbours,
-            max_item_degree=max_item_degree,
-            scratch=scratch,
-        )
-        data: Any = _load(source, labels, features, directed, interactions, largest_component)
-        law = choose_law(data) if law is Law.AUTO else law
+    settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
+    if engine == "memory":
+        of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
+        check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
+        of_graphs = {"labels": labels, "features": features, "directed": directed}
+        data: Any = _load(source, interactions, **of_graphs, largest_component=largest_component)
+        law = choose_law(data) if law == "auto" else law
         donor_law, law_settings = create_law(law, data, n_neighbours, exponent, max_donors, similarity)
-        origin = sources.describe_run(source, law=law.value, **law_settings, **settings)
-        model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise.value).fit(data)
+        origin = sources.describe_run(source, law=law, **law_settings, **settings)
+        model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
         summaries = _sample_in_memory(model, origin, workers or 1, out, suffix, overwrite)
         title = repr(data)
     else:
-        check_applicable(
-            "--engine memory",
-            f"--engine {engine.value}",
-            features=features,
-            largest_component=largest_component,
-            n_neighbours=n_neighbours,
-            exponent=exponent,
-            workers=workers,
-        )
-        if out is None or format not in (None, Format.PARQUET):
-            raise InputError(f"--engine {engine.value} writes Parquet: give --out FOLDER, without --format.")
+        of_memory = {"features": features, "largest_component": largest_component}
+        of_laws = {"n_neighbours": n_neighbours, "exponent": exponent}
+        check_applicable("--engine memory", f"--engine {engine}", **of_memory, **of_laws, workers=workers)
+        if out is None or format not in (None, "parquet"):
+            raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
         tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
-        name, table_law = sample_engines.create_law(law.value, tables, max_item_degree, max_donors)
+        name, table_law = sample_engines.create_law(law, tables, max_item_degree, max_donors)
         limits = {"max_item_degree": max_item_degree, "max_donors": max_donors} if name == "jaccard" else {}
-        origin = sources.describe_run(source, engine=engine.value, law=name, **limits, **settings)
+        origin = sources.describe_run(source, engine=engine, law=name, **limits, **settings)
         summaries = sample_engines.write_samples(
             table_law,
             source,
             [path for path in tables.values() if path is not None],
-            sample_engines.engine_factory(engine.value, memory, master, scratch or out.resolve().parent),
+            sample_engines.engine_factory(engine, memory, master, scratch or out.resolve().parent),
             origin,
             out,
             overwrite=overwrite,
             directed=directed,
             interactions=interactions,
         )
-        title = f"{source}, {engine.value}"
+        title = f"{source}, {engine}"
     if json_:
         print_json({**origin, "samples": summaries})
         return
     print_note(f"{title}, law {origin['law']}, seed {seed}")
     if summaries:
-        print_table(list(summaries[0]), [list(map(format_value, row.values())) for row in summaries])
+        print_table(list(summaries[0]), [list(row.values()) for row in summaries])
     print_written(out, "samples", option="--out FOLDER")
 
 
-def _load(
-    source: str,
-    labels: Path | None,
-    features: Path | None,
-    directed: bool,
-    interactions: bool,
-    largest_component: bool,
-) -> Graph | Interactions:
+def _load(source: str, interactions: bool, **graph_options: Any) -> Graph | Interactions:
     if sources.is_dataset(source):
         interactions |= datasets.describe(source).kind == "interactions"
     if not interactions:
-        return sources.load_graph(source, labels, features, directed, largest_component)
-    check_applicable(
-        "graphs",
-        "interactions",
-        labels=labels,
-        features=features,
-        directed=directed,
-        largest_component=largest_component,
-    )
+        return sources.load_graph(source, **graph_options)
+    check_applicable("graphs", "interactions", **graph_options)
     return sources.load_interactions(source)
 
 
 def choose_law(data: Graph | Interactions) -> Law:
     """Return the donor law by label, else by features, else by shared neighbours."""
     if isinstance(data, Graph) and data.labels is not None:
-        return Law.SAME_LABEL
+        return "same-label"
     if isinstance(data, Graph) and data.features is not None:
-        return Law.NEAREST_NEIGHBOURS
-    return Law.JACCARD
+        return "nearest-neighbours"
+    return "jaccard"
 
 
 def create_law(
@@ -258,13 +158,13 @@ def create_law(
     similarity: Path | None = None,
 ) -> tuple[DonorLaw, dict[str, Any]]:
     """Return the donor law of that name, and its settings; options of other laws are ignored."""
-    if (law is Law.WEIGHTED) != (similarity is not None):
+    if (law == "weighted") != (similarity is not None):
         raise InputError("--law weighted and --similarity FILE must be given together; one is missing.")
     if similarity is not None:
         return Weighted(read_matrix(similarity)), {"similarity": similarity.name}
-    if law is Law.SAME_LABEL:
+    if law == "same-label":
         return SameLabel(), {}
-    if law is Law.NEAREST_NEIGHBOURS:
+    if law == "nearest-neighbours":
         if getattr(data, "features", None) is None:
             raise InputError("--law nearest-neighbours needs features; got none. Give --features FILE.")
         n_neighbours = 10 if n_neighbours is None else n_neighbours
@@ -299,10 +199,10 @@ def _sample_in_memory(
 def _choose_format(format: Format | None, source: str, data: Graph | Interactions) -> str:
     """Return the suffix of sample files: as requested, else that of the input file, else csv."""
     suffix = Path(Path(source).name.removesuffix(".gz")).suffix.removeprefix(".")
-    chosen = format or (Format(suffix) if suffix in list(Format) else Format.CSV)
-    if chosen is Format.GRAPHML and isinstance(data, Interactions):
+    chosen: str = format or (suffix if suffix in get_args(Format) else "csv")
+    if chosen == "graphml" and isinstance(data, Interactions):
         raise InputError("--format must be csv, tsv, parquet or npz for interactions; got graphml.")
-    return chosen.value
+    return chosen
 
 
 def _summarise(sample: Any, data: Any) -> dict[str, Any]:

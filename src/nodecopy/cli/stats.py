@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from nodecopy._core.ids import find_positions
 from nodecopy.cli import options, sources
+from nodecopy.cli.options import option
 from nodecopy.cli.sample_files import find_samples
-from nodecopy.cli.terminal import format_value, print_json, print_table, show_progress
+from nodecopy.cli.terminal import print_json, print_table, show_progress
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
@@ -22,20 +20,13 @@ def stats(
     labels: options.Labels = None,
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
-    samples: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A sampled graph, or a folder that 'nodecopy sample' wrote, to compare the graph with. May "
-            "be repeated."
-        ),
-    ] = None,
-    path_length: Annotated[
-        bool | None,
-        typer.Option(
-            "--path-length/--no-path-length",
-            help="Compute the mean shortest path length. (default: for at most 10,000 nodes)",
-        ),
-    ] = None,
+    samples: list[Path] | None = option(
+        "A sampled graph, or a folder that 'nodecopy sample' wrote, to compare the graph with. May "
+        "be repeated."
+    ),
+    path_length: bool | None = option(
+        "Compute the mean shortest path length. (default: for at most 10,000 nodes)"
+    ),
     json_: options.AsJson = False,
 ) -> None:
     """Compute structural statistics of a graph, or compare it with samples."""
@@ -47,14 +38,13 @@ def stats(
         if json_:
             print_json(comparison.to_dict())
         else:
-            rows = [[row.name, *(format_value(value) for value in row[1:])] for row in comparison]
-            print_table(["statistic", "observed", f"mean of {comparison.n_samples}", "deviation"], rows)
+            print_table(["statistic", "observed", f"mean of {comparison.n_samples}", "deviation"], comparison)
         return
     values = statistics(graph, path_length=path_length)
     if json_:
         print_json(values)
     else:
-        print_table(["statistic", "value"], [[name, format_value(value)] for name, value in values.items()])
+        print_table(["statistic", "value"], values.items())
 
 
 def _read_samples(files: list[Path], observed: Graph) -> Iterator[Graph]:

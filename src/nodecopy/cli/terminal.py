@@ -50,9 +50,9 @@ def format_value(value: str | float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
-def print_table(heads: list[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print aligned columns, numbers to the right, never cut to the width of the terminal."""
-    columns = [_align([head, *cells]) for head, *cells in zip(heads, *rows, strict=True)]
+def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print aligned columns of formatted values, numbers to the right, never cut to the terminal's width."""
+    columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
     for number, line in enumerate(zip(*columns, strict=True)):
         text = _escape("  ".join(line).rstrip())
         console.print(text if number else f"[bold]{text}[/]", soft_wrap=True)

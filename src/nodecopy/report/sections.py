@@ -176,6 +176,18 @@ class Evaluation(NamedTuple):
     uncertainty: NDArray[Any]
 
 
+def join_trials(
+    predictions: Sequence[Any], tests: Sequence[IntArray], codes: NDArray[np.int64]
+) -> Evaluation:
+    """Return the predictions of one or more trials, each at its test nodes."""
+    pairs = list(zip(predictions, tests, strict=True))
+    return Evaluation(
+        np.concatenate([prediction.probabilities[test] for prediction, test in pairs]),
+        np.concatenate([codes[test] for test in tests]),
+        np.concatenate([prediction.uncertainty().total[test] for prediction, test in pairs]),
+    )
+
+
 def classification_section(
     ids: ArrayLike,
     classes: ArrayLike,
@@ -249,14 +261,19 @@ def attack_section(
     ids: ArrayLike,
     *,
     images: NDArray[Any] | None = None,
-    title: str = "One attacked node",
-    text: str = "",
+    noun: str = "node",
 ) -> Section:
     """Return the section of a node before an attack, after it, and with copied neighbours.
 
-    ``images`` [n_nodes, height, width], where they are given, are drawn in place of the nodes.
+    ``images`` [n_nodes, height, width], where they are given, are drawn in place of the nodes; ``noun`` says
+    what the nodes are.
     """
     names, codes = np.asarray(ids), attacked.codes
+    text = (
+        f"Predictions of a GCN for {noun} {names[attacked.node]}: on the clean graph, after FGA flipped "
+        f"{attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
+        f"neighbourhoods of similar {noun}s in place of its own."
+    )
     neighbours = {node for stage in attacked.stages for node, _ in stage.neighbours}
     number = {node: position for position, node in enumerate(sorted(neighbours | {attacked.node}))}
     nodes: list[dict[str, Any]] = [{"id": str(names[node]), "class": int(codes[node])} for node in number]
@@ -266,7 +283,7 @@ def attack_section(
             entry["image"] = np.rint(scale * images[node]).astype(int).tolist()
     return {
         "kind": "attack",
-        "title": title,
+        "title": f"One attacked {noun}",
         "text": text,
         "node": number[attacked.node],
         "nodes": nodes,
