@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -22,6 +23,8 @@ from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
 from nodecopy.recommend.best_items import Scores, list_best, select_best
 from nodecopy.recommend.training_ids import check_nonempty, check_same_ids, find_ids, history_rows, one_hot
+
+Model = TypeVar("Model", bound="Recommender")
 
 
 class Recommender(Saveable, ABC):
@@ -374,3 +377,12 @@ class Recommender(Saveable, ABC):
     def _user_positions(self, users: ArrayLike | None) -> IntArray:
         user_ids = self.check_fitted().user_ids
         return np.arange(len(user_ids)) if users is None else find_ids(users, user_ids, "users")
+
+
+def fit_copy(
+    model: Model, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+) -> Model:
+    """Return the model itself if it is fitted to the same interactions, otherwise a fitted copy."""
+    if getattr(model, "interactions_", None) == interactions:
+        return model
+    return copy.copy(model).fit(interactions, validation=validation, rng=seed)

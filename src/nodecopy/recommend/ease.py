@@ -36,14 +36,7 @@ MIN_SPECTRAL_PATH = 8
 
 
 class LinearRecommender(Recommender):
-    """A model whose scores are A B for an items x items matrix B, so that any list of items can be scored.
-
-    Attributes
-    ----------
-    weights_
-        The matrix B, in single precision; entry (i, j) is what item i in a history adds to the score of
-        item j.
-    """
+    """A model whose scores are A B for an items x items matrix B, so that any list of items can be scored."""
 
     regularisation: float
     precision: str

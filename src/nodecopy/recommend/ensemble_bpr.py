@@ -23,7 +23,7 @@ from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender
+from nodecopy.recommend.base import Recommender, fit_copy
 from nodecopy.recommend.bpr import BPRRecommender, validation_recall
 from nodecopy.recommend.embeddings import cosines
 from nodecopy.recommend.negatives import forbid_likely_pairs
@@ -99,9 +99,7 @@ class EnsembleBPR(Recommender):
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
         """Train the network, if it is not fitted, and embed the nodes of the copied graphs."""
-        network = self.base
-        if getattr(network, "interactions_", None) != interactions:
-            network = _train_copy(network, interactions, validation, child(seed, EnsembleSeeds.NETWORK))
+        network = fit_copy(self.base, interactions, validation, child(seed, EnsembleSeeds.NETWORK))
         graphs = self.copied_matrices(interactions, child(seed, EnsembleSeeds.GRAPHS))
         self.copied_embeddings_ = _embed_graphs(network, graphs)
 
@@ -196,8 +194,10 @@ class SampledGraphBPR(EnsembleBPR):
         best_recall, best = -1.0, {}
         for threshold in thresholds:
             forbidden = forbid_likely_pairs(interactions.matrix, expected > threshold)
+            network = copy.copy(self.base)
             network_seed = child(seed, EnsembleSeeds.NETWORK)
-            network = _train_copy(self.base, interactions, validation, network_seed, forbidden)
+            network.fit_interactions(interactions, validation, network_seed, forbidden)
+            network.interactions_ = interactions
             self.copied_embeddings_ = _embed_graphs(network, graphs)
             self.observed_embeddings_ = _embed_graphs(network, [interactions.matrix])
             self.threshold_, self.n_epochs_ = threshold, network.n_epochs_
@@ -230,17 +230,3 @@ def _embed_graphs(network: BPRRecommender, matrices: Iterable[sparse.csr_array])
     """Return the embeddings of a trained network on each of some matrices."""
     embeddings = [network.embed(matrix) for matrix in matrices]
     return np.stack([users for users, _ in embeddings]), np.stack([items for _, items in embeddings])
-
-
-def _train_copy(
-    base: BPRRecommender,
-    interactions: Interactions,
-    validation: Interactions | None,
-    seed: SeedSequence,
-    forbidden: sparse.csr_array | None = None,
-) -> BPRRecommender:
-    """Return a trained copy of a network; without ``forbidden`` it is the one that its own ``fit`` gives."""
-    network = copy.copy(base)
-    network.fit_interactions(interactions, validation, seed, forbidden)
-    network.interactions_ = network.seen_ = interactions
-    return network

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -17,7 +16,7 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_real
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender
+from nodecopy.recommend.base import Recommender, fit_copy
 
 
 class FusionSeeds(IntEnum):
@@ -69,14 +68,8 @@ class Fusion(Recommender):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-
-        def fitted(model: Recommender, number: FusionSeeds) -> Recommender:
-            if getattr(model, "interactions_", None) == interactions:
-                return model
-            return copy.copy(model).fit(interactions, validation=validation, rng=child(seed, number))
-
-        self.first_ = fitted(self.first, FusionSeeds.FIRST)
-        self.second_ = fitted(self.second, FusionSeeds.SECOND)
+        self.first_ = fit_copy(self.first, interactions, validation, child(seed, FusionSeeds.FIRST))
+        self.second_ = fit_copy(self.second, interactions, validation, child(seed, FusionSeeds.SECOND))
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return self._sum(self.first_.score_rows(rows), self.second_.score_rows(rows))
