@@ -63,6 +63,8 @@ def recommend(
     start) get the most popular items. A user who has interacted with nearly all items gets fewer than k.
     Items rated below --min-rating are not recommended, also by a recommender that --save wrote.
     """
+    from nodecopy.recommend.best_items import list_best
+
     check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
     if not (user or all_users or save):
         raise InputError("the users must be given; got none. Give --user ID or --all-users.")
@@ -75,12 +77,14 @@ def recommend(
         recommender = _fit_recommender(source, model or "copy-ease", min_rating, ids, device, seed)
     seen = recommender.seen_
     positions = np.arange(seen.n_users) if all_users else sources.find_ids(ids, seen.user_ids, "--user")
-    columns = _recommend(recommender, positions, k)
+    users = seen.user_ids[positions]
+    items, scores = recommender.recommend(users, min(k, seen.n_items))
+    rounded = np.round(scores.astype(np.float64), 7)
     if out is not None:
-        write_table(out, columns)
+        write_table(out, list_best(users, items, rounded))
     if save is not None:
         recommender.save(save)
-    rows = _group_by_user(columns, recommender, positions)
+    rows = _describe_users(recommender, positions, items, rounded)
     if json_:
         run = sources.describe_run(
             source or str(model_file),
@@ -159,29 +163,24 @@ def _fit(recommender: Any, positive: Interactions, seen: Interactions | None, se
     return fitted
 
 
-def _recommend(recommender: Recommender, positions: NDArray[np.int64], k: int) -> dict[str, NDArray[Any]]:
-    """Return the table of user, rank, item and score."""
-    from nodecopy.recommend.best_items import list_best
-
-    users = recommender.seen_.user_ids[positions]
-    items, scores = recommender.recommend(users, min(k, recommender.seen_.n_items))
-    return list_best(users, items, np.round(scores.astype(np.float64), 7))
-
-
-def _group_by_user(
-    columns: dict[str, NDArray[Any]], recommender: Recommender, positions: NDArray[np.int64]
+def _describe_users(
+    recommender: Recommender, positions: NDArray[np.int64], items: NDArray[Any], scores: NDArray[Any]
 ) -> list[dict[str, Any]]:
-    """Return one dictionary for each user, for JSON."""
-    interactions = recommender.interactions_
-    items: dict[Any, list[dict[str, Any]]] = {user: [] for user in interactions.user_ids[positions].tolist()}
-    rows = zip(*(columns[name].tolist() for name in ("user", "item", "score")), strict=True)
-    for user, item, score in rows:
-        items[user].append({"item": item, "score": score})
-    sizes = interactions.rows.degrees[positions].tolist()
-    model = type(recommender).__name__
+    """Return one dictionary for each user, for JSON; seen items, which fill short rows, are left out."""
+    train, model = recommender.interactions_, type(recommender).__name__
+    columns = train.user_ids[positions], train.rows.degrees[positions], items, scores
     return [
-        {"user": user, "history": size, "by": model if size else "Popularity", "items": items[user]}
-        for user, size in zip(items, sizes, strict=True)
+        {
+            "user": user,
+            "history": size,
+            "by": model if size else "Popularity",
+            "items": [
+                {"item": item, "score": score}
+                for item, score in zip(best, best_scores, strict=True)
+                if np.isfinite(score)
+            ],
+        }
+        for user, size, best, best_scores in zip(*(part.tolist() for part in columns), strict=True)
     ]
 
 

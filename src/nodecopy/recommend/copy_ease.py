@@ -94,7 +94,8 @@ class CopyEASE(LinearRecommender):
 
     def moments(self, interactions: Interactions) -> tuple[Matrix, Matrix]:
         P = donor_matrix(self.user_law, interactions)
-        Q = self._item_donors = donor_matrix(self.item_law, _transpose(interactions))
+        transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
+        Q = self._item_donors = donor_matrix(self.item_law, transpose)
         # Single precision is enough for sums of counts and probabilities, but not always for the solver.
         M, C = copied_moments(interactions.matrix, P, Q, self.user_share, self.item_share, np.float32)
         dtype = self.DTYPES[self.precision]
@@ -208,7 +209,3 @@ def _uniform_law(size: int, dtype: Any) -> Matrix:
     Q = np.full((size, size), 1 / (size - 1), dtype)
     np.fill_diagonal(Q, 0.0)
     return Q
-
-
-def _transpose(interactions: Interactions) -> Interactions:
-    return Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
