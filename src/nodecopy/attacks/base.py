@@ -87,8 +87,9 @@ class Attack(Configurable, ABC):
         """
 
     def __repr__(self) -> str:
-        scalars = {name: value for name, value in self.get_params(deep=False).items() if _is_plain(value)}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in scalars.items())})"
+        params = self.get_params(deep=False).items()
+        scalars = [f"{name}={value!r}" for name, value in params if value is None or np.isscalar(value)]
+        return f"{type(self).__name__}({', '.join(scalars)})"
 
 
 class TargetedAttack(Attack):
@@ -218,7 +219,3 @@ def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
             f"targets must have labels for {attack}; got the node with id {node_id!r}, which has none."
         )
     return graph.labels
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or bool(np.isscalar(value))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -128,12 +129,14 @@ class GradientAttack(TargetedAttack):
         name = type(self).__name__
         check_integer(self.flips_per_step, f"flips_per_step of {name}", low=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
+        features = build_feature_matrix(graph, KIPF)
         if self.surrogate is None:
             first, second = gcn_weights(graph, labels, seed, self.device)
         else:
-            first, second = self._check_surrogate(graph, labels)
+            shape = features.shape[1], labels.n_classes
+            first, second = _check_surrogate(self.surrogate, shape, f"surrogate of {name}")
         device = check_device(self.device)
-        projected = torch.from_numpy(build_feature_matrix(graph, KIPF).astype(np.float64) @ first).to(device)
+        projected = torch.from_numpy(features.astype(np.float64) @ first).to(device)
         last = torch.from_numpy(second).to(device)
         return lambda: GradientEdits(graph, labels, projected, last)
 
@@ -176,17 +179,15 @@ class GradientAttack(TargetedAttack):
                 row, node = divmod(entry, V.shape[1])
                 edits.flip(int(rows[row]), node)
 
-    def _check_surrogate(self, graph: Graph, labels: SurrogateLabels) -> list[NDArray[np.float64]]:
-        """Return the two given layers of the surrogate as arrays of the right shapes."""
-        assert self.surrogate is not None
-        name = f"surrogate of {type(self).__name__}"
-        layers = [as_array(layer, name).astype(np.float64) for layer in self.surrogate]
-        shapes = [layer.shape for layer in layers]
-        n_features = build_feature_matrix(graph, KIPF).shape[1]
-        n_hidden = shapes[0][-1] if shapes and shapes[0] else 0
-        if shapes != [(n_features, n_hidden), (n_hidden, labels.n_classes)]:
-            raise InputError(
-                f"{name} must be two matrices, {n_features} features by hidden and hidden by "
-                f"{labels.n_classes} classes; got shapes {shapes}."
-            )
-        return layers
+
+def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[NDArray[np.float64]]:
+    """Return the two layers of a surrogate as arrays that map features to classes."""
+    layers = [as_array(layer, name).astype(np.float64) for layer in surrogate]
+    shapes = [layer.shape for layer in layers]
+    n_hidden = shapes[0][-1] if shapes and shapes[0] else 0
+    if shapes != [(shape[0], n_hidden), (n_hidden, shape[1])]:
+        raise InputError(
+            f"{name} must be two matrices, {shape[0]} features by hidden and hidden by {shape[1]} classes; "
+            f"got shapes {shapes}."
+        )
+    return layers

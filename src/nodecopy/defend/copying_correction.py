@@ -16,14 +16,14 @@ from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes
 from nodecopy.defend.donors import DonorFinder, embedding_search
 from nodecopy.defend.suspicion import suspicion
-from nodecopy.defend.trust import EdgeTrust
+from nodecopy.defend.trust import trusted_edges
 from nodecopy.defend.two_hop import MODES, Copier, PlainPredictions, TwoHopCopier, WholeGraphCopier
 from nodecopy.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
 class CopyingCorrection(Correction):
-    """Predictions averaged over donors: a donor finder, a copier and a trust rule on one graph.
+    """Predictions averaged over donors: a donor finder and a copier on one graph.
 
     Parameters
     ----------
@@ -35,19 +35,24 @@ class CopyingCorrection(Correction):
         Predicts a node with a donor's neighbourhood.
     n_graphs
         Number of donors drawn for each node; ``None`` takes every donor once.
-    trust
-        Mixes the result with the predictions of trusted edges; ``None`` does not.
+    trust_edges
+        Whether to mix the result with the prediction from the trusted edges of each node.
     """
 
     state: AttackedState
     finder: DonorFinder
     copier: Copier
     n_graphs: int | None = None
-    trust: EdgeTrust | None = None
+    trust_edges: bool = False
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
         copied = self.average_copies(nodes)
-        return copied if self.trust is None else self.trust.mix(copied, nodes)
+        if not self.trust_edges:
+            return copied
+        state = self.state
+        trust, trusted_graph = trusted_edges(state.complete_graph, state.embeddings.features, nodes)
+        own: NDArray[np.floating[Any]] = state.predict(trusted_graph)[nodes]
+        return (1 - trust) * copied + trust * own
 
     def average_copies(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
         """Return the mean prediction of each node over its donors."""
@@ -116,10 +121,8 @@ class DonorDefence(Defence):
             device=self.device,
             owner=type(self).__name__,
         )
-        trust = None
-        if trust_edges:
-            trust = EdgeTrust(state.complete_graph, state.embeddings.features, state.predict)
-        return CopyingCorrection(state, DonorFinder(search, self.n_donors), copier, self.n_graphs, trust)
+        finder = DonorFinder(search, self.n_donors)
+        return CopyingCorrection(state, finder, copier, self.n_graphs, trust_edges)
 
     def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
         """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
@@ -159,7 +162,7 @@ class CopyingDefence(DonorDefence):
         correction of a node then depends on the others. It needs :meth:`fit`.
     trust_edges
         Whether to mix the correction with the prediction from those of the node's own edges that are
-        plausible (see :class:`.EdgeTrust`), so that a node that was not attacked loses little. An attacker
+        plausible (see :func:`.trusted_edges`), so that a node that was not attacked loses little. An attacker
         may choose plausible edges, so this costs accuracy under strong attacks. The correction of a node
         then depends on the others.
     mode

@@ -23,6 +23,7 @@ MAX_ACCURACY_LOSS = 0.005
 """Largest loss of accuracy at the validation nodes that corrections may cause."""
 
 
+@dataclass(eq=False)
 class DetectedCorrection(Correction):
     """Predictions of all nodes, of which the most suspicious are corrected.
 
@@ -38,15 +39,10 @@ class DetectedCorrection(Correction):
         Finds the donors of the corrected nodes.
     """
 
-    def __init__(
-        self,
-        probabilities: NDArray[np.floating[Any]],
-        suspicion: NDArray[np.float64],
-        is_corrected: NDArray[np.bool_],
-        finder: DonorFinder,
-    ) -> None:
-        super().__init__(probabilities)
-        self.suspicion, self.is_corrected, self.finder = suspicion, is_corrected, finder
+    probabilities: NDArray[np.floating[Any]]
+    suspicion: NDArray[np.float64]
+    is_corrected: NDArray[np.bool_]
+    finder: DonorFinder
 
     def details(self, nodes: IntArray) -> dict[str, Any]:
         return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}

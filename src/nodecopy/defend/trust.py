@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,9 +27,13 @@ MIN_TRUST = 0.5
 """Edges with a probability above this one are trusted."""
 
 
-@dataclass(frozen=True, eq=False)
-class EdgeTrust:
-    """Mix corrected predictions with those that a node's trusted edges give.
+def trusted_edges(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
+    """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
+
+    Trust is the probability that two nodes are neighbours rather than a random pair, by logistic regression
+    on the cosines of their features and of their expected neighbourhoods. The regression is learned from the
+    graph without the edges of ``nodes``. The trusted graph has lost the edges of ``nodes`` whose probability
+    is at most one half.
 
     Parameters
     ----------
@@ -39,51 +41,27 @@ class EdgeTrust:
         The attacked graph with all edges.
     features
         The embedding of the nodes' features.
-    predict
-        The classifier, as a function from graphs to probabilities of all nodes.
+    nodes
+        Positions of the nodes that may have been attacked.
     """
+    others = remove_edges_of(graph, nodes)
+    expected = expected_neighbourhoods(others, features, embed_neighbourhoods(others, features))
+    edges = others.rows.row_numbers, others.rows.indices
+    # The seed is not the trial's: thousands of pairs determine three weights, and with fixed pairs the
+    # trust in an edge depends on the graph and the nodes only. Stored results of table 5 depend on it.
+    draws = np.random.default_rng(RANDOM_PAIRS_SEED)
+    pairs = draws.integers(graph.n_nodes, size=(2, len(edges[0])))
+    inputs = np.vstack([_inputs(features, expected, *ends) for ends in (edges, pairs)])
+    weights = fit_weights(inputs, np.repeat([1.0, 0.0], len(edges[0])))
 
-    graph: Graph
-    features: Matrix
-    predict: Callable[[Graph], NDArray[Any]]
-
-    def mix(self, corrected: NDArray[Any], nodes: IntArray) -> NDArray[np.floating[Any]]:
-        """Return (1 - t) times the corrected predictions plus t times those with the trusted edges.
-
-        t is the mean trust in a node's edges.
-        """
-        trust, trusted_graph = self.trusted_edges(nodes)
-        own = self.predict(trusted_graph)[nodes]
-        mixed: NDArray[np.floating[Any]] = (1 - trust) * corrected + trust * own
-        return mixed
-
-    def trusted_edges(self, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
-        """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
-
-        Trust is the probability that two nodes are neighbours rather than a random pair, by logistic
-        regression on the cosines of their features and of their expected neighbourhoods. The regression is
-        learned from the graph without the edges of ``nodes``. The trusted graph has lost the edges of
-        ``nodes`` whose probability is at most one half.
-        """
-        graph, features = self.graph, self.features
-        others = remove_edges_of(graph, nodes)
-        expected = expected_neighbourhoods(others, features, embed_neighbourhoods(others, features))
-        edges = others.rows.row_numbers, others.rows.indices
-        # The seed is not the trial's: thousands of pairs determine three weights, and with fixed pairs the
-        # trust in an edge depends on the graph and the nodes only. Stored results of table 5 depend on it.
-        draws = np.random.default_rng(RANDOM_PAIRS_SEED)
-        pairs = draws.integers(graph.n_nodes, size=(2, len(edges[0])))
-        inputs = np.vstack([_inputs(features, expected, *ends) for ends in (edges, pairs)])
-        weights = fit_weights(inputs, np.repeat([1.0, 0.0], len(edges[0])))
-
-        first, second = graph.rows.row_numbers, graph.rows.indices
-        is_asked = np.zeros(graph.n_nodes, bool)
-        is_asked[nodes] = True
-        touched = is_asked[first] | is_asked[second]
-        trust = np.ones(len(first))
-        trust[touched] = expit(_inputs(features, expected, first[touched], second[touched]) @ weights)
-        mean = np.bincount(first, trust, minlength=graph.n_nodes) / np.maximum(graph.degrees, 1)
-        return mean[nodes, None], keep_edges(graph, trust > MIN_TRUST)
+    first, second = graph.rows.row_numbers, graph.rows.indices
+    is_asked = np.zeros(graph.n_nodes, bool)
+    is_asked[nodes] = True
+    touched = is_asked[first] | is_asked[second]
+    trust = np.ones(len(first))
+    trust[touched] = expit(_inputs(features, expected, first[touched], second[touched]) @ weights)
+    mean = np.bincount(first, trust, minlength=graph.n_nodes) / np.maximum(graph.degrees, 1)
+    return mean[nodes, None], keep_edges(graph, trust > MIN_TRUST)
 
 
 def fit_weights(inputs: Matrix, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:

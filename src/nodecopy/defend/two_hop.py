@@ -92,14 +92,21 @@ class TwoHopCopier:
             change = _concatenate(row, (old[0], old[1], -old[2]))
         pairs = np.arange(len(nodes))
         total = 1.0 + np.bincount(row[0], row[2], minlength=len(nodes))
-        sums = _ChangedSums(self.sums, _concatenate(change, (pairs, nodes, total - self.sums[nodes])))
+        owner, changed, difference = _concatenate(change, (pairs, nodes, total - self.sums[nodes]))
+        shape = len(nodes), len(self.sums)
+        changes = sparse.csr_array((difference, (owner, changed)), shape=shape)
+
+        def sums(pair: IntArray, node: IntArray) -> NDArray[np.float64]:
+            """Return the changed row sums of some nodes, each for one pair."""
+            return self.sums[node] + np.asarray(changes[pair, node]).ravel()
+
         is_loop = row[1] == nodes[row[0]]
         own_loop = 1.0 + np.bincount(row[0][is_loop], row[2][is_loop], minlength=len(nodes))
         others = _select(row, ~is_loop)
         pair, inner, weight = _concatenate(others, (pairs, nodes, own_loop))
-        second = weight / np.sqrt(sums.at(pairs, nodes)[pair] * sums.at(pair, inner))
+        second = weight / np.sqrt(sums(pairs, nodes)[pair] * sums(pair, inner))
         owner, outer, weight = self._changed_rows(row, others, nodes)
-        first = weight / np.sqrt(sums.at(pair[owner], inner[owner]) * sums.at(pair[owner], outer))
+        first = weight / np.sqrt(sums(pair[owner], inner[owner]) * sums(pair[owner], outer))
         return (owner, outer, first), (pair, inner, second)
 
     def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> NDArray[np.float64]:
@@ -150,25 +157,6 @@ class TwoHopCopier:
             np.append(self.rows.indices[entry], nodes),
             np.append(weight, np.ones(len(nodes))),
         )
-
-
-class _ChangedSums:
-    """Row sums, some of which change for some pairs."""
-
-    def __init__(self, sums: NDArray[np.float64], changes: Entries) -> None:
-        self.sums = sums
-        self.keys, position = np.unique(self._key(changes[0], changes[1]), return_inverse=True)
-        self.changes = np.bincount(position, changes[2])
-
-    def at(self, pair: IntArray, node: IntArray) -> NDArray[np.float64]:
-        """Return the sums of the rows of some nodes, each for one pair."""
-        key = self._key(pair, node)
-        position = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        change: NDArray[np.float64] = np.where(self.keys[position] == key, self.changes[position], 0.0)
-        return self.sums[node] + change
-
-    def _key(self, pair: IntArray, node: IntArray) -> NDArray[np.int64]:
-        return pair.astype(np.int64) * len(self.sums) + node
 
 
 @dataclass(frozen=True, eq=False)
