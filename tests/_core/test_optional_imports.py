@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
-from nodecopy._core.optional_imports import EXTRA_OF, import_optional
+from nodecopy._core.optional_imports import EXTRA_OF, OptionalModule, import_optional
 from nodecopy.errors import MissingExtraError
 
 
@@ -20,3 +21,11 @@ def test_the_error_names_purpose_package_and_extra(package: str, monkeypatch: py
     )
     with pytest.raises(MissingExtraError, match=message):
         import_optional(package, "reading")
+
+
+def test_an_optional_module_is_imported_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = OptionalModule("pandas", "reading")
+    assert module.DataFrame is import_optional("pandas", "reading").DataFrame
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="reading needs pandas"):
+        module.DataFrame  # noqa: B018

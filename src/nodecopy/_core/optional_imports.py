@@ -35,3 +35,13 @@ def import_optional(module: str, purpose: str) -> Any:
         raise MissingExtraError(
             f"{purpose} needs {package}, which is not installed: pip install 'nodecopy[{extra}]'."
         ) from error
+
+
+class OptionalModule:
+    """A module that is imported where an attribute of it is used first, by :func:`import_optional`."""
+
+    def __init__(self, module: str, purpose: str) -> None:
+        self.module, self.purpose = module, purpose
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_optional(self.module, self.purpose), name)

@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key
 from nodecopy._core.validation import check_integer
 from nodecopy.copying.distributions import SIMILARITY_UNITS
 from nodecopy.edge_tables.columns import check_ids, check_unique_ids, check_weights, select_columns
 from nodecopy.edge_tables.draws import exact_literal, uniforms
-from nodecopy.edge_tables.engines import PURPOSE, Engine
+from nodecopy.edge_tables.engines import Engine, ibis
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.table_columns import EDGE_COLUMNS, NODE_COLUMNS
@@ -39,14 +38,15 @@ class EdgeTableLaw(Protocol):
     """A donor law on edge tables."""
 
     def ids(self, engine: Engine) -> Any | None:
-        """Return a table of the node ids (column id) that the law adds to the graph, or ``None``."""
+        """Return a table of the node ids (column id) that the law adds to the graph; none by default."""
+        return None
 
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         """Return the donor distribution of the nodes of an edge table."""
 
 
 @dataclass(eq=False)
-class SameLabelTable(Configurable):
+class SameLabelTable(Configurable, EdgeTableLaw):
     """Draw donors uniformly from the nodes with the same label, as :class:`~nodecopy.copying.SameLabel`.
 
     Parameters
@@ -82,7 +82,7 @@ class SameLabelTable(Configurable):
 
 
 @dataclass(eq=False)
-class NearestNeighboursTable(Configurable):
+class NearestNeighboursTable(Configurable, EdgeTableLaw):
     """Draw donors uniformly from listed neighbours, as :class:`~nodecopy.copying.NearestNeighbours`.
 
     Parameters
@@ -100,13 +100,10 @@ class NearestNeighboursTable(Configurable):
 
     neighbours: Any
 
-    def ids(self, engine: Engine) -> None:
-        return None
-
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         name = "neighbours of NearestNeighboursTable"
         table = select_columns(engine.scan(self.neighbours), LIST_COLUMNS, name, n_required=2)
-        rank = table["rank"].min() if "rank" in table.columns else import_optional("ibis", PURPOSE).literal(0)
+        rank = table["rank"].min() if "rank" in table.columns else ibis.literal(0)
         pairs = _number_pairs(table.group_by("node", "donor").agg(rank=rank), nodes, engine, name)
         members = pairs.select("rank", list="i", id="donor", number="j")
         owners = pairs.select(list="i", id="node", number="i").distinct()
@@ -114,7 +111,7 @@ class NearestNeighboursTable(Configurable):
 
 
 @dataclass(eq=False)
-class WeightedTable(Configurable):
+class WeightedTable(Configurable, EdgeTableLaw):
     """Draw donors in proportion to listed weights, as :class:`~nodecopy.copying.Weighted`.
 
     Parameters
@@ -132,9 +129,6 @@ class WeightedTable(Configurable):
 
     weights: Any
 
-    def ids(self, engine: Engine) -> None:
-        return None
-
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         name = "weights of WeightedTable"
         table = select_columns(engine.scan(self.weights), WEIGHT_COLUMNS, name, n_required=3)
@@ -145,7 +139,7 @@ class WeightedTable(Configurable):
 
 
 @dataclass(eq=False)
-class JaccardTable(Configurable):
+class JaccardTable(Configurable, EdgeTableLaw):
     """Draw donors in proportion to the Jaccard index of items, as :class:`~nodecopy.copying.Jaccard`.
 
     Parameters
@@ -167,11 +161,7 @@ class JaccardTable(Configurable):
     include_self: bool = True
     max_donors: int | None = None
 
-    def ids(self, engine: Engine) -> None:
-        return None
-
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
-        ibis = import_optional("ibis", PURPOSE)
         for name, value in (("max_item_degree", self.max_item_degree), ("max_donors", self.max_donors)):
             if value is not None:
                 check_integer(value, f"{name} of JaccardTable", low=1)
@@ -208,7 +198,6 @@ class _Lists:
     @classmethod
     def build(cls, members: Any, engine: Engine, owners: Any = None) -> _Lists:
         """Build lists from members (list, id, number, rank), which own their lists by default."""
-        ibis = import_optional("ibis", PURPOSE)
         in_list = ibis.window(group_by="list", order_by=["rank", "number"])
         members = members.mutate(position=ibis.row_number().over(in_list))
         members = engine.keep(members.mutate(size=members.count().over(ibis.window(group_by="list"))))
@@ -220,7 +209,6 @@ class _Lists:
         return cls(owners.select("id", "number", "list", "size"), members, engine)
 
     def draw(self, key: Key, keep: float) -> Any:
-        ibis = import_optional("ibis", PURPOSE)
         owners = _draw_uniforms(self.owners, key, keep, self.engine)
         position = ibis.least((owners.u * owners["size"]).floor(), owners["size"] - 1)
         owners = owners.select("id", "list", position=position.cast(self.members.position.type()))
@@ -238,7 +226,6 @@ class _Shares:
     @classmethod
     def build(cls, pairs: Any, nodes: Any, engine: Engine) -> _Shares:
         """Build shares from pairs (i, j, donor, weight) with positive weights."""
-        ibis = import_optional("ibis", PURPOSE)
         in_row = ibis.window(group_by="i")
         value = pairs.weight.cast("float64")
         largest = exact_literal(float(SIMILARITY_UNITS))

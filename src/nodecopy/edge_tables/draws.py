@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import N_ROUNDS, PARITY, ROTATIONS, Key
-from nodecopy.edge_tables.engines import PURPOSE
+from nodecopy.edge_tables.engines import ibis
 
 WORD_MASK = 2**32 - 1
 
@@ -42,14 +41,12 @@ def uniforms(table: Any, key: Key) -> Any:
 
 def flip_coins(table: Any, key: Key, first: Any, second: Any) -> Any:
     """Return the table with the coin of each pair of node numbers in the boolean column ``to_larger``."""
-    ibis = import_optional("ibis", PURPOSE)
     table = threefry(table, key, ibis.least(first, second), ibis.greatest(first, second))
     return table.mutate(to_larger=(table.x >> 31) == 1).drop("x", "y")
 
 
 def exact_literal(value: float) -> Any:
     """Return a double as a quotient of integers, since engines parse decimal fractions differently."""
-    ibis = import_optional("ibis", PURPOSE)
     numerator, denominator = value.as_integer_ratio()
     result = ibis.literal(numerator, "int64").cast("float64")
     while denominator > 1:  # a power of two, so that every step is exact

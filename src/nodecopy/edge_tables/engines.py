@@ -22,12 +22,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from nodecopy._core.atomic_files import atomic_write
-from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.optional_imports import OptionalModule, import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
 
 PURPOSE = "an engine of edge tables"
 """What Ibis is needed for, in errors where it is not installed."""
+ibis: Any = OptionalModule("ibis", PURPOSE)
+operations: Any = OptionalModule("ibis.expr.operations", PURPOSE)
+
 DISK_ERRORS = re.compile(
     r"no space left|file too large|quota|failed to offload|max_temp_directory_size", re.I
 )
@@ -104,13 +107,12 @@ class Engine(ABC):
         return table
 
     def _given(self, table: Any) -> Any:
-        ibis = import_optional("ibis", PURPOSE)
         if not isinstance(table, ibis.Table):
             raise InputError(
                 "a table must be a Parquet file or an Ibis table (ibis.memtable makes one of a data frame); "
                 f"got {type(table).__name__}."
             )
-        if not table.op().find(import_optional("ibis.expr.operations", PURPOSE).InMemoryTable):
+        if not table.op().find(operations.InMemoryTable):
             return table
         path = self._new_scratch()
         with _engine_errors("a table cannot be computed"):
@@ -152,8 +154,8 @@ class Engine(ABC):
             self._write(table, temporary)
 
     def _origins_of(self, table: Any) -> set[Path]:
-        read = import_optional("ibis.expr.operations", PURPOSE).DatabaseTable
-        return set().union(*(self._origins.get(part.name, set()) for part in table.op().find(read)))
+        tables = table.op().find(operations.DatabaseTable)
+        return set().union(*(self._origins.get(part.name, set()) for part in tables))
 
     def rows(self, table: Any) -> list[dict[str, Any]]:
         """Return the rows of a small table as dictionaries."""
@@ -248,7 +250,7 @@ class DuckDB(Engine):
         threads: int | None = None,
         scratch: str | os.PathLike[str] | None = None,
     ) -> None:
-        ibis = import_optional("ibis", PURPOSE)
+        import_optional("ibis", PURPOSE)
         import_optional("duckdb", "DuckDB")
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
@@ -324,7 +326,7 @@ class Spark(Engine):
         scratch: str | os.PathLike[str] | None = None,
         settings: dict[str, str] | None = None,
     ) -> None:
-        ibis = import_optional("ibis", PURPOSE)
+        import_optional("ibis", PURPOSE)
         builder = (
             import_optional("pyspark.sql", "Spark").SparkSession.builder.master(master).appName("nodecopy")
         )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.edge_tables.columns import check_ids, check_weights, select_columns
 from nodecopy.edge_tables.donor_tables import EdgeTableLaw, FittedLaw
 from nodecopy.edge_tables.draws import flip_coins
-from nodecopy.edge_tables.engines import PURPOSE, Engine
+from nodecopy.edge_tables.engines import Engine, ibis
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.table_columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
 
@@ -83,7 +82,6 @@ class EdgeTableCopying(Configurable):
         distinct
             Set it if no directed edge is listed twice, to save a pass over the edges.
         """
-        ibis = import_optional("ibis", PURPOSE)
         check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
         self._rule = None if directed or interactions else self.symmetrise
@@ -113,11 +111,7 @@ class EdgeTableCopying(Configurable):
             rows = engine.keep_distinct(rows)
             # Sources of sorted edges need little memory; nodes of dropped rows are added.
             dropped = all_rows.filter(~is_edge)
-            listed[:2] = [
-                rows.select(id="source"),
-                dropped.select(id="source"),
-                dropped.select(id="target"),
-            ]
+            listed[:2] = [rows.select(id="source"), dropped.select(id="source"), dropped.select(id="target")]
         else:
             rows = rows.filter(is_edge)
             rows = rows if distinct else engine.keep_distinct(rows)
@@ -127,11 +121,8 @@ class EdgeTableCopying(Configurable):
 
     def draw_donors(self, *, rng: Rng = None, sample: int = 0) -> Any:
         """Return a table of node and donor, with the donors of :meth:`.NodeCopying.draw_donors`."""
-        return (
-            self._donors(self._key(rng, sample))
-            .select("node", "donor")
-            .cast({"node": self._id_type, "donor": self._id_type})
-        )
+        donors = self._donors(self._key(rng, sample)).select("node", "donor")
+        return donors.cast({"node": self._id_type, "donor": self._id_type})
 
     def sample(self, *, rng: Rng = None, sample: int = 0) -> Any:
         """Return a sample as an Ibis table of source, target and, if weighted, weight, in no order.
@@ -171,7 +162,6 @@ class EdgeTableCopying(Configurable):
         return "uint64"
 
     def _number_nodes(self, tables: list[Any]) -> None:
-        ibis = import_optional("ibis", PURPOSE)
         ids = self._engine.keep(
             ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
         )
@@ -199,7 +189,6 @@ class EdgeTableCopying(Configurable):
 
     def _donors(self, key: Key) -> Any:
         """Return a table of node, number and donor."""
-        ibis = import_optional("ibis", PURPOSE)
         nodes = self.nodes_.rename(node="id")
         if self.keep == 1.0:
             return nodes.mutate(donor=nodes.node)
@@ -209,7 +198,6 @@ class EdgeTableCopying(Configurable):
 
     def _copy_rows(self, donors: Any, key: Key) -> Any:
         """Return T(A, zeta) for a table of donors, with ids of the type of the input."""
-        ibis = import_optional("ibis", PURPOSE)
         weight = ["weight"] if self.weighted else []
         copied = donors.join(self._rows, [("donor", "source")])
         if self._rule == "one-endpoint":
@@ -221,11 +209,9 @@ class EdgeTableCopying(Configurable):
         copied = copied.select("target", *weight, source="node")
         if self._rule is not None:
             copied = copied.filter(copied.source != copied.target)
-            first, last = (
-                ibis.least(copied.source, copied.target),
-                ibis.greatest(copied.source, copied.target),
-            )
-            copied = self._engine.distinct(copied.select(*weight, source=first, target=last))
+            ends = copied.source, copied.target
+            copied = copied.select(*weight, source=ibis.least(*ends), target=ibis.greatest(*ends))
+            copied = self._engine.distinct(copied)
         copied = copied.cast(
             {"source": self._id_type} | ({} if self._interactions else {"target": self._id_type})
         )

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy._core.optional_imports import import_optional
-from nodecopy.edge_tables.engines import PURPOSE, Engine
+from nodecopy.edge_tables.engines import Engine, ibis
 from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
 
 
@@ -106,7 +105,6 @@ def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
 
 def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
     """Count components: nodes take the smallest name among neighbours, then its name, until no change."""
-    ibis = import_optional("ibis", PURPOSE)
     both = entries.union(entries.select(source="target", target="source"))
     names = engine.keep(ids.select("id", name="id"))
     while True:

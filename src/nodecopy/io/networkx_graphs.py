@@ -15,7 +15,7 @@ from nodecopy._core.ids import deduplicate
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.table_columns import unify_ids
+from nodecopy.io.table_columns import is_number, unify_ids
 
 
 def from_networkx(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
@@ -42,18 +42,14 @@ def from_networkx(network: Any, *, label: str = "label", weight: str = "weight")
         if not isinstance(node, (int, np.integer, str)) or isinstance(node, bool):
             raise InputError(f"nodes of a NetworkX graph must be integers or strings; got {node!r}.")
     position_of = {node: number for number, node in enumerate(nodes)}
-    first, second, weights = [], [], []
-    for source, target, value in network.edges(data=weight, default=1.0):
-        first.append(position_of[source])
-        second.append(position_of[target])
-        try:
-            weights.append(float(value))
-        except (TypeError, ValueError):
+    edges = list(network.edges(data=weight, default=1.0))
+    for source, target, value in edges:
+        if not is_number(value):
             edge = f"({source!r}, {target!r})"
-            raise InputError(f"weight of edge {edge} must be a number; got {value!r}.") from None
-    matrix = deduplicate(
-        np.array(first, np.int64), np.array(second, np.int64), np.array(weights), (len(nodes), len(nodes))
-    )
+            raise InputError(f"weight of edge {edge} must be a number; got {value!r}.")
+    first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
+    weights = np.array([float(edge[2]) for edge in edges])
+    matrix = deduplicate(first, second, weights, (len(nodes), len(nodes)))
     labels = [network.nodes[node].get(label) for node in nodes]
     return Graph(matrix, None, label_array(labels), _ids(nodes), network.is_directed())
 

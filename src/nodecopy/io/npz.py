@@ -30,17 +30,17 @@ def read_graph(path: Path, directed: bool | None) -> Graph:
     with _open_archive(path) as archive:
         keys = set(archive.files)
         if keys >= BENCHMARK_KEYS:
-            labels = archive["labels"] if "labels" in keys else None
-            return Graph(_csr(archive, "adj_"), _features(archive, "attr"), labels, directed=bool(directed))
+            features, labels = _features(archive, "attr"), archive.get("labels")
+            return Graph(_csr(archive, "adj_"), features, labels, directed=bool(directed))
         if keys >= SCIPY_KEYS:
             return Graph(_scipy(path), directed=bool(directed))
         if not keys >= OWN_KEYS | {"directed"}:
-            raise InputError(f"the file must hold a graph; it holds {', '.join(sorted(keys)) or 'nothing'}.")
+            raise _wrong_content(archive, "a graph")
         graph = Graph(
             _rows(archive, len(archive["indptr"]) - 1),
             _features(archive, "features"),
-            archive["labels"] if "labels" in keys else None,
-            archive["node_ids"] if "node_ids" in keys else None,
+            archive.get("labels"),
+            archive.get("node_ids"),
             bool(archive["directed"]) if directed is None else directed,
         )
         return graph.with_label_names(archive["label_names"].tolist()) if "label_names" in keys else graph
@@ -68,9 +68,7 @@ def read_interactions(path: Path) -> Interactions:
         if keys >= SCIPY_KEYS:
             return Interactions(_scipy(path))
         if not keys >= OWN_KEYS | {"user_ids", "item_ids"}:
-            raise InputError(
-                f"the file must hold interactions; it holds {', '.join(sorted(keys)) or 'nothing'}."
-            )
+            raise _wrong_content(archive, "interactions")
         users, items = archive["user_ids"], archive["item_ids"]
         return Interactions(_rows(archive, len(items)), users, items)
 
@@ -86,12 +84,11 @@ def read_matrix(path: Path) -> Any:
     with _open_archive(path) as loaded:
         if isinstance(loaded, np.ndarray):
             return loaded
-        keys = set(loaded.files)
-        if keys >= SCIPY_KEYS:
+        if set(loaded.files) >= SCIPY_KEYS:
             return _scipy(path)
-        if len(keys) == 1:
-            return loaded[keys.pop()]
-    raise InputError(f"the file must hold one matrix; it holds {', '.join(sorted(keys)) or 'nothing'}.")
+        if len(loaded.files) != 1:
+            raise _wrong_content(loaded, "one matrix")
+        return loaded[loaded.files[0]]
 
 
 @contextmanager
@@ -99,6 +96,10 @@ def _open_archive(path: Path) -> Iterator[Any]:
     """Yield the arrays of a file and close it, which NumPy does not do after an error."""
     with path.open("rb") as file:
         yield np.load(file, allow_pickle=False)
+
+
+def _wrong_content(archive: Any, expected: str) -> InputError:
+    return InputError(f"the file must hold {expected}; it holds {', '.join(sorted(archive)) or 'nothing'}.")
 
 
 def _save(path: PathLike, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -113,23 +114,23 @@ def _row_arrays(rows: Any) -> dict[str, NDArray[Any]]:
 
 
 def _rows(archive: Any, n_columns: int) -> sparse.csr_array:
-    indptr, indices = archive["indptr"], archive["indices"]
-    weights = archive["weights"] if "weights" in archive.files else np.ones(len(indices), np.float32)
-    return _check_format(sparse.csr_array((weights, indices, indptr), shape=(len(indptr) - 1, n_columns)))
+    return _csr(archive, "", (len(archive["indptr"]) - 1, n_columns), "weights")
 
 
-def _csr(archive: Any, prefix: str) -> sparse.csr_array:
-    indptr, indices, shape = (archive[prefix + part] for part in ("indptr", "indices", "shape"))
-    data = archive[f"{prefix}data"] if f"{prefix}data" in archive.files else np.ones(len(indices), np.float32)
-    return _check_format(sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist())))
+def _csr(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> sparse.csr_array:
+    """Return a matrix after a check: SciPy would use wrong column numbers to access memory."""
+    indptr, indices, data = (archive.get(prefix + part) for part in ("indptr", "indices", values))
+    data = np.ones(len(indices), np.float32) if data is None else data
+    shape = tuple(archive[f"{prefix}shape"].tolist()) if shape is None else shape
+    matrix = sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _features(archive: Any, name: str) -> Any:
     """Return dense or sparse features, or ``None``; the gnn-benchmark has dense ones in attr_matrix."""
-    for dense in (name, f"{name}_matrix"):
-        if dense in archive.files:
-            return archive[dense]
-    return _csr(archive, f"{name}_") if f"{name}_indptr" in archive.files else None
+    dense = archive.get(name, archive.get(f"{name}_matrix"))
+    return _csr(archive, f"{name}_") if dense is None and f"{name}_indptr" in archive.files else dense
 
 
 def _scipy(path: Path) -> sparse.csr_array:
@@ -138,9 +139,3 @@ def _scipy(path: Path) -> sparse.csr_array:
     if hasattr(matrix, "check_format"):
         matrix.check_format(full_check=True)
     return sparse.csr_array(matrix)
-
-
-def _check_format(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Return the matrix after a check: SciPy would use wrong column numbers to access memory."""
-    matrix.check_format(full_check=True)
-    return matrix

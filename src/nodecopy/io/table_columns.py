@@ -18,16 +18,7 @@ Roles: TypeAlias = Mapping[str, Sequence[str]]
 
 EDGE_COLUMNS: Roles = {
     "source": (
-        "source",
-        "src",
-        "from",
-        "u",
-        "source_id",
-        "from_node",
-        "fromnodeid",
-        "node1",
-        "node_1",
-        "citing",
+        *("source", "src", "from", "u", "source_id", "from_node", "fromnodeid", "node1", "node_1", "citing"),
     ),
     "target": ("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
     "weight": ("weight", "w", "value"),
