@@ -17,7 +17,7 @@ from nodecopy.generators import CELL
 from nodecopy.generators.cell import TransitionLoss, stationary_distribution
 from nodecopy.metrics import edge_overlap, statistics
 from tests.contracts.graph_models import GraphModelContract, community_graph
-from tests.generators.test_pair_loss import random_adjacency
+from tests.generators.test_losses import random_adjacency
 
 CPU = torch.device("cpu")
 

@@ -17,7 +17,7 @@ from nodecopy.generators.graphite import FeedbackDecoder, factor_intermediate_gr
 from nodecopy.nn.stack import SparseStack
 from tests.contracts.graph_models import GraphModelContract
 from tests.generators.scoring import score_link_prediction
-from tests.generators.test_pair_loss import random_adjacency
+from tests.generators.test_losses import random_adjacency
 from tests.generators.test_vgae import two_blocks
 
 

@@ -19,7 +19,7 @@ from nodecopy.generators import GAE, VGAE
 from nodecopy.generators.autoencoder import GraphAutoencoder
 from nodecopy.nn.stack import normalise_adjacency
 from tests.generators.scoring import score_link_prediction
-from tests.generators.test_pair_loss import dense_loss, random_adjacency
+from tests.generators.test_losses import dense_loss, random_adjacency
 
 both = pytest.mark.parametrize("kind", [GAE, VGAE])
 needs_data = pytest.mark.skipif(

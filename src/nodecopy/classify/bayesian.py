@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ PREDICTIONS_AVERAGED = 60
 """Predictions of the online schedule that are averaged: those of its last epochs."""
 
 
+@dataclass(eq=False, repr=False)
 class BayesianGCN(Classifier):
     """Classify nodes by an ensemble over sampled graphs and sampled weights.
 
@@ -73,21 +74,14 @@ class BayesianGCN(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        graph_model: GraphModel[Any] | None = None,
-        n_graphs: int = 10,
-        n_weight_samples: int = 10,
-        *,
-        schedule: str = "retrain",
-        n_rounds: int | str = 1,
-        base: NetworkClassifier | None = None,
-        device: str = "cpu",
-    ) -> None:
-        self.graph_model = graph_model
-        self.n_graphs, self.n_weight_samples = n_graphs, n_weight_samples
-        self.schedule, self.n_rounds = schedule, n_rounds
-        self.base, self.device = base, device
+    graph_model: GraphModel[Any] | None = None
+    n_graphs: int = 10
+    n_weight_samples: int = 10
+    _: KW_ONLY
+    schedule: str = "retrain"
+    n_rounds: int | str = 1
+    base: NetworkClassifier | None = None
+    device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         n_rounds = self._check_parameters(trials)
@@ -105,8 +99,6 @@ class BayesianGCN(Classifier):
             return predictions[-1]
         by_trial = zip(trials, zip(*predictions, strict=True), strict=True)
         return [_best_by_validation(trial, rounds) for trial, rounds in by_trial]
-
-    fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
     def _check_parameters(self, trials: Sequence[Trial]) -> int:
         """Check everything before anything is trained; return the number of rounds."""

@@ -106,5 +106,3 @@ class DFNet(Classifier):
         check_integer(recipe.n_heads, "n_heads of DFNet", low=int(self.attention))
         batch = TrainingBatch(trials, recipe, self.device, keep_networks=keep_networks)
         return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
-
-    fit_trials.__doc__ = Classifier.fit_trials.__doc__

@@ -90,8 +90,6 @@ class NetworkClassifier(Classifier):
         batch = TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)
         return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
 
-    fit_trials.__doc__ = Classifier.fit_trials.__doc__
-
 
 def change_recipe(recipe: AnyRecipe, classifier: Classifier) -> AnyRecipe:
     """Return the recipe with those fields that are parameters of a classifier and not ``None``."""

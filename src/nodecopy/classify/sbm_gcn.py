@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Targets, stack_matrices
 
 
+@dataclass(eq=False, repr=False)
 class SBMGCN(Classifier):
     """Classify nodes by the posterior of a generative model of labels and edges (G3NN with SBM and GCN).
 
@@ -70,18 +71,13 @@ class SBMGCN(Classifier):
     True
     """
 
-    def __init__(
-        self,
-        within: float = 0.9,
-        across: float = 0.1,
-        *,
-        weight: float = 1.0,
-        objective: str = "paper",
-        base: GCN | None = None,
-        device: str = "cpu",
-    ) -> None:
-        self.within, self.across, self.weight, self.objective = within, across, weight, objective
-        self.base, self.device = base, device
+    within: float = 0.9
+    across: float = 0.1
+    _: KW_ONLY
+    weight: float = 1.0
+    objective: str = "paper"
+    base: GCN | None = None
+    device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         for name in ("within", "across"):
@@ -100,8 +96,6 @@ class SBMGCN(Classifier):
             build_objective=lambda posterior, targets: GenerativeObjective(self, batch, posterior, targets),
         )
         return batch.predict(networks)
-
-    fit_trials.__doc__ = Classifier.fit_trials.__doc__
 
     def network_device(self) -> str:
         return self.device if self.base is None else self.base.device

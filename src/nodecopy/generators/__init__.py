@@ -5,9 +5,8 @@ All of them are graph models (:class:`nodecopy.GraphModel`):
 - :mod:`.classical` (swaps compiled in :mod:`.swap_kernels`), :mod:`.sbm` and :mod:`.mmsbm` (compiled in
   :mod:`.mmsbm_kernels`) estimate their parameters without training; :mod:`.base` has their common base class
   and :mod:`.block_pairs` samples edges between blocks;
-- :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm` are autoencoders. :mod:`.autoencoder` trains them with the
-  losses of :mod:`.pair_loss` and :mod:`.presence_loss` and samples from an :mod:`.edge_distribution`, after
-  :mod:`.calibration`;
+- :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm` are autoencoders. :mod:`.autoencoder` trains them with
+  :mod:`.losses` and samples from an :mod:`.edge_distribution`, after :mod:`.calibration`;
 - :mod:`.cell` and :mod:`.netgan` (with :mod:`.walks`) learn random walks. :mod:`.edge_sampling` has their
   common training and draws their edges.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, check_graph, check_pairs, list_edges, replace_edges
 from nodecopy.generators.calibration import calibrate_scores, expected_edges
 from nodecopy.generators.edge_distribution import EdgeDistribution
-from nodecopy.generators.pair_loss import PairLoss, SampledPairLoss
+from nodecopy.generators.losses import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
 from nodecopy.nn.adam import AdamStepper
@@ -54,6 +54,7 @@ class Decoder:
         return z
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GraphAutoencoder(GraphModel[Graph]):
     """The base class of graph autoencoders; :class:`.GAE` documents the parameters.
 
@@ -69,29 +70,19 @@ class GraphAutoencoder(GraphModel[Graph]):
         The ``sampler`` and ``balanced`` of the fit.
     """
 
-    embeddings_: NDArray[np.float32]
-    decoded_: NDArray[np.float32]
-    sampler_: str
-    balanced_: bool
+    n_hidden: int = 32
+    n_latent: int = 16
+    n_epochs: int = 200
+    learning_rate: float = 0.01
     pairs: str = "all"
-    _n_heads = 1
-    _distribution: EdgeDistribution | None = None
+    sampler: str = "corrected"
+    balanced: bool = True
+    device: str = "cpu"
 
-    def __init__(
-        self,
-        *,
-        n_hidden: int = 32,
-        n_latent: int = 16,
-        n_epochs: int = 200,
-        learning_rate: float = 0.01,
-        pairs: str = "all",
-        sampler: str = "corrected",
-        balanced: bool = True,
-        device: str = "cpu",
-    ) -> None:
-        self.n_hidden, self.n_latent, self.n_epochs = n_hidden, n_latent, n_epochs
-        self.learning_rate, self.pairs, self.device = learning_rate, pairs, device
-        self.sampler, self.balanced = sampler, balanced
+    embeddings_: NDArray[np.float32] = field(init=False)
+    decoded_: NDArray[np.float32] = field(init=False)
+    _n_heads: ClassVar[int] = 1
+    _distribution: EdgeDistribution | None = field(default=None, init=False)
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
         """Train on every edge of the graph.

@@ -1,6 +1,6 @@
 """Calibration of pair scores: logistic regression of "is an edge" on the score, over all pairs of nodes.
 
-The two parameters need five sums over all pairs in each Newton step. As in :mod:`.pair_loss`, these are
+The two parameters need five sums over all pairs in each Newton step. As in :mod:`.losses`, these are
 computed in blocks of rows as if no pair were an edge, and corrected at the edges.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -66,6 +67,7 @@ class _TransitionTraining:
         }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CELL(EdgeScoreModel):
     """CELL learns transition probabilities P = softmax(W_down W_up) and samples edges by their use in walks.
 
@@ -111,26 +113,17 @@ class CELL(EdgeScoreModel):
     (78, True)
     """
 
-    down_: NDArray[np.float32]
-    up_: NDArray[np.float32]
-    log_weights_: NDArray[np.float32]
+    rank: int = 9
+    n_steps: int = 200
+    evaluate_every: int = 10
+    learning_rate: float = 0.1
+    weight_decay: float = 1e-7
+
+    down_: NDArray[np.float32] = field(init=False)
+    up_: NDArray[np.float32] = field(init=False)
+    log_weights_: NDArray[np.float32] = field(init=False)
     _training_class = _TransitionTraining
     _evaluation_seed = CELLSeeds.EVALUATION
-
-    def __init__(
-        self,
-        *,
-        rank: int = 9,
-        overlap: float = 0.5,
-        n_steps: int = 200,
-        learning_rate: float = 0.1,
-        weight_decay: float = 1e-7,
-        evaluate_every: int = 10,
-        device: str = "cpu",
-    ) -> None:
-        self.rank, self.overlap, self.n_steps = rank, overlap, n_steps
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.evaluate_every, self.device = evaluate_every, device
 
     def _score_blocks(self) -> Iterator[NDArray[np.float32]]:
         """Yield exp(w_ij + log pi_i - n_i) + exp(w_ji + log pi_j - n_j), with the normalisers n."""

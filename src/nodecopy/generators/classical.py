@@ -33,8 +33,6 @@ class ErdosRenyi(EdgeListModel):
     0.139
     """
 
-    density_: float
-
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         n_pairs = graph.n_nodes * (graph.n_nodes - 1) / (1 if graph.directed else 2)
         self.density_ = len(list_edges(graph)[0]) / max(n_pairs, 1)
@@ -70,10 +68,6 @@ class ChungLu(EdgeListModel):
     >>> 60 < sum(sample.n_edges for sample in model.sample_many(20, rng=0)) / 20 < 80  # 78 observed edges
     True
     """
-
-    blocks_: Nodes
-    block_pairs_: Nodes
-    probabilities_: NDArray[np.float64]
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         out_degrees, in_degrees = _count_degrees(graph)
@@ -133,10 +127,6 @@ class ConfigurationModel(EdgeListModel):
     True
     """
 
-    edges_: Edges
-    self_loops_: Nodes
-    n_swaps_: int
-
     def __init__(self, n_swaps: int = 10) -> None:
         self.n_swaps = n_swaps
 
@@ -182,8 +172,6 @@ class BarabasiAlbert(EdgeListModel):
     >>> BarabasiAlbert().fit(datasets.load("karate")).sample(rng=0).n_nodes
     34
     """
-
-    edges_per_node_: float
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.edges_per_node_ = len(list_edges(graph)[0]) / max(graph.n_nodes, 1)

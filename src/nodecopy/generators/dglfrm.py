@@ -9,6 +9,7 @@ of an edge.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from torch.nn.functional import leaky_relu, softplus
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.generators.autoencoder import Decoder, GraphAutoencoder, Loss, draw_normal
-from nodecopy.generators.presence_loss import PresenceLoss
+from nodecopy.generators.losses import PresenceLoss
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, Recipe, draw_glorot
 from nodecopy.nn.stack import SparseStack
@@ -32,6 +33,7 @@ UNIFORM_MARGIN = 1e-4
 """Distance of uniform numbers from 0 and 1, so that their logits are moderate."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DGLFRMB(GraphAutoencoder):
     """DGLFRM-B: the embedding of a node consists of its binary memberships in communities.
 
@@ -78,25 +80,14 @@ class DGLFRMB(GraphAutoencoder):
     (34, 8)
     """
 
-    def __init__(
-        self,
-        *,
-        n_hidden: int = 64,
-        n_latent: int = 100,
-        decoder_widths: tuple[int, int] = (32, 16),
-        alpha: float = 50.0,
-        n_epochs: int = 1000,
-        learning_rate: float = 0.01,
-        dropout: float = 0.5,
-        reconstruct_features: bool = True,
-        sampler: str = "corrected",
-        balanced: bool = True,
-        device: str = "cpu",
-    ) -> None:
-        self.n_hidden, self.n_latent, self.decoder_widths = n_hidden, n_latent, decoder_widths
-        self.alpha, self.n_epochs, self.learning_rate, self.dropout = alpha, n_epochs, learning_rate, dropout
-        self.reconstruct_features = reconstruct_features
-        self.sampler, self.balanced, self.device = sampler, balanced, device
+    n_hidden: int = 64
+    n_latent: int = 100
+    n_epochs: int = 1000
+    pairs: str = field(default="all", init=False)
+    decoder_widths: tuple[int, int] = (32, 16)
+    alpha: float = 50.0
+    dropout: float = 0.5
+    reconstruct_features: bool = True
 
     def _encoder_recipe(self) -> Recipe:
         return Recipe(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -45,6 +46,7 @@ class Training(Protocol):
         """Return the fitted attributes after so many steps."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EdgeScoreModel(GraphModel[Graph]):
     """The base class of models that are trained up to a given edge overlap and sample edges by scores.
 
@@ -59,13 +61,14 @@ class EdgeScoreModel(GraphModel[Graph]):
         Share of the observed edges in the sample of the last evaluation, and the step of that evaluation.
     """
 
-    overlap: float
+    overlap: float = 0.5
     n_steps: int
     evaluate_every: int
     learning_rate: float
-    device: str
-    overlap_: float
-    n_steps_: int
+    device: str = "cpu"
+
+    overlap_: float = field(init=False)
+    n_steps_: int = field(init=False)
     _training_class: ClassVar[Any]
     _evaluation_seed: ClassVar[int]
 

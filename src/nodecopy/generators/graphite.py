@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from numpy.random import Generator
 from torch import Tensor
@@ -14,6 +16,7 @@ from nodecopy.nn.networks import draw_glorot
 from nodecopy.nn.stack import SparseStack
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Graphite(GraphAutoencoder):
     """The :class:`VGAE` with a decoder of graph convolutions on an intermediate graph.
 
@@ -43,23 +46,8 @@ class Graphite(GraphAutoencoder):
 
     _n_heads = 2
 
-    def __init__(
-        self,
-        *,
-        n_hidden: int = 32,
-        n_latent: int = 16,
-        n_decoder_hidden: int = 32,
-        feedback: float = 0.5,
-        n_epochs: int = 200,
-        learning_rate: float = 0.01,
-        pairs: str = "all",
-        sampler: str = "corrected",
-        balanced: bool = True,
-        device: str = "cpu",
-    ) -> None:
-        self.n_hidden, self.n_latent, self.n_decoder_hidden = n_hidden, n_latent, n_decoder_hidden
-        self.feedback, self.n_epochs, self.learning_rate = feedback, n_epochs, learning_rate
-        self.pairs, self.sampler, self.balanced, self.device = pairs, sampler, balanced, device
+    n_decoder_hidden: int = 32
+    feedback: float = 0.5
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
         return FeedbackDecoder(features, self.n_latent, self.n_decoder_hidden, self.feedback, rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ MIN_COMPILED_SIZE = 2**14
 """Number of links above which the compiled kernel saves more time than its compilation takes."""
 
 
+@dataclass(eq=False, repr=False)
 class MMSBM(EdgeListModel):
     """The mixed-membership stochastic block model, in which every node belongs to all blocks to some degree.
 
@@ -94,32 +96,19 @@ class MMSBM(EdgeListModel):
     True
     """
 
-    memberships_: Floats
-    strengths_: Floats
-    sampling_memberships_: Floats
-    delta_: float
-
-    def __init__(
-        self,
-        memberships: ArrayLike | None = None,
-        *,
-        certainty: float = 0.9,
-        assignment: str = "mixed",
-        delta: float = 1e-4,
-        n_steps: int = 1000,
-        batch_size: int = 500,
-        alpha: float = 1.0,
-        eta: float = 1.0,
-        rho: float = 0.001,
-        step_size: float = 1.0,
-        tau: float = 1024.0,
-        kappa: float = 0.5,
-    ) -> None:
-        self.memberships, self.certainty = memberships, certainty
-        self.assignment, self.delta = assignment, delta
-        self.n_steps, self.batch_size = n_steps, batch_size
-        self.alpha, self.eta, self.rho = alpha, eta, rho
-        self.step_size, self.tau, self.kappa = step_size, tau, kappa
+    memberships: ArrayLike | None = None
+    _: KW_ONLY
+    certainty: float = 0.9
+    assignment: str = "mixed"
+    delta: float = 1e-4
+    n_steps: int = 1000
+    batch_size: int = 500
+    alpha: float = 1.0
+    eta: float = 1.0
+    rho: float = 0.001
+    step_size: float = 1.0
+    tau: float = 1024.0
+    kappa: float = 0.5
 
     def edge_probabilities(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Return the probability of an edge between the nodes at ``first[k]`` and ``second[k]``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -91,6 +92,7 @@ class _AdversarialTraining:
         return -self.critic.scores(walks).mean()
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NetGAN(EdgeScoreModel):
     """NetGAN trains a generator of random walks against a critic and samples edges by their use in walks.
 
@@ -147,30 +149,20 @@ class NetGAN(EdgeScoreModel):
     78
     """
 
-    counts_: sparse.csr_array
+    n_steps: int = 50_000
+    evaluate_every: int = 500
+    learning_rate: float = 3e-4
+    n_transitions: int = 15_000_000
+    walk_length: int = 16
+    batch_size: int = 128
+    n_hidden: int = 40
+    n_critic_hidden: int = 30
+    n_embedding: int = 128
+    n_critic_steps: int = 3
+
+    counts_: sparse.csr_array = field(init=False)
     _training_class = _AdversarialTraining
     _evaluation_seed = NetGANSeeds.EVALUATION
-
-    def __init__(
-        self,
-        *,
-        overlap: float = 0.5,
-        n_steps: int = 50_000,
-        evaluate_every: int = 500,
-        n_transitions: int = 15_000_000,
-        walk_length: int = 16,
-        batch_size: int = 128,
-        n_hidden: int = 40,
-        n_critic_hidden: int = 30,
-        n_embedding: int = 128,
-        n_critic_steps: int = 3,
-        learning_rate: float = 3e-4,
-        device: str = "cpu",
-    ) -> None:
-        self.overlap, self.n_steps, self.evaluate_every = overlap, n_steps, evaluate_every
-        self.n_transitions, self.walk_length, self.batch_size = n_transitions, walk_length, batch_size
-        self.n_hidden, self.n_critic_hidden, self.n_embedding = n_hidden, n_critic_hidden, n_embedding
-        self.n_critic_steps, self.learning_rate, self.device = n_critic_steps, learning_rate, device
 
     def _score_blocks(self) -> Iterator[NDArray[Any]]:
         return (self.counts_[rows].toarray() for rows in split_rows(self.counts_.shape[0]))

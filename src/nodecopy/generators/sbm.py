@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from nodecopy.generators.base import EdgeListModel, Edges, Nodes, assign_blocks, list_edges, remove_duplicates
 from nodecopy.generators.block_pairs import count_pairs, draw_block_edges
@@ -37,10 +36,6 @@ class SBM(EdgeListModel):
     >>> model.sample(rng=0)
     Graph(34 nodes, 93 undirected edges, binary, 2 classes)
     """
-
-    blocks_: Nodes
-    block_pairs_: Nodes
-    probabilities_: NDArray[np.float64]
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.blocks_ = assign_blocks(graph, rng)
@@ -80,11 +75,6 @@ class DegreeCorrectedSBM(EdgeListModel):
     >>> int(sample.degrees[[0, 33]].min()) > int(sample.degrees.mean())  # the two hubs remain hubs
     True
     """
-
-    blocks_: Nodes
-    block_pairs_: Nodes
-    n_block_edges_: Nodes
-    stubs_: Edges
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.blocks_ = assign_blocks(graph, rng)

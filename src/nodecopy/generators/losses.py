@@ -1,4 +1,4 @@
-"""Losses of inner-product decoders: over all N^2 pairs of nodes, or over edges and sampled pairs.
+"""Losses of decoders: over all N^2 pairs of nodes, over edges and sampled pairs, or over features of nodes.
 
 Nearly all pairs are not edges, and for those the cross-entropy of a logit x is softplus(x). So the sum over
 all pairs treats every pair as a non-edge, in blocks of rows, and the terms of the edges are corrected
@@ -25,19 +25,23 @@ HALF_ROOT = 0.5**0.5
 """Vectors scaled by it have inner products of half the size."""
 
 
-class _EmbeddingLoss(ABC):
-    """A loss of the embeddings Z, ``[N, d]``, that computes its gradient along with its value."""
+class BlockwiseLoss(ABC):
+    """A loss of given tensors that computes its gradients along with its value.
 
-    def __call__(self, z: Tensor, *, with_value: bool = True) -> Tensor:
-        """Return the loss, or 0 with the same gradient if ``with_value`` is false, which takes less time."""
-        return attach_gradients(partial(self.value_and_gradient, with_value=with_value), z)
+    Sums over all entries of a matrix of logits are computed in blocks of rows, so that the matrix is never
+    held.
+    """
+
+    def __call__(self, *tensors: Tensor, with_value: bool = True) -> Tensor:
+        """Return the loss, or 0 with the same gradients if ``with_value`` is false, which takes less time."""
+        return attach_gradients(partial(self.value_and_gradients, with_value=with_value), *tensors)
 
     @abstractmethod
-    def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
-        """Return the loss and its gradient."""
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
+        """Return the loss and its gradient in each of the tensors."""
 
 
-class PairLoss(_EmbeddingLoss):
+class PairLoss(BlockwiseLoss):
     """Weighted cross-entropy of the logits Z Z^T against A + I, as in Kipf and Welling's code.
 
     Entry (i, j) has the weight ``positive_weight`` = (N^2 - sum A) / sum A where A + I is one, otherwise one,
@@ -65,7 +69,8 @@ class PairLoss(_EmbeddingLoss):
         cores = torch.get_num_threads() if device.type == "cpu" else 1
         self.logits_at_once = logits_at_once or cores * LOGITS_AT_ONCE[device.type]
 
-    def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        (z,) = tensors
         value, gradient = self._sum_as_non_edges(z, with_value)
         logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
         slopes = -self.positive_weight * torch.sigmoid(-logits) - torch.sigmoid(logits)
@@ -100,7 +105,7 @@ class PairLoss(_EmbeddingLoss):
         return value, HALF_ROOT * (gradient + column_gradient.T) + z.sum(dim=0) / 2
 
 
-class SampledPairLoss(_EmbeddingLoss):
+class SampledPairLoss(BlockwiseLoss):
     """Cross-entropy of the logits z_i . z_j: the mean over edges plus the mean over as many random pairs.
 
     A random permutation of the nodes gives every node a partner; there are as many permutations as needed for
@@ -122,7 +127,8 @@ class SampledPairLoss(_EmbeddingLoss):
         self.positives = SparseStack([adjacency], device)
         self.identities = np.tile(np.arange(n_nodes), (-(-adjacency.nnz // n_nodes), 1))
 
-    def value_and_gradient(self, z: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, Tensor]:
+        (z,) = tensors
         logits = torch.sparse.sampled_addmm(self.positives.tensor, z, z.T, beta=0).values()
         slopes = torch.sigmoid(-logits) * (-2 / len(logits))  # twice: a row is both ends of its edges
         gradient = self.positives.product(z[None], slopes)[0]
@@ -145,3 +151,53 @@ class SampledPairLoss(_EmbeddingLoss):
         np.put_along_axis(inverses, permutations, self.identities, axis=1)
         inverses += np.arange(len(inverses))[:, None] * inverses.shape[1]
         return torch.from_numpy(permutations), torch.from_numpy(inverses)
+
+
+class PresenceLoss(BlockwiseLoss):
+    """Weighted cross-entropy of the logits Z W + b against "is not zero", the mean over all entries.
+
+    Non-zero entries together have the same weight as all zeros together.
+
+    Parameters
+    ----------
+    features
+        Nodes x features, with at least one non-zero entry.
+    device
+        The device of Z, W and b.
+    logits_at_once
+        Logits held at once, by default :data:`.LOGITS_AT_ONCE`. It affects speed and memory only.
+    """
+
+    def __init__(
+        self, features: sparse.csr_array, device: torch.device, logits_at_once: int | None = None
+    ) -> None:
+        present = sparse.csr_array(features, copy=True)
+        present.eliminate_zeros()
+        n_rows, n_columns = present.shape
+        self.scale = 1 / (n_rows * n_columns)
+        self.positive_weight = (n_rows * n_columns - present.nnz) / present.nnz
+        self.rows_at_once = max(1, (logits_at_once or LOGITS_AT_ONCE[device.type]) // n_columns)
+        row = np.repeat(np.arange(n_rows), np.diff(present.indptr)) % self.rows_at_once
+        self._indptr = present.indptr
+        self._positions = torch.from_numpy(row * n_columns + present.indices).to(device)
+
+    def value_and_gradients(self, *tensors: Tensor, with_value: bool) -> tuple[Tensor, ...]:
+        z, weight, bias = tensors
+        value = z.new_zeros((), dtype=torch.float64)
+        by_z, by_weight, by_bias = torch.empty_like(z), torch.zeros_like(weight), torch.zeros_like(bias)
+        for start in range(0, len(z), self.rows_at_once):
+            block = slice(start, min(len(z), start + self.rows_at_once))
+            logits = torch.addmm(bias, z[block], weight)
+            present = self._positions[self._indptr[block.start] : self._indptr[block.stop]]
+            if with_value:
+                positive = logits.view(-1)[present]
+                corrections = self.positive_weight * softplus(-positive) - softplus(positive)
+                value += softplus(logits).sum(dtype=torch.float64) + corrections.sum(dtype=torch.float64)
+            slopes = logits.sigmoid_()
+            flat = slopes.view(-1)
+            flat[present] = self.positive_weight * (flat[present] - 1)
+            torch.mm(slopes, weight.T, out=by_z[block])
+            by_weight.addmm_(z[block].T, slopes)
+            by_bias += slopes.sum(dim=0)
+        scale = self.scale
+        return (scale * value).to(z.dtype), scale * by_z, scale * by_weight, scale * by_bias
