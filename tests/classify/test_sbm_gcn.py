@@ -65,7 +65,9 @@ def test_losses_against_loops_over_edges_and_pairs(objective: str) -> None:
     recipe = GCN(preset="g3nn", dropout=0.0).build_recipe()
     trial = Trial(graph, train, np.array([7]), 0)
     batch = TrainingBatch([trial], recipe, "cpu")
-    posterior = Networks(recipe, SparseStack([batch.features], batch.device), 3, [seed_sequence(1)])
+    posterior = Networks.initialise(
+        recipe, SparseStack([batch.features], batch.device), 3, [seed_sequence(1)]
+    )
     codes = trial.codes[train]
     goal = GenerativeObjective(classifier, batch, posterior, Targets([train], [codes], batch.device))
     with torch.no_grad():

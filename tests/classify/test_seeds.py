@@ -36,15 +36,15 @@ class Recording(GraphModel[Graph]):
 def record(monkeypatch: pytest.MonkeyPatch, classifier: Classifier) -> Keys:
     """Fit a classifier and return the purpose and the key of every seed that it uses."""
     Recording.keys.clear()
-    build = Networks.__init__
+    initialise = Networks.initialise.__func__  # type: ignore[attr-defined]
 
-    def build_and_record(
-        self: Networks, recipe: Any, features: Any, n_classes: int, seeds: Sequence[SeedSequence]
-    ) -> None:
+    def initialise_and_record(
+        cls: type[Networks], recipe: Any, features: Any, n_classes: int, seeds: Sequence[SeedSequence]
+    ) -> Any:
         Recording.keys.extend((f"network with {recipe.propagation}", seed.spawn_key) for seed in seeds)
-        build(self, recipe, features, n_classes, seeds)
+        return initialise(cls, recipe, features, n_classes, seeds)
 
-    monkeypatch.setattr(Networks, "__init__", build_and_record)
+    monkeypatch.setattr(Networks, "initialise", classmethod(initialise_and_record))
     classifier.fit(planted_graph(), range(9), validation=range(9, 20), rng=0)
     return list(Recording.keys)
 

@@ -20,10 +20,10 @@ def missing(module: str, purpose: str) -> Any:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two splits and one graph, and networks that are hardly trained."""
-    gcn = pytest.importorskip("nodecopy.classify.gcn")
+    classifiers = pytest.importorskip("nodecopy.classify.network_classifier")
     monkeypatch.setattr(demo, "N_SPLITS", 2)
     monkeypatch.setattr(demo, "N_GRAPHS", 1)
-    monkeypatch.setitem(gcn.GCN.presets, "kipf", replace(gcn.KIPF, n_epochs=5))
+    monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=5))
 
 
 @pytest.mark.usefixtures("brief")

@@ -32,9 +32,9 @@ def write_graph_files(n_known: int) -> list[str]:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    gcn = pytest.importorskip("nodecopy.classify.gcn")
+    classifiers = pytest.importorskip("nodecopy.classify.network_classifier")
     monkeypatch.setattr(report, "N_GRAPHS", 1)
-    monkeypatch.setitem(gcn.GCN.presets, "kipf", replace(gcn.KIPF, n_epochs=30))
+    monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=30))
 
 
 def test_a_graph_alone(run: Run) -> None:

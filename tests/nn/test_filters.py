@@ -62,7 +62,7 @@ def test_no_allowed_coefficients_near_by_are_better(feedback: int, feedforward: 
 def networks(recipe: FilterRecipe, n_models: int = 2) -> FilterNetworks:
     features = sparse.csr_array((np.random.default_rng(2).random((N, F)) < 0.5).astype(np.float32))
     seeds = [SeedSequence(number) for number in range(n_models)]
-    return FilterNetworks(recipe, SparseStack([features] * n_models, CPU), K, seeds)
+    return FilterNetworks.initialise(recipe, SparseStack([features] * n_models, CPU), K, seeds)
 
 
 def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
@@ -79,17 +79,15 @@ def dense_logits(nets: FilterNetworks, b: int, spread: Any) -> Any:
     fed = sum(-value * power(laplacian, p + 1) for p, value in enumerate(a))
     forward = sum(value * power(laplacian, p) for p, value in enumerate(c))
     h = x
-    for (own, signal, bias, *scores), norms in zip(nets.layers, nets.norms, strict=True):
-        scale, shift = map(take, norms)
+    for own, signal, bias, *norm_and_scores in nets.layers:
+        scale, shift, *scores = map(take, norm_and_scores)
         normal = (h - h.mean(axis=0)) / np.sqrt(h.var(axis=0) + VARIANCE_EPSILON) * scale + shift
         out = fed @ normal @ take(own) + forward @ x @ take(signal) + take(bias)
         if scores:
             width = out.shape[1] // recipe.n_heads
             parts = []
             for head in range(recipe.n_heads):
-                mine, weights = (
-                    part[:, head * width : (head + 1) * width] for part in (out, take(scores[0]))
-                )
+                mine, weights = (part[:, head * width : (head + 1) * width] for part in (out, scores[0]))
                 raw = (mine @ weights[0])[:, None] + mine @ weights[1]
                 raw = np.where(raw > 0, raw, np.expm1(np.minimum(raw, 0)))
                 soft = np.where(spread > 0, np.exp(raw - raw.max()), 0)
@@ -109,7 +107,7 @@ def test_logits_against_dense_powers(heads: int, shifted: bool, orders: tuple[in
     nets = networks(recipe)
     draw = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for scale, shift in nets.norms:
+        for _, _, _, scale, shift, *_ in nets.layers:
             scale.copy_(torch.rand(scale.shape, generator=draw))
             shift.copy_(torch.rand(shift.shape, generator=draw))
         found = nets.logits(SparseStack([matrix(0), matrix(1)], CPU), None, None)
@@ -134,7 +132,7 @@ def test_weights_of_unit_length(heads: int) -> None:
         for weight in nets.weights:
             weight.mul_(3.0)
     nets.constrain()
-    for own, signal, bias, *scores in nets.layers:
+    for own, signal, bias, _, _, *scores in nets.layers:
         for kernel in (own, signal):
             np.testing.assert_allclose(kernel.detach().norm(dim=1), 1, rtol=1e-5)
         for vectors in (bias, *scores):

@@ -32,9 +32,8 @@ GRAPHS = [draw_graph(seed) for seed in range(4)]
 
 def test_networks_from_weights_have_the_same_logits() -> None:
     recipe = replace(SHORT, bias=True, drop_edges=0.2)
-    networks = Networks(recipe, SparseStack([FEATURES] * 4, CPU), 3, SEEDS)
-    arrays = [weight.detach().numpy() for weight in networks.weights]
-    again = Networks.from_weights(recipe, FEATURES, arrays, networks.masks.keys[:, 0].numpy(), device=CPU)
+    networks = Networks.initialise(recipe, SparseStack([FEATURES] * 4, CPU), 3, SEEDS)
+    again = Networks(recipe, networks.features, networks.weights, networks.masks.keys)
     stack = SparseStack(GRAPHS, CPU)
     for step in (None, 40):
         assert torch.equal(again.logits(stack, None, step), networks.logits(stack, None, step))
@@ -63,7 +62,9 @@ def test_wrong_recipes(wrong: dict[str, Any], message: str) -> None:
 
 
 def test_a_network_without_activation_is_linear() -> None:
-    networks = Networks(replace(SHORT, activation="none"), SparseStack([FEATURES], CPU), 3, SEEDS[:1])
+    networks = Networks.initialise(
+        replace(SHORT, activation="none"), SparseStack([FEATURES], CPU), 3, SEEDS[:1]
+    )
     first, second = (weight[0].detach() for weight in networks.weights)
     dense = torch.from_numpy(GRAPHS[0].toarray())
     expected = dense @ dense @ torch.from_numpy(FEATURES.toarray()) @ (first @ second)
@@ -74,7 +75,9 @@ def test_a_network_without_activation_is_linear() -> None:
 
 
 def test_the_leaky_activation_has_a_slope_of_one_fifth() -> None:
-    networks = Networks(replace(SHORT, activation="leaky"), SparseStack([FEATURES], CPU), 3, SEEDS[:1])
+    networks = Networks.initialise(
+        replace(SHORT, activation="leaky"), SparseStack([FEATURES], CPU), 3, SEEDS[:1]
+    )
     first, second = (weight[0].detach() for weight in networks.weights)
     dense = torch.from_numpy(GRAPHS[0].toarray())
     hidden = dense @ torch.from_numpy(FEATURES.toarray()) @ first
@@ -85,7 +88,7 @@ def test_the_leaky_activation_has_a_slope_of_one_fifth() -> None:
 
 def test_selected_networks_have_the_logits_of_their_models() -> None:
     recipe = replace(SHORT, bias=True, drop_edges=0.2)
-    networks = Networks(recipe, SparseStack([FEATURES] * 4, CPU), 3, SEEDS)
+    networks = Networks.initialise(recipe, SparseStack([FEATURES] * 4, CPU), 3, SEEDS)
     part = networks.select(slice(1, 3), FEATURES)
     for step in (None, 7):
         whole = networks.logits(SparseStack(GRAPHS, CPU), None, step)[1:3]
@@ -95,9 +98,9 @@ def test_selected_networks_have_the_logits_of_their_models() -> None:
 
 def test_weight_decay_is_on_the_first_layer_or_on_all() -> None:
     stack = SparseStack([FEATURES], CPU)
-    first, rest = Networks(SHORT, stack, 3, SEEDS[:1]).parameter_groups
+    first, rest = Networks.initialise(SHORT, stack, 3, SEEDS[:1]).parameter_groups
     assert (first["weight_decay"], rest["weight_decay"]) == (5e-4, 0.0)
-    _, rest = Networks(replace(SHORT, decay_all=True), stack, 3, SEEDS[:1]).parameter_groups
+    _, rest = Networks.initialise(replace(SHORT, decay_all=True), stack, 3, SEEDS[:1]).parameter_groups
     assert rest["weight_decay"] == 5e-4
 
 

@@ -6,7 +6,7 @@ import torch
 from numpy.random import SeedSequence
 from scipy import sparse
 
-from nodecopy.nn.masks import Masks
+from nodecopy.nn.masks import Masks, draw_keys
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")
@@ -36,7 +36,9 @@ def test_product_and_gradient_are_those_of_dense_matrices(
     stack = SparseStack(parts, CPU)
     factors, expected = None, dense_of(parts, 7, 5)
     if masked:
-        factors = stack.draw_factors(Masks([SeedSequence(n) for n in range(3)], 0.5, CPU), step=1, place=0)
+        factors = stack.draw_factors(
+            Masks(draw_keys([SeedSequence(n) for n in range(3)], CPU), 0.5), step=1, place=0
+        )
         flat, scaled = factors.reshape(-1).numpy(), []
         for part, end in zip(parts, np.cumsum(stack.entries), strict=True):
             values = part.data * flat[end - part.nnz : end]

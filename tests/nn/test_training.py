@@ -42,7 +42,7 @@ GRAPHS = [graph(seed) for seed in range(4)]
 def trained(recipe: Recipe, models: Sequence[int], *, stop_early: bool = False) -> Networks:
     """Networks of some of four problems that differ in graph, labelled nodes and seed."""
     stack = SparseStack([FEATURES] * len(models), CPU)
-    networks = Networks(recipe, stack, N_CLASSES, [SEEDS[m] for m in models])
+    networks = Networks.initialise(recipe, stack, N_CLASSES, [SEEDS[m] for m in models])
     targets, validation = (
         Targets([nodes[m] for m in models], [LABELS[nodes[m]] for m in models], CPU)
         for nodes in (TRAIN, WATCHED)
@@ -62,7 +62,7 @@ class Plain:
 
     def __init__(self, recipe: Recipe, model: int) -> None:
         self.recipe, self.model = recipe, model
-        self.engine = Networks(recipe, SparseStack([FEATURES], CPU), N_CLASSES, [SEEDS[model]])
+        self.engine = Networks.initialise(recipe, SparseStack([FEATURES], CPU), N_CLASSES, [SEEDS[model]])
         self.graph = torch.from_numpy(GRAPHS[model].toarray())
         self.parameters = [weight[0].detach().clone().requires_grad_() for weight in self.engine.weights]
 

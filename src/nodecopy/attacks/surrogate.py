@@ -108,7 +108,7 @@ def _train_weights(
         name = labels.names[missing[0]]
         raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
     torch_device = check_device(device)
-    networks = Networks(recipe, SparseStack([features], torch_device), labels.n_classes, [seed])
+    networks = Networks.initialise(recipe, SparseStack([features], torch_device), labels.n_classes, [seed])
     targets = Targets([rows], [labels.codes[labels.train]], torch_device)
     train(networks, [] if matrix is None else [matrix], targets)
     return [weight[0].detach().cpu().numpy().astype(np.float64) for weight in networks.weights]

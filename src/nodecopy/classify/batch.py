@@ -104,7 +104,7 @@ class TrainingBatch:
         else:
             matrices = [propagation_matrix(adjacency, self.recipe) for adjacency in part]
         stack = SparseStack(features, self.device)
-        networks = self.recipe.network_type(
+        networks = self.recipe.network_type.initialise(
             self.recipe, stack, self.n_classes, seeds[models.start : models.stop]
         )
         early_stopping = None

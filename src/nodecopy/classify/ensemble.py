@@ -17,6 +17,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
 from nodecopy.nn.features import build_feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
+from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import stack_matrices
 
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
@@ -110,7 +111,7 @@ class Ensemble:
     ) -> Ensemble:
         """Copy some of the networks, so that further training does not change them."""
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
-        keys = networks.masks.keys[models, 0].cpu().numpy().copy()
+        keys = networks.masks.keys[models].cpu().numpy().copy()
         return cls(networks.recipe, weights, keys, n_weight_samples)
 
     @classmethod
@@ -134,8 +135,9 @@ class Ensemble:
 
     def build_networks(self, features: sparse.csr_array, device: torch.device) -> Networks:
         """Return networks with these weights, to predict with."""
-        kind = self.recipe.network_type
-        return kind.from_weights(self.recipe, features, self.weights, self.keys, device=device)
+        stack = SparseStack([features] * len(self.keys), device)
+        weights = [torch.from_numpy(weight).to(device) for weight in self.weights]
+        return self.recipe.network_type(self.recipe, stack, weights, torch.tensor(self.keys, device=device))
 
 
 def max_networks(features: sparse.csr_array, recipe: Recipe, device: torch.device) -> int:

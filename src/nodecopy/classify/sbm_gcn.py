@@ -17,7 +17,7 @@ from nodecopy._core.validation import check_choice, check_real
 from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.gcn import GCN
+from nodecopy.classify.network_classifier import GCN
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
@@ -109,7 +109,7 @@ class GenerativeObjective:
     ) -> None:
         self.classifier, self.posterior, self.targets = classifier, posterior, targets
         device, n_classes, trials = batch.device, batch.n_classes, batch.trials
-        self.prior = Networks(
+        self.prior = Networks.initialise(
             replace(batch.recipe, propagation="none", drop_input=True),
             posterior.features,
             n_classes,

@@ -103,7 +103,8 @@ class GraphAutoencoder(GraphModel[Graph]):
         matrix: Any = add_identity_features(graph).features
         features = SparseStack([sparse.csr_array(matrix)], device)
         weights_seed = child(seed, AutoencoderSeeds.WEIGHTS)
-        encoder = Networks(self._encoder_recipe(), features, self._n_heads * self.n_latent, [weights_seed])
+        n_outputs = self._n_heads * self.n_latent
+        encoder = Networks.initialise(self._encoder_recipe(), features, n_outputs, [weights_seed])
         with torch.no_grad():  # Glorot's limit is that of a single head
             width = self.n_hidden + self.n_latent
             encoder.weights[1] *= ((width + (self._n_heads - 1) * self.n_latent) / width) ** 0.5

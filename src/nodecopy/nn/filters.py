@@ -82,7 +82,7 @@ class FilterRecipe(Recipe):
             check_integer(width, "widths", low=1)
         check_integer(self.n_heads, "n_heads", low=0)
         for name, low in (("feedback", 1), ("feedforward", 0)):
-            check_integer(getattr(self, name), f"{name}", low=low, high=MAX_ORDER)
+            check_integer(getattr(self, name), name, low=low, high=MAX_ORDER)
         check_real(self.attention_dropout, "attention_dropout", low=0, high=MAX_DROPOUT)
         check_real(self.radius, "radius", low=0.01, high=1)
 
@@ -145,44 +145,37 @@ class FilterNetworks(Networks):
 
     recipe: FilterRecipe
 
-    def _draw_weights(self, rngs: Sequence[Generator], n_classes: int, device: torch.device) -> list[Tensor]:
-        """Return weights in the order of :func:`_shapes`."""
-        weights: list[Tensor] = []
-        for shape in _shapes(self.recipe, self.features.shape[2], n_classes):
+    @classmethod
+    def _draw_weights(
+        cls, recipe: Any, n_features: int, n_classes: int, rngs: Sequence[Generator], device: torch.device
+    ) -> list[Tensor]:
+        weights = []
+        for shape in _shapes(recipe, n_features, n_classes):
             normal = np.stack([rng.standard_normal(shape).astype(np.float32) for rng in rngs])
             weights.append(torch.from_numpy(normal).to(device))
-        per_layer = _tensors_per_layer(self.recipe)
-        for start in range(0, per_layer * len(self.recipe.widths), per_layer):
-            weights[start + 3].fill_(1.0)
-            weights[start + 4].zero_()
+        for _, _, _, scale, shift, *_ in _split_layers(weights, recipe):
+            scale.fill_(1.0)
+            shift.zero_()
         return [weight.requires_grad_() for weight in weights]
 
     @property
-    def layers(self) -> list[tuple[Tensor, ...]]:
-        """Both kernels and the bias of each layer, and its scores of attention if there are any."""
-        per_layer = _tensors_per_layer(self.recipe)
-        starts = range(0, per_layer * len(self.recipe.widths), per_layer)
-        return [(*self.weights[t : t + 3], *self.weights[t + 5 : t + per_layer]) for t in starts]
-
-    @property
-    def norms(self) -> list[tuple[Tensor, Tensor]]:
-        """Scale and shift of the normalisation of each layer."""
-        per_layer = _tensors_per_layer(self.recipe)
-        starts = range(0, per_layer * len(self.recipe.widths), per_layer)
-        return [(self.weights[t + 3], self.weights[t + 4]) for t in starts]
+    def layers(self) -> list[list[Tensor]]:
+        """The weights of each layer, in the order of :func:`_shapes`."""
+        return _split_layers(self.weights, self.recipe)
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
         """The kernels of layers with weight decay, all other weights without."""
-        kernels = [kernel for own, signal, _, *scores in self.layers for kernel in (own, signal, *scores)]
-        decayed = {id(kernel) for kernel in kernels}
-        rest = [weight for weight in self.weights if id(weight) not in decayed]
+        kernels, rest = [], self.weights[-2:]
+        for own, signal, bias, scale, shift, *scores in self.layers:
+            kernels += [own, signal, *scores]
+            rest += [bias, scale, shift]
         return [{"params": kernels, "weight_decay": self.recipe.weight_decay}, {"params": rest}]
 
     @torch.no_grad()
     def constrain(self) -> None:
         """Scale the columns of kernels, and biases (one for each head), to unit length."""
-        for own, signal, bias, *scores in self.layers:
+        for own, signal, bias, _, _, *scores in self.layers:
             for kernel in (own, signal):
                 kernel /= kernel.norm(dim=1, keepdim=True)
             for vectors in (bias, *scores):
@@ -196,12 +189,12 @@ class FilterNetworks(Networks):
         """Return ``[B, rows, classes]`` for all nodes; ``step`` numbers the masks, if any."""
         assert isinstance(graphs, SparseStack)
         hidden: list[Tensor] = []
-        n_features, layers, norms = self.features.shape[2], self.layers, self.norms
+        n_features, layers = self.features.shape[2], self.layers
         for number, (from_features, from_signal) in enumerate(self._multiply_features()):
-            own, _, bias, *scores = layers[number]
+            own, _, bias, scale, shift, *scores = layers[number]
             feedback = from_features
             if hidden:
-                scale, shift = (part[:, :, n_features:] for part in norms[number])
+                scale, shift = scale[:, :, n_features:], shift[:, :, n_features:]
                 before = torch.cat(hidden, dim=2)
                 variance, mean = torch.var_mean(before, dim=1, keepdim=True, correction=0)
                 before = (before - mean) * (scale * (variance + VARIANCE_EPSILON).rsqrt()) + shift
@@ -225,7 +218,7 @@ class FilterNetworks(Networks):
         """
         n_features, parts, constants = self.features.shape[2], [], []
         mean, variance = self.features.column_moments
-        for (own, signal, *_), (scale, shift) in zip(self.layers, self.norms, strict=True):
+        for own, signal, _, scale, shift, *_ in self.layers:
             scale, shift, kernel = scale[:, :, :n_features], shift[:, :, :n_features], own[:, :n_features]
             scale = scale * (variance + VARIANCE_EPSILON).rsqrt()
             constants.append((shift - mean * scale) @ kernel)
@@ -267,22 +260,18 @@ class FilterNetworks(Networks):
         return torch.cat(means, dim=2)
 
 
-def _tensors_per_layer(recipe: FilterRecipe) -> int:
-    return 6 if recipe.n_heads else 5
+def _split_layers(weights: list[Tensor], recipe: FilterRecipe) -> list[list[Tensor]]:
+    size = 6 if recipe.n_heads else 5
+    return [weights[start : start + size] for start in range(0, len(weights) - 2, size)]
 
 
 def _shapes(recipe: FilterRecipe, n_features: int, n_classes: int) -> list[tuple[int, int]]:
-    """Return the shapes of both kernels, bias, scale, shift and scores of attention of every layer."""
+    """Return the shapes of both kernels, bias, scale, shift and any attention scores of every layer."""
     shapes, n_inputs = [], n_features
     for width in recipe.widths:
         n_outputs = width * max(1, recipe.n_heads)
-        shapes += [
-            (n_inputs, n_outputs),
-            (n_features, n_outputs),
-            (1, n_outputs),
-            (1, n_inputs),
-            (1, n_inputs),
-        ]
+        shapes += [(n_inputs, n_outputs), (n_features, n_outputs), (1, n_outputs)]
+        shapes += [(1, n_inputs), (1, n_inputs)]
         shapes += [(2, n_outputs)] if recipe.n_heads else []
         n_inputs += n_outputs
     return [*shapes, (n_inputs, n_classes), (1, n_classes)]

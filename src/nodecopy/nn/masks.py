@@ -9,13 +9,11 @@ low-bias mixers; it needs no state, so B models draw their masks in one pass on 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.random import SeedSequence
-from numpy.typing import NDArray
 from torch import Tensor
 
 GOLDEN, MIX_1, MIX_2 = 0x1E3779B9, 0x21F0AAAD, 0x735A2D97
@@ -26,29 +24,14 @@ class Masks:
 
     Parameters
     ----------
-    seeds
-        One seed per model.
+    keys
+        One key per model, see :func:`draw_keys`.
     rate
         Share of entries that are dropped, below one, in steps of 1/256.
     """
 
-    def __init__(self, seeds: Sequence[SeedSequence], rate: float, device: torch.device) -> None:
-        words = np.array([seed.generate_state(1, np.uint32)[0] for seed in seeds], np.uint32)
-        self.keys = torch.from_numpy(words.view(np.int32)).to(device)[:, None]
-        self.threshold = round(256 * rate)
-
-    @classmethod
-    def from_keys(cls, keys: NDArray[np.int32], rate: float, device: torch.device) -> Masks:
-        """Return the masks of models with given keys."""
-        masks = cls([], rate, device)
-        masks.keys = torch.from_numpy(keys.copy()).to(device)[:, None]
-        return masks
-
-    def select(self, models: slice) -> Masks:
-        """Return the masks of some of the models."""
-        other = copy.copy(self)
-        other.keys = self.keys[models]
-        return other
+    def __init__(self, keys: Tensor, rate: float) -> None:
+        self.keys, self.threshold = keys, round(256 * rate)
 
     def draw(self, n: int, *, step: int, place: int) -> Tensor:
         """Return ``[B, n]`` factors: zero for dropped entries, otherwise what keeps the expectation."""
@@ -64,10 +47,16 @@ class Masks:
     def _key(self, step: int, place: int) -> Tensor:
         products = GOLDEN * (2 * step + 1), MIX_2 * (place + 1)
         by_step, by_place = ((product + 2**31) % 2**32 - 2**31 for product in products)  # as signed 32 bits
-        return _mix(self.keys + by_step ^ by_place)
+        return _mix(self.keys[:, None] + by_step ^ by_place)
 
     def _factors(self, numbers: Tensor) -> Tensor:
         return (numbers >= self.threshold) * (256.0 / (256 - self.threshold))
+
+
+def draw_keys(seeds: Sequence[SeedSequence], device: torch.device) -> Tensor:
+    """Return the key of each model, given its seed."""
+    words = np.array([seed.generate_state(1, np.uint32)[0] for seed in seeds], np.uint32)
+    return torch.from_numpy(words.view(np.int32)).to(device)
 
 
 def _mix(x: Tensor) -> Tensor:

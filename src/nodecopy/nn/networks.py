@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
@@ -10,7 +9,6 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu
@@ -18,7 +16,7 @@ from torch.nn.functional import leaky_relu
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.nn.lowrank import LowRank, LowRankStack, approximate_adjacency
-from nodecopy.nn.masks import Masks
+from nodecopy.nn.masks import Masks, draw_keys
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
@@ -42,37 +40,28 @@ class Recipe:
         ``"none"`` (MLP), ``"convolution"`` (GCN: both layers average over neighbours) or ``"pagerank"``
         (APPNP: the logits of an MLP are propagated by ``n_steps`` steps of personalised PageRank, with
         probability ``teleport`` of returning).
-    n_hidden
-        Hidden units.
+    n_hidden, bias
+        Hidden units, and whether both layers have a bias.
     activation
         ``"relu"`` between the layers, ``"leaky"`` (a slope of 0.2 below zero), or ``"none"``: a linear
         network.
-    bias
-        Whether both layers have a bias.
     features
         ``"rows"``: each node's features are scaled to a sum of one; ``"binary"``: present or not;
         ``"plain"``: as they are.
-    dropout
+    dropout, drop_input
         Share of hidden units, and of features with ``drop_input``, that a training step drops.
     drop_edges
         Share of edges dropped in every layer and step (graph DropConnect at a fixed rate).
-    learning_rate
-        Of Adam.
-    weight_decay
-        On the first layer's weights only, as in Kipf and Welling, or on all with ``decay_all``.
-    n_epochs
-        Epochs of training, at most.
-    patience
-        Epochs without a lower validation loss before a model stops and takes back its best weights; 0
-        trains for ``n_epochs`` and takes the last weights.
+    learning_rate, weight_decay, decay_all
+        Of Adam. The decay is on the first layer's weights only, as in Kipf and Welling, or on all with
+        ``decay_all``.
+    n_epochs, patience
+        Epochs of training, at most, and epochs without a lower validation loss before a model stops and
+        takes back its best weights. A patience of 0 trains for ``n_epochs`` and takes the last weights.
     n_steps, teleport
         Of personalised PageRank.
     rank
         Propagate by the truncated SVD of the adjacency (GCN-SVD); ``None``: by the adjacency.
-    drop_input
-        Whether dropout applies to the features too, or to hidden units alone.
-    decay_all
-        Whether weight decay applies to all weights.
     """
 
     PROPAGATIONS: ClassVar[list[str]] = ["none", "convolution", "pagerank"]
@@ -99,17 +88,17 @@ class Recipe:
         check_choice(self.activation, "activation", ["relu", "leaky", "none"])
         check_choice(self.features, "features", ["rows", "binary", "plain"])
         for name in ("n_hidden", "n_epochs"):
-            check_integer(getattr(self, name), f"{name}", low=1)
+            check_integer(getattr(self, name), name, low=1)
         for name in ("n_steps", "patience"):
-            check_integer(getattr(self, name), f"{name}", low=0)
+            check_integer(getattr(self, name), name, low=0)
         if self.rank is not None:
             check_integer(self.rank, "rank", low=1)
             if self.drop_edges:
                 raise InputError("drop_edges must be 0 with a rank, since the approximation has no edges.")
         for name, high in (("dropout", MAX_DROPOUT), ("drop_edges", MAX_DROPOUT), ("teleport", 1)):
-            check_real(getattr(self, name), f"{name}", low=0, high=high)
+            check_real(getattr(self, name), name, low=0, high=high)
         for name in ("learning_rate", "weight_decay"):
-            check_real(getattr(self, name), f"{name}", low=0)
+            check_real(getattr(self, name), name, low=0)
 
     @property
     def network_type(self) -> type[Networks]:
@@ -146,65 +135,49 @@ class Networks:
         Shared by all models.
     features
         A stack of B feature matrices (nodes x features).
-    n_classes
-        Number of outputs.
-    seeds
-        One per model; weights and masks of a model depend on its own seed alone.
-
-    Attributes
-    ----------
     weights
         Every trained tensor, models first: first layer, second layer, biases.
+    keys
+        The key of each model's dropout masks.
     """
 
     recipe: Recipe
 
     def __init__(
-        self, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
+        self, recipe: Recipe, features: SparseStack, weights: Sequence[Tensor], keys: Tensor
     ) -> None:
-        device = features.values.device
-        self.recipe, self.features = recipe, features
-        self.weights = self._draw_weights([np.random.default_rng(seed) for seed in seeds], n_classes, device)
-        self.constrain()
-        self.masks = Masks(seeds, recipe.dropout, device)
-        self.edge_masks = Masks(seeds, recipe.edge_dropout, device)
+        self.recipe, self.features, self.weights = recipe, features, list(weights)
+        self.masks, self.edge_masks = Masks(keys, recipe.dropout), Masks(keys, recipe.edge_dropout)
 
-    def _draw_weights(self, rngs: Sequence[Generator], n_classes: int, device: torch.device) -> list[Tensor]:
-        n_hidden = self.recipe.n_hidden
+    @classmethod
+    def initialise(
+        cls, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
+    ) -> Self:
+        """Return networks to train; weights and masks of a model depend on its own seed alone."""
+        device, rngs = features.values.device, [np.random.default_rng(seed) for seed in seeds]
+        weights = cls._draw_weights(recipe, features.shape[2], n_classes, rngs, device)
+        networks = cls(recipe, features, weights, draw_keys(seeds, device))
+        networks.constrain()
+        return networks
+
+    @classmethod
+    def _draw_weights(
+        cls, recipe: Any, n_features: int, n_classes: int, rngs: Sequence[Generator], device: torch.device
+    ) -> list[Tensor]:
+        n_hidden = recipe.n_hidden
         weights = [
-            draw_glorot(rngs, self.features.shape[2], n_hidden, device),
+            draw_glorot(rngs, n_features, n_hidden, device),
             draw_glorot(rngs, n_hidden, n_classes, device),
         ]
-        for width in (n_hidden, n_classes) if self.recipe.bias else ():
+        for width in (n_hidden, n_classes) if recipe.bias else ():
             weights.append(torch.zeros(len(rngs), 1, width, device=device, requires_grad=True))
         return weights
 
     def select(self, models: slice, features: sparse.csr_array) -> Self:
         """Return some of the models, with ``features`` as the feature matrix of each."""
-        other = copy.copy(self)
-        other.weights = [weight[models] for weight in self.weights]
-        other.masks, other.edge_masks = self.masks.select(models), self.edge_masks.select(models)
-        other.features = SparseStack([features] * len(other.weights[0]), self.features.values.device)
-        return other
-
-    @classmethod
-    def from_weights(
-        cls,
-        recipe: Recipe,
-        features: sparse.csr_array,
-        weights: Sequence[NDArray[np.float32]],
-        keys: NDArray[np.int32],
-        *,
-        device: torch.device,
-    ) -> Self:
-        """Return networks with given :attr:`weights` and keys of masks, to predict with."""
-        networks = object.__new__(cls)
-        networks.recipe = recipe
-        networks.weights = [torch.from_numpy(weight).to(device) for weight in weights]
-        networks.masks = Masks.from_keys(keys, recipe.dropout, device)
-        networks.edge_masks = Masks.from_keys(keys, recipe.edge_dropout, device)
-        networks.features = SparseStack([features] * len(keys), device)
-        return networks
+        keys = self.masks.keys[models]
+        stack = SparseStack([features] * len(keys), keys.device)
+        return type(self)(self.recipe, stack, [weight[models] for weight in self.weights], keys)
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
