@@ -18,9 +18,9 @@ from nodecopy._core.random import Rng
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE, autoencoder
 from nodecopy.generators.autoencoder import GraphAutoencoder, draw_normal
-from nodecopy.generators.calibration import calibrate_scores
+from nodecopy.generators.edge_distribution import calibrate_scores
 from tests.contracts.graph_models import GraphModelContract
-from tests.generators.test_calibration import draw_edges_by_score, random_vectors
+from tests.generators.test_edge_distribution import draw_edges_by_score, random_vectors
 
 UPPER = np.triu_indices(30, 1)
 

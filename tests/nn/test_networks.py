@@ -11,9 +11,8 @@ from scipy import sparse
 
 from nodecopy.errors import InputError
 from nodecopy.nn.filters import FilterNetworks, FilterRecipe
-from nodecopy.nn.lowrank import LowRank
 from nodecopy.nn.networks import KIPF, Networks, Recipe, draw_glorot, propagation_matrix
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.stack import LowRank, SparseStack, normalise_adjacency
 
 CPU = torch.device("cpu")
 rng = np.random.default_rng(0)
@@ -54,6 +53,8 @@ def test_networks_from_weights_have_the_same_logits() -> None:
         ({"teleport": 1.5}, "teleport must be"),
         ({"learning_rate": float("nan")}, "learning_rate must be"),
         ({"weight_decay": -1}, "weight_decay must be"),
+        ({"rank": 0}, "rank must be an integer of at least 1; got 0"),
+        ({"rank": 3, "drop_edges": 0.1}, "drop_edges must be 0 with a rank"),
     ],
 )
 def test_wrong_recipes(wrong: dict[str, Any], message: str) -> None:

@@ -6,7 +6,7 @@ All of them are graph models (:class:`nodecopy.GraphModel`):
   :mod:`.mmsbm_kernels`) estimate their parameters without training; :mod:`.base` has their common base class
   and :mod:`.block_pairs` samples edges between blocks;
 - :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm` are autoencoders. :mod:`.autoencoder` trains them with
-  :mod:`.losses` and samples from an :mod:`.edge_distribution`, after :mod:`.calibration`;
+  :mod:`.losses` and samples from an :mod:`.edge_distribution`;
 - :mod:`.cell` and :mod:`.netgan` (with :mod:`.walks`) learn random walks. :mod:`.edge_sampling` has their
   common training and draws their edges.
 

@@ -21,16 +21,15 @@ from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, check_graph, check_pairs, list_edges, replace_edges
-from nodecopy.generators.calibration import calibrate_scores, expected_edges
-from nodecopy.generators.edge_distribution import EdgeDistribution
+from nodecopy.generators.edge_distribution import EdgeDistribution, calibrate_scores, expected_edges
 from nodecopy.generators.losses import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
-from nodecopy.nn.adam import AdamStepper
 from nodecopy.nn.devices import check_device
 from nodecopy.nn.features import add_identity_features
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.steps import AdamStepper
 
 Loss: TypeAlias = Callable[[Tensor], Tensor]
 SAMPLERS = ("raw", "calibrated", "corrected")

@@ -18,8 +18,8 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.generators.blockwise import LOGITS_AT_ONCE, attach_gradients, split_rows
 from nodecopy.generators.edge_sampling import EdgeScoreModel
-from nodecopy.nn.adam import AdamStepper
 from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.steps import AdamStepper
 
 MAX_POWER_ITERATIONS = 1000
 STATIONARY_TOLERANCE = 1e-6

@@ -20,8 +20,7 @@ from nodecopy._core.validation import check_integer
 from nodecopy.generators.blockwise import split_rows
 from nodecopy.generators.edge_sampling import EdgeScoreModel
 from nodecopy.generators.walks import Critic, ObservedWalks, TorchRandom, WalkGenerator
-from nodecopy.nn.adam import AdamStepper
-from nodecopy.nn.cuda_graph import CudaGraphStep
+from nodecopy.nn.steps import AdamStepper, CudaGraphStep
 
 MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5
 """Temperature of the softmax: at the start, its decay per step, and its lower bound."""
@@ -122,7 +121,7 @@ class NetGAN(EdgeScoreModel):
         Optimisation steps of the critic per step, and the learning rate of Adam.
     device
         ``"cpu"`` or ``"cuda"``. Graphs of thousands of nodes need a GPU, where a step is recorded once and
-        replayed (see :mod:`nodecopy.nn.cuda_graph`).
+        replayed (see :class:`nodecopy.nn.steps.CudaGraphStep`).
 
     Attributes
     ----------

@@ -12,8 +12,8 @@ def check_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
-        raise InputError(f"device must be 'cpu' or 'cuda' (perhaps with a number); got {name!r}.") from None
-    if device.type not in ("cpu", "cuda"):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
         raise InputError(f"device must be 'cpu' or 'cuda' (perhaps with a number); got {name!r}.")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(

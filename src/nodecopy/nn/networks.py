@@ -15,9 +15,8 @@ from torch.nn.functional import leaky_relu
 
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
-from nodecopy.nn.lowrank import LowRank, LowRankStack, approximate_adjacency
 from nodecopy.nn.masks import Masks, draw_keys
-from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.stack import LowRank, LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
 
 INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
 """The places of dropout masks in a network."""

@@ -12,10 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy._core.csr import IntArray
-from nodecopy.nn.adam import AdamStepper
-from nodecopy.nn.lowrank import LowRank, LowRankStack
 from nodecopy.nn.networks import Matrix, Networks, Stack
-from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.stack import LowRankStack, SparseStack
+from nodecopy.nn.steps import AdamStepper
 
 
 class Targets:
@@ -62,13 +61,13 @@ class CrossEntropy:
 
     parameter_groups: Sequence[dict[str, Any]] = ()
 
-    def __init__(self, networks: Networks, matrices: Sequence[Matrix], targets: Targets) -> None:
+    def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
         device = networks.features.values.device
         self.networks, self.targets, self.graphs = networks, targets, stack_matrices(networks, matrices)
         self.last, self.rows = None, torch.from_numpy(targets.rows).to(device)
-        plain = [matrix for matrix in matrices if isinstance(matrix, sparse.csr_array)]
-        if plain and networks.recipe.propagation == "convolution" and networks.recipe.drop_edges == 0:
-            chosen = [sparse.csr_array(m[rows]) for m, rows in zip(plain, targets.rows, strict=True)]
+        recipe = networks.recipe
+        if recipe.propagation == "convolution" and recipe.rank is None and recipe.drop_edges == 0:
+            chosen = [sparse.csr_array(m[rows]) for m, rows in zip(matrices, targets.rows, strict=True)]
             self.last = SparseStack(chosen, device)
 
     def losses(self, step: int | None) -> Tensor:
@@ -88,15 +87,12 @@ class TrainingCallback(Protocol):
         """Do something after the step of the epoch."""
 
 
-def stack_matrices(networks: Networks, matrices: Sequence[Matrix]) -> Stack | None:
+def stack_matrices(networks: Networks, matrices: Sequence[Any]) -> Stack | None:
     """Return the propagation matrices of B networks on their device, or None for perceptrons."""
     device = networks.features.values.device
     if networks.recipe.propagation == "none":
         return None
-    plain = [matrix for matrix in matrices if isinstance(matrix, sparse.csr_array)]
-    if plain:
-        return SparseStack(plain, device)
-    return LowRankStack([matrix for matrix in matrices if isinstance(matrix, LowRank)], device)
+    return SparseStack(matrices, device) if networks.recipe.rank is None else LowRankStack(matrices, device)
 
 
 def train(

@@ -26,8 +26,8 @@ from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
-from nodecopy.nn.adam import AdamStepper
 from nodecopy.nn.devices import check_device
+from nodecopy.nn.steps import AdamStepper
 from nodecopy.recommend.embeddings import EmbeddingRecommender
 from nodecopy.recommend.negatives import NegativeSampler
 
