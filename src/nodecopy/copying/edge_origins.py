@@ -6,29 +6,15 @@ Graphs of other libraries have edge attributes. A sampled edge has those of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.csr import FloatArray, IntArray
 from nodecopy._core.ids import deduplicate
-from nodecopy._core.params import Configurable
 from nodecopy._core.random import Rng
-from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.model import NodeCopying
 from nodecopy.graph import Graph
-from nodecopy.interactions import Interactions
-
-
-@dataclass(eq=False)
-class _FittedLaw(Configurable):
-    """A law that returns a given distribution."""
-
-    distribution: DonorDistribution
-
-    def fit(self, data: Graph | Interactions) -> DonorDistribution:
-        return self.distribution
 
 
 class EdgeTrackingSampler:
@@ -60,8 +46,9 @@ class EdgeTrackingSampler:
         ranks = np.empty(len(weights))
         ranks[self.edge_of_rank] = np.arange(1, len(weights) + 1)
         matrix = deduplicate(first, second, ranks, model.graph_.adjacency.shape)
-        ranked = Graph(matrix, directed=model.graph_.directed)
-        self.model = NodeCopying(_FittedLaw(model.distribution_), model.keep, model.symmetrise).fit(ranked)
+        self.model: NodeCopying[Graph] = NodeCopying(model.law, model.keep, model.symmetrise)
+        self.model.distribution_ = model.distribution_
+        self.model.graph_ = Graph(matrix, directed=model.graph_.directed)
 
     def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:
         """Return the first sample of :meth:`sample_many` with the same ``rng``."""

@@ -50,26 +50,25 @@ class NeighbourSearch:
 
     def __init__(self, embeddings: Any, *, queries: Any = None, owner: str = "NeighbourSearch") -> None:
         matrix = as_float_matrix(embeddings, f"embeddings of {owner}")
-        points = matrix if queries is None else as_float_matrix(queries, f"queries of {owner}")
-        if points.shape != matrix.shape:
-            raise InputError(f"queries of {owner} must have shape {matrix.shape}; got {points.shape}.")
+        parts = [matrix] if queries is None else [matrix, as_float_matrix(queries, f"queries of {owner}")]
+        if parts[-1].shape != matrix.shape:
+            raise InputError(f"queries of {owner} must have shape {matrix.shape}; got {parts[-1].shape}.")
         self.owner = owner
-        values = [_values(matrix)] if points is matrix else [_values(matrix), _values(points)]
+        values = [_values(part) for part in parts]
         largest = max(float(np.abs(part).max(initial=0.0)) for part in values)
         # Products and sums of small whole numbers are exact, so nothing has to be measured again.
         self.is_exact = largest**2 * matrix.shape[1] < 2**50 if largest < 2**25 else False
         self.is_exact = self.is_exact and all(bool((part == np.floor(part)).all()) for part in values)
         # A power of two scales without rounding and keeps squares from overflowing.
         scale = 2.0 ** -np.clip(float(np.frexp(largest)[1]), -1000, 1000)
-        self.matrix = matrix * scale
-        self.queries = self.matrix if points is matrix else points * scale
-        centre = None if self.is_exact or sparse.issparse(matrix) else self.matrix.mean(axis=0)
-        self.centred = self.matrix if centre is None else self.matrix - centre
-        self.centred_queries = (
-            self.centred if points is matrix else self.queries if centre is None else self.queries - centre
-        )
-        self.norms = _squared_norms(self.centred)
-        self.query_norms = self.norms if points is matrix else _squared_norms(self.centred_queries)
+        parts = [part * scale for part in parts]
+        self.matrix, self.queries = parts[0], parts[-1]
+        if not (self.is_exact or sparse.issparse(matrix)):
+            centre = self.matrix.mean(axis=0)
+            parts = [part - centre for part in parts]
+        self.centred, self.centred_queries = parts[0], parts[-1]
+        norms = [np.asarray((part * part).sum(axis=1)) for part in parts]
+        self.norms, self.query_norms = norms[0], norms[-1]
         self.rounding = 0.0 if self.is_exact else 16 * (matrix.shape[1] + 8) * np.finfo(float).eps
 
     def nearest(
@@ -158,10 +157,6 @@ def as_float_matrix(values: Any, name: str) -> Any:
     matrix = sparse.csr_array(matrix, dtype=np.float64) if is_sparse else matrix.astype(np.float64)
     check_finite(_values(matrix), name)
     return matrix
-
-
-def _squared_norms(matrix: Any) -> NDArray[np.float64]:
-    return np.asarray((matrix * matrix).sum(axis=1))
 
 
 def _values(matrix: Any) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +87,11 @@ def read_graph(
     fixed = None if node_ids is None else check_ids(node_ids, "node_ids")
     if fixed is not None:
         check_unique(fixed, "node_ids")
-    edges: _Edges | None = None
+    table: Table | None = None
+    ends: list[Column] = []
     with reading(path) as file:
         if suffix in TABLES:
-            edges = _read_edges(file, given)
+            table, ends, weights = _read_edges(file, given)
         elif fixed is not None or any(given.values()):
             raise InputError("node_ids and names of columns are for edge lists; this file has its own ids.")
         else:
@@ -100,15 +100,17 @@ def read_graph(
     label_ids, label_values = ((), []) if labels is None else _read_labels(labels)
     feature_ids, matrix = (None, np.zeros(0)) if features is None else _read_features(features)
 
-    ends = edges.ends if edges else ()
     own = [() if ids is None else ids for ids in (feature_ids, fixed)]
     *typed, order = unify_ids([*ends, label_ids, *own])
     if fixed is None:
         order = sorted({node for ids in typed for node in ids})
     position_of = {node: number for number, node in enumerate(order)}
-    if edges:
+    if table is not None:
         with reading(path):
-            graph = edges.to_graph(typed[:2], position_of, bool(directed))
+            first = _end_positions(table, "source", typed[0], position_of)
+            second = _end_positions(table, "target", typed[1], position_of)
+            ids, n = np.array(order or np.zeros(0, np.int64)), len(order)
+            graph = Graph(deduplicate(first, second, weights, (n, n)), None, None, ids, bool(directed))
     if labels is not None:
         with reading(labels):
             graph = graph.replace(labels=_ordered_labels(typed[-2], label_values, position_of))
@@ -152,37 +154,21 @@ def write_graph(graph: Graph, path: PathLike) -> None:
         write_table(path, {"source": source, "target": target, "weight": weight})
 
 
-@dataclass(frozen=True)
-class _Edges:
-    table: Table
-    ends: tuple[Column, Column]
-    weights: NDArray[np.float64]
-
-    def to_graph(self, ends: list[list[Any]], position_of: dict[Any, int], directed: bool) -> Graph:
-        """Return the graph of these edges, whose ends are ids of one type, on nodes with given positions."""
-        n = len(position_of)
-        first, second = (
-            self._positions(role, ids, position_of)
-            for role, ids in zip(("source", "target"), ends, strict=True)
-        )
-        ids = np.array(list(position_of) or np.zeros(0, np.int64))
-        return Graph(deduplicate(first, second, self.weights, (n, n)), node_ids=ids, directed=directed)
-
-    def _positions(self, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
-        try:
-            return np.array([position_of[node] for node in ids], np.int64)
-        except KeyError as error:
-            where = self.table.where(ids.index(error.args[0]))
-            raise InputError(f"{where} has {role} {error.args[0]!r}, which is not in node_ids.") from None
-
-
-def _read_edges(path: Path, given: dict[str, str | None]) -> _Edges:
+def _read_edges(path: Path, given: dict[str, str | None]) -> tuple[Table, list[Column], NDArray[np.float64]]:
+    """Return the table, its columns of sources and targets, and the weights."""
     table, columns = read_columns(path, EDGE_COLUMNS, given)
-    source, target = (check_identifiers(table, columns[role], role) for role in ("source", "target"))
-    weights = np.ones(len(source))
+    ends = [check_identifiers(table, columns[role], role) for role in ("source", "target")]
     if "weight" in columns:
-        weights = parse_numbers(table, columns["weight"], "weight", low=0)
-    return _Edges(table, (source, target), weights)
+        return table, ends, parse_numbers(table, columns["weight"], "weight", low=0)
+    return table, ends, np.ones(len(ends[0]))
+
+
+def _end_positions(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
+    try:
+        return np.array([position_of[node] for node in ids], np.int64)
+    except KeyError as error:
+        where = table.where(ids.index(error.args[0]))
+        raise InputError(f"{where} has {role} {error.args[0]!r}, which is not in node_ids.") from None
 
 
 def _read_labels(path: TableLike) -> tuple[Column, list[Any]]:
