@@ -134,7 +134,7 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
     table = make_experiment(text=TIMED)
     store = fill(table, {("weak", 3): [70.0] * 5, ("strong", 3): [80.0], ("strong", 1): [60.0]})
     for trial, seconds in enumerate([9.0, 2.0, 1.0, 50.0, 50.0]):  # a slow start; the last two were not alone
-        cell = next(one for one in table.cells(0) if (one.method, one.labels) == ("weak", 3))
+        cell = next(one for one in table.cells(0) if (one.method, one.conditions["labels"]) == ("weak", 3))
         record = store.read(cell, trial)
         assert record is not None
         store.write(cell, replace(record, seconds=seconds))

@@ -20,12 +20,13 @@ def load(name: str) -> Any:
 
 
 def test_settings_of_a_dataset_override() -> None:
-    cells = {(cell.dataset, cell.method): cell for cell in load("table2").cells(0) if cell.labels == 5}
+    table = load("table2").narrow(labels=[5])
+    cells = {(cell.dataset, cell.method): cell for cell in table.cells(0)}
     plain, other = cells["cora", "bgcn-copy"], cells["coauthor-cs", "bgcn-copy"]
     assert set(other.settings) >= set(plain.settings)
     assert other.settings != plain.settings
-    assert other.largest_component
-    assert not plain.largest_component
+    assert other.task.protocol(other)["largest_component"]
+    assert not plain.task.protocol(plain)["largest_component"]
 
 
 def test_a_method_on_some_datasets_only() -> None:

@@ -45,10 +45,10 @@ def test_other_settings_and_seeds_are_other_results(store: Store) -> None:
     for other in (
         replace(CELL, settings={"skill": 9}),
         replace(CELL, seed=4),
-        replace(CELL, labels=3),
+        replace(CELL, conditions={"labels": 3}),
         replace(CELL, method="strong"),
         replace(CELL, experiment="fake2"),
-        replace(CELL, without_test_edges=True),
+        replace(CELL, task=replace(CELL.task, without_test_edges=True)),
     ):
         assert store.read(other, 7) is None
 

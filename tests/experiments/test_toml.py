@@ -166,9 +166,9 @@ def test_what_the_base_says_of_other_datasets_is_left_out() -> None:
     text = 'base = "table2"\ntitle = "x"\n[protocol]\ndatasets = ["coauthor-cs"]'
     scholars = parse(text)
     assert "dfnet-att" not in [method.name for method in scholars.methods]
-    assert {cell.largest_component for cell in scholars.cells(0)} == {True}
+    assert {cell.task.protocol(cell)["largest_component"] for cell in scholars.cells(0)} == {True}
     papers = parse(text.replace("coauthor-cs", "citeseer"))
-    assert {cell.largest_component for cell in papers.cells(0)} == {False}
+    assert {cell.task.protocol(cell)["largest_component"] for cell in papers.cells(0)} == {False}
     (dfnet,) = (method for method in papers.methods if method.name == "dfnet-att")
     assert (dfnet.datasets, list(dfnet.on)) == (("citeseer",), ["citeseer"])
     for wrong in ("5", "[]", "[[1]]", '["cora", "moon"]'):

@@ -10,9 +10,8 @@ from numpy.random import SeedSequence
 
 from nodecopy import datasets
 from nodecopy._core.random import child
-from nodecopy.errors import InputError
 from nodecopy.experiments.tasks.generation import GenerationSeeds
-from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_graph, load_interactions, trial_seed
+from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_data, trial_seed
 from tests.experiments.fakes import TOML, make_experiment
 
 
@@ -29,18 +28,21 @@ def test_a_split_is_the_first_child_of_its_trial() -> None:
     cell = make_experiment().cells(5)[2]
     seed = SeedSequence(5, spawn_key=(zlib.crc32(b"karate"), 3, 7, 0))
     expected = datasets.label_split(datasets.load("karate").labels, 3, 4, 16, rng=seed)
-    assert all(map(np.array_equal, cell.split(7), expected))
-    assert make_experiment().cells(0)[0].split(0).train.tolist() == [1, 33]
+    assert all(map(np.array_equal, cell.task.split(cell, 7), expected))
+    first = make_experiment().cells(0)[0]
+    assert first.task.split(first, 0).train.tolist() == [1, 33]
 
 
 def test_splits_depend_on_seed_dataset_labels_and_trial_alone() -> None:
     first, *_, last = make_experiment().cells(0)
     text = TOML.replace("test = 16", "test = 16\nwithout_test_edges = true")
     scarce = make_experiment(text=text).cells(0)[0]
-    assert all(map(np.array_equal, first.split(3), scarce.split(3)))
-    assert not np.array_equal(first.split(3).train, first.split(4).train)
-    assert not np.array_equal(first.split(3).test, make_experiment().cells(1)[0].split(3).test)
-    assert [len(part) for part in last.split(0)] == [6, 4, 16]
+    other = make_experiment().cells(1)[0]
+    split = first.task.split
+    assert all(map(np.array_equal, split(first, 3), scarce.task.split(scarce, 3)))
+    assert not np.array_equal(split(first, 3).train, split(first, 4).train)
+    assert not np.array_equal(split(first, 3).test, split(other, 3).test)
+    assert [len(part) for part in split(last, 0)] == [6, 4, 16]
 
 
 @pytest.mark.parametrize("seeds", [TrialSeeds, GenerationSeeds])
@@ -67,8 +69,6 @@ def test_the_numbers_of_seeds_stay() -> None:
     assert {seed.name: int(seed) for seed in GenerationSeeds} == {"FIT": 1, "SAMPLES": 2}
 
 
-def test_data_of_another_kind_are_refused() -> None:
-    with pytest.raises(InputError, match="must be a graph; library holds interactions"):
-        load_graph("library", False)
-    with pytest.raises(InputError, match="must hold interactions; karate is a graph"):
-        load_interactions("karate")
+def test_the_last_dataset_stays_in_memory() -> None:
+    assert load_data("karate") is load_data("karate")
+    assert load_data("library") == datasets.load("library")

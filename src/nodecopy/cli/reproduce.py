@@ -96,7 +96,11 @@ def reproduce(
     goes on where it was; results of other settings, seeds or splits are never mixed in.
     """
     given = {"datasets": dataset, "labels": labels, "attacks": attacks, "methods": methods}
-    choices = {name: _split(text) for name, text in given.items() if text is not None}
+    choices = {
+        name: [part.strip() for part in text.split(",") if part.strip()]
+        for name, text in given.items()
+        if text is not None
+    }
     chosen = toml.load(experiment).narrow(trials=trials, **choices)
     if (backend is Backend.DASK) != (scheduler is not None):
         raise InputError("--backend dask and --scheduler ADDRESS go together; one of them is missing.")
@@ -174,20 +178,12 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 
 
 def _show(results: Results) -> None:
-    for dataset in results.experiment.task.datasets:
-        console.print(f"\n[bold]{dataset}[/]")
-        for number, grid in enumerate(rendering.grids(results, dataset, rendering.TERMINAL)):
+    for dataset, tables in rendering.blocks(results, rendering.TERMINAL):
+        console.print(f"\n[bold]{dataset}[/]" if dataset else "")
+        for number, grid in enumerate(tables):
             if number:
                 console.print()
             print_table(*grid)
-    headings, rows = rendering.rank_grid(results, rendering.TERMINAL)
-    if rows:
-        console.print()
-        print_table(headings, rows)
     console.print()
     for line in rendering.footer(results):
         print_note(line)
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

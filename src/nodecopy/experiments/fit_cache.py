@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Self
 
@@ -17,18 +16,12 @@ from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
 
 
-@dataclass
-class _Entry:
-    lock: Lock = field(default_factory=Lock)
-    fits: list[Any] = field(default_factory=list)
-
-
 class FitCache:
     """The last fits that were asked for, at most ``max_fits``."""
 
     def __init__(self, max_fits: int) -> None:
         self.max_fits = max_fits
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[Lock, list[Any]]] = OrderedDict()
         self._lock = Lock()
 
     def get(
@@ -45,17 +38,17 @@ class FitCache:
         Data are those of the cell's dataset, seed and protocol, and of the trial unless it is ``None``.
         Threads that ask for the same fit wait for the first of them.
         """
-        parts = [cell.dataset, cell.seed, cell.protocol, trial, device, path, settings]
+        parts = [cell.dataset, cell.seed, cell.task.protocol(cell), trial, device, path, settings]
         name = json.dumps(parts, sort_keys=True, default=str)
         with self._lock:
-            entry = self._entries.setdefault(name, _Entry())
+            lock, fits = self._entries.setdefault(name, (Lock(), []))
             self._entries.move_to_end(name)
             while len(self._entries) > self.max_fits:
                 self._entries.popitem(last=False)
-        with entry.lock:
-            if not entry.fits:
-                entry.fits.append(fit())
-        return entry.fits[0]
+        with lock:
+            if not fits:
+                fits.append(fit())
+        return fits[0]
 
     def __len__(self) -> int:
         return len(self._entries)

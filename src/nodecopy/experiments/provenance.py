@@ -41,12 +41,16 @@ def commit() -> str:
 @lru_cache
 def machine(device: str) -> dict[str, Any]:
     """Return the processor, the number of cores, and the name of the GPU if one was used."""
-    description = {"processor": _processor(), "cores": os.cpu_count(), "device": device}
+    try:  # Linux: platform.processor() knows only the architecture
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        processor = platform.processor() or platform.machine()
     if device.startswith("cuda"):
         import torch
 
-        description["device"] = f"{device}: {torch.cuda.get_device_name(device)}"
-    return description
+        device = f"{device}: {torch.cuda.get_device_name(device)}"
+    return {"processor": processor, "cores": os.cpu_count(), "device": device}
 
 
 @lru_cache(maxsize=1)
@@ -59,14 +63,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             installed[package] = "absent"
     return installed
-
-
-def _processor() -> str:
-    try:  # Linux: platform.processor() knows only the architecture
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def _git(folder: Path, *arguments: str) -> str:

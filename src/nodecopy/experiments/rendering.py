@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
@@ -20,33 +20,30 @@ SECONDS = "Seconds: the fewest among trials 1 to {}. The time of a batch is shar
 class Style(NamedTuple):
     """How a format writes a best result, a deviation and text that might hold its special characters."""
 
-    best: Callable[[str, bool], str]
-    plus_minus: str
-    plain: Callable[[str], str] = str
+    best: str
+    star: str = "*"
+    plus_minus: str = " ± "
+    special: str = ""
+
+    def escape(self, text: str) -> str:
+        """Put a backslash before the characters that mean something in the format."""
+        return text.translate({ord(character): f"\\{character}" for character in self.special})
 
 
-MARKDOWN = Style(
-    lambda text, star: f"**{text}**" + (r"\*" if star else ""), " ± ", lambda text: text.replace("|", r"\|")
-)
-LATEX = Style(
-    lambda text, star: rf"\textbf{{{text}}}" + ("*" if star else ""),
-    r"$\pm$",
-    lambda text: _escape_latex(text),
-)
-TERMINAL = Style(lambda text, star: f"{text} best" + ("*" if star else ""), " ± ")
+MARKDOWN = Style("**{}**", r"\*", special="|")
+LATEX = Style(r"\textbf{{{}}}", plus_minus=r"$\pm$", special="&%$#_{}")
+TERMINAL = Style("{} best")
 
 
 def markdown(results: Results) -> str:
     """Return a table per dataset, the gains below it, and where the numbers come from."""
     experiment = results.experiment
     lines = [f"# {experiment.name}: {experiment.title}", "", *(f"- {note}" for note in notes(results)), ""]
-    for dataset in experiment.task.datasets:
-        lines += [f"## {dataset}", ""]
-        for grid in grids(results, dataset, MARKDOWN):
-            lines += [*_markdown_rows(*grid), ""]
-    headings, rows = rank_grid(results, MARKDOWN)
-    if rows:
-        lines += [*_markdown_rows(headings, rows), ""]
+    for dataset, tables in blocks(results, MARKDOWN):
+        lines += [f"## {dataset}", ""] if dataset else []
+        for headings, rows in tables:
+            rules = ["---"] * len(headings)
+            lines += [*(f"| {' | '.join(row)} |" for row in (headings, rules, *rows)), ""]
     return "\n".join([*lines, *(f"- {line}" for line in footer(results)), ""])
 
 
@@ -56,12 +53,13 @@ def latex(results: Results) -> str:
     comments = [f"{experiment.name}: {experiment.title}", *notes(results), *footer(results)]
     lines = [f"% {line}" for line in comments]
     for columns in split_columns(results):
-        headings, _ = main_grid(results, experiment.task.datasets[0], LATEX, columns)
-        lines += [rf"\begin{{tabular}}{{{'l' * len(headings)}}}", r"\toprule", _latex_row(headings)]
-        for dataset in experiment.task.datasets:
-            title = rf"\textit{{{_escape_latex(dataset)}}}"
-            lines += [r"\midrule", rf"\multicolumn{{{len(headings)}}}{{l}}{{{title}}} \\"]
-            lines += map(_latex_row, main_grid(results, dataset, LATEX, columns)[1])
+        for number, dataset in enumerate(experiment.task.datasets):
+            headings, rows = main_grid(results, dataset, LATEX, columns)
+            texts = [rf"{' & '.join(row)} \\" for row in (headings, *rows)]
+            if number == 0:
+                lines += [rf"\begin{{tabular}}{{{'l' * len(headings)}}}", r"\toprule", texts[0]]
+            title = rf"\textit{{{LATEX.escape(dataset)}}}"
+            lines += [r"\midrule", rf"\multicolumn{{{len(headings)}}}{{l}}{{{title}}} \\", *texts[1:]]
         lines += [r"\bottomrule", r"\end{tabular}", ""]
     return "\n".join(lines)
 
@@ -69,8 +67,7 @@ def latex(results: Results) -> str:
 def comma_separated(results: Results) -> str:
     """Return one line per cell with every number in full, and its provenance."""
     others = sorted({other for method in results.experiment.methods for other in method.gain_over})
-    text = io.StringIO()
-    writer: csv.DictWriter[str] | None = None
+    rows = []
     for cell in results.cells.values():
         row = {"experiment": results.experiment.name, **cell.numbers()}
         for other in others:
@@ -78,14 +75,14 @@ def comma_separated(results: Results) -> str:
             row[f"gain_over_{other}"] = gain.gain if gain else None
             row[f"p_over_{other}"] = gain.p if gain else None
             row[f"published_gain_over_{other}"] = gain.published if gain else None
-        row |= {"seed": results.seed if cell.n else None}
+        row["seed"] = results.seed if cell.n else None
         row |= {key: "; ".join(values) for key, values in cell.provenance.items()}
-        if writer is None:
-            writer = csv.DictWriter(text, list(row), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(
-            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()}
-        )
+        rows.append({name: f"{x:.6g}" if isinstance(x, float) else x for name, x in row.items()})
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
     return text.getvalue()
 
 
@@ -96,14 +93,21 @@ def split_columns(results: Results) -> list[list[Column]]:
     return [[column for column in columns if column.part == part] for part in parts]
 
 
-def grids(results: Results, dataset: str, style: Style) -> Iterator[Grid]:
-    """Yield the tables of a dataset: results, and below them gains and run times, if there are any."""
-    for columns in split_columns(results):
-        yield main_grid(results, dataset, style, columns)
-        for below in (gain_grid, time_grid):
-            headings, rows = below(results, dataset, style, columns)
-            if rows:
-                yield headings, rows
+def blocks(results: Results, style: Style) -> Iterator[tuple[str, list[Grid]]]:
+    """Yield each dataset with its tables (results, gains, run times), then "" with the table of ranks.
+
+    Gains, run times and ranks are left out where there are none.
+    """
+    for dataset in results.experiment.task.datasets:
+        tables = []
+        for columns in split_columns(results):
+            tables.append(main_grid(results, dataset, style, columns))
+            below = (make_grid(results, dataset, style, columns) for make_grid in (gain_grid, time_grid))
+            tables += [(headings, rows) for headings, rows in below if rows]
+        yield dataset, tables
+    headings, rows = rank_grid(results, style)
+    if rows:
+        yield "", [(headings, rows)]
 
 
 def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
@@ -111,13 +115,13 @@ def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
     compared = {column for _, column, _ in results.experiment.published}
     headings = ["method"]
     for column in columns:
-        headings.append(style.plain(column.heading))
+        headings.append(style.escape(column.heading))
         headings += ["paper", "verdict"] if column in compared else []
     rows = []
     for method in results.experiment.methods:
         cells = [results.cells.get((dataset, column, method.name)) for column in columns]
         if any(cells):
-            row = [style.plain(method.title)]
+            row = [style.escape(method.title)]
             for column, cell in zip(columns, cells, strict=True):
                 row += _format_cell(cell, style, results)[: 3 if column in compared else 1]
             rows.append(row)
@@ -133,9 +137,9 @@ def gain_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
         for other in method.gain_over:
             gains = [cell.gain_over(other) if cell else None for cell in cells]
             if any(gains):
-                name = style.plain(f"{method.title} over {titles[other]}")
+                name = style.escape(f"{method.title} over {titles[other]}")
                 rows.append([name, *(_format_gain(gain, results.experiment.task.digits) for gain in gains)])
-    return ["gain", *(style.plain(column.heading) for column in columns)], rows
+    return ["gain", *(style.escape(column.heading) for column in columns)], rows
 
 
 def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Column]) -> Grid:
@@ -143,7 +147,7 @@ def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
     timing = results.experiment.timing
     if timing is None or timing.column not in columns:
         return [], []
-    titles = {method.name: style.plain(method.title) for method in results.experiment.methods}
+    titles = {method.name: style.escape(method.title) for method in results.experiment.methods}
     ratio = f"ratio to {titles.get(timing.over, timing.over)}"
     headings = ["seconds per trial", timing.column.heading, ratio, "paper", "paper's ratio"]
     cells = {name: results.cells.get((dataset, timing.column, name)) for name in {*titles, timing.over}}
@@ -156,7 +160,7 @@ def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
             ratios = [
                 (value, value / base if value is not None and base else None) for value, base in numbers
             ]
-            rows.append([title, *(_format_significant(value) for pair in ratios for value in pair)])
+            rows.append([title, *(_format_spread(value) for pair in ratios for value in pair)])
     return headings, rows
 
 
@@ -180,8 +184,8 @@ def rank_grid(results: Results, style: Style) -> Grid:
         own = [ranks.get((dataset, method.name)) for dataset in task.datasets]
         if any(own):
             texts = ("-" if one is None else f"{sum(one) / len(one):.1f}" for one in own)
-            rows.append([style.plain(method.title), *texts])
-    return ["mean rank of nearness", *map(style.plain, task.datasets)], rows
+            rows.append([style.escape(method.title), *texts])
+    return ["mean rank of nearness", *map(style.escape, task.datasets)], rows
 
 
 def notes(results: Results) -> list[str]:
@@ -205,25 +209,28 @@ def footer(results: Results) -> list[str]:
 
 def _format_cell(cell: Summary | None, style: Style, results: Results) -> tuple[str, str, str]:
     """Return ours, the paper's and the verdict; ours says its number of trials if some are missing."""
-    task = results.experiment.task
-    ours, paper, verdict = "-", "-", "-"
     if cell is None:
-        return ours, paper, verdict
-    if cell.mean is not None:
-        ours = _format_spread(cell.mean, cell.std, style, task.digits)
-        ours = style.best(ours, cell.significant) if cell.best else ours
-        ours += f" (n = {cell.n})" if cell.n < task.trials else ""
-    if cell.published is not None:
-        paper = _format_spread(cell.published, cell.published_std, style, task.digits)
+        return "-", "-", "-"
+    task, verdict = results.experiment.task, "-"
+    ours = _format_spread(cell.mean, cell.std, task.digits, style.plus_minus)
+    paper = _format_spread(cell.published, cell.published_std, task.digits, style.plus_minus)
+    if cell.best:
+        ours = style.best.format(ours) + (style.star if cell.significant else "")
+    if 0 < cell.n < task.trials:
+        ours += f" (n = {cell.n})"
     if cell.difference is not None:
         decimals = _decimals(cell.published or 0.0, task.digits)
         verdict = f"{cell.verdict} {cell.difference:+.{decimals}f}" if cell.verdict else "one trial only"
     return ours, paper, verdict
 
 
-def _format_spread(mean: float, std: float | None, style: Style, digits: int | None) -> str:
+def _format_spread(
+    mean: float | None, std: float | None = None, digits: int | None = None, plus_minus: str = ""
+) -> str:
+    if mean is None:
+        return "-"
     decimals = _decimals(mean, digits)
-    return f"{mean:.{decimals}f}" + ("" if std is None else f"{style.plus_minus}{std:.{decimals}f}")
+    return f"{mean:.{decimals}f}" + ("" if std is None else f"{plus_minus}{std:.{decimals}f}")
 
 
 def _decimals(value: float, digits: int | None) -> int:
@@ -233,28 +240,9 @@ def _decimals(value: float, digits: int | None) -> int:
     return min(6, max(0, 2 - math.floor(math.log10(abs(value))))) if value else 2
 
 
-def _format_significant(value: float | None) -> str:
-    return "-" if value is None else f"{value:.{_decimals(value, None)}f}"
-
-
 def _format_gain(gain: Gain | None, digits: int | None) -> str:
     if gain is None:
         return "-"
     remarks = [] if gain.p is None else [f"p = {gain.p:.2g}"]
     remarks += [] if gain.published is None else [f"paper {gain.published:+.{digits}f}"]
     return f"{gain.gain:+.{digits}f}" + (f" ({', '.join(remarks)})" if remarks else "")
-
-
-def _markdown_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _escape_latex(text: str) -> str:
-    for character in "&%$#_{}":
-        text = text.replace(character, f"\\{character}")
-    return text

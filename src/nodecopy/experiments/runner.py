@@ -21,7 +21,6 @@ from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.provenance import provenance
 from nodecopy.experiments.spec import Cell, Experiment
 from nodecopy.experiments.store import Store
-from nodecopy.experiments.tasks.base import Task
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def run(
             for cell in experiment.cells(seed):
                 store.forget(cell, range(task.trials))
         batches = _make_batches(experiment, store, seed, batch_size, workers)
-        solve = partial(_solve_batch, task=task, store=store, device=device)
+        solve = partial(_solve_batch, store=store, device=device)
         # Trials that another process has under way are left to it; only at the end are they waited for.
         elsewhere, skipped = [], {}
         for result in solve_all(partial(solve, wait=False), batches):
@@ -203,14 +202,14 @@ def _prepare_worker(workers: int) -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def _solve_batch(batch: Batch, task: Task, store: Store, device: str, wait: bool) -> BatchResult:
+def _solve_batch(batch: Batch, store: Store, device: str, wait: bool) -> BatchResult:
     """Solve trials and write each as soon as it is finished."""
     cell = batch.cell
     with store.claim(cell, batch.trials, wait=wait) as held:
         start = time.perf_counter()
         todo = store.missing(cell, held)  # another process may have been faster
         try:
-            for record in task.solve(cell, todo, store, device) if todo else ():
+            for record in cell.task.solve(cell, todo, store, device) if todo else ():
                 store.write(cell, replace(record, provenance=provenance(device)))
         except MissingExtraError as error:
             return BatchResult(batch, 0, 0.0, (), str(error))

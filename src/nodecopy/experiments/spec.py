@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.random import SeedSequence
 
@@ -126,33 +126,20 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One entry of a table, with everything that its trials depend on; each task has its own subclass."""
+    """One entry of a table, with everything that its trials depend on.
+
+    ``conditions`` are names and values that distinguish the cells of a method on a dataset.
+    """
 
     experiment: str
+    task: Task = field(compare=False)
     dataset: str
+    conditions: Mapping[str, Any]
     method: str
     seed: int
     path: str
     settings: Mapping[str, Any]
     search: tuple[Mapping[str, Any], ...] = ()
-
-    main_score: ClassVar[str]
-    """A score that every finished trial has."""
-    condition_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields that distinguish the cells of a method on a dataset."""
-    protocol_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields that the data of a trial depend on, besides dataset, conditions, seed and number."""
-
-    @property
-    def conditions(self) -> dict[str, Any]:
-        """Names and values of the conditions."""
-        values = {name: getattr(self, name) for name in self.condition_fields}
-        return {name: getattr(value, "name", value) for name, value in values.items()}
-
-    @property
-    def protocol(self) -> dict[str, Any]:
-        """Names and values of what the data of a trial depend on."""
-        return {name: getattr(self, name) for name in self.protocol_fields}
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -171,15 +158,12 @@ class Cell:
     def fingerprint_parts(self) -> dict[str, Any]:
         """Return what the fingerprint digests."""
         parts = {"class": self.path, "settings": self.settings, "search": self.search}
-        return {"seeds": SEED_SCHEME, **use_public_names(parts), "protocol": self.protocol}
+        protocol = {"protocol": self.task.protocol(self), **self.task.other_parts()}
+        return {"seeds": SEED_SCHEME, **use_public_names(parts), **protocol}
 
     def trial_seed(self, trial: int) -> SeedSequence:
         """Return the seed sequence of a trial, see :mod:`.trials`."""
         return trial_seed(self.seed, self.dataset, trial, labels=self.conditions.get("labels", 0))
-
-    def shared_files(self, trial: int) -> tuple[str, ...]:
-        """Return files of the store that a trial shares with other cells; ``--fresh`` removes them too."""
-        return ()
 
     def __str__(self) -> str:
         conditions = [
@@ -217,12 +201,17 @@ class Experiment:
         trials
             Number of trials.
         choices
-            What the task is narrowed by, see :meth:`.Task.narrow`: ``datasets``, ``labels``, ``attacks``.
+            Values of fields of the task, see :attr:`.Task.choices`: ``datasets``, ``labels``, ``attacks``.
         """
-        task = self.task.narrow(self.name, **choices)
+        changes: dict[str, Any] = {}
+        for name, wanted in choices.items():
+            if name not in self.task.choices:
+                given = ", ".join(map(str, wanted))
+                raise InputError(f"{name} must be left out: {self.name} has none; got {given}.")
+            changes[name] = choose(getattr(self.task, name), wanted, f"{name} of {self.name}")
         if trials is not None:
-            task = replace(task, trials=check_integer(trials, "trials", low=1))
-        rows = self.methods
+            changes["trials"] = check_integer(trials, "trials", low=1)
+        task, rows = replace(self.task, **changes), self.methods
         if methods is not None:
             runnable = [method.name for method in rows if method.path]
             names = choose(runnable, methods, f"a method that {self.name} runs")
@@ -235,16 +224,16 @@ class Experiment:
     def cells(self, seed: int) -> list[Cell]:
         """Return everything there is to compute: by dataset, then by conditions, then by method."""
         return [
-            self.task.cell_type(
+            Cell(
                 experiment=self.name,
+                task=self.task,
                 dataset=dataset,
+                conditions=conditions,
                 method=method.name,
                 seed=seed,
                 path=method.path,
                 settings=method.settings_on(dataset),
                 search=method.search,
-                **conditions,
-                **self.task.cell_fields(dataset),
             )
             for dataset in self.task.datasets
             for conditions in self.task.conditions

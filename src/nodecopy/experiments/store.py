@@ -72,7 +72,16 @@ class Store:
         """Return a finished trial; ``None`` if it is missing, or damaged, which is logged."""
         path = self.path(cell, trial)
         try:
-            return _check_record(json.loads(path.read_bytes()), _address(cell, trial), cell.main_score)
+            content = json.loads(path.read_bytes())
+            for key, value in _address(cell, trial).items():
+                if content[key] != value:
+                    raise ValueError(f"{key} must be {value!r}; got {content[key]!r}")
+            scores = {key: float(number) for key, number in content["scores"].items()}
+            main, seconds = cell.task.main_score, float(content["seconds"])
+            for key, number in (scores | {main: scores[main], "seconds": seconds}).items():
+                if not math.isfinite(number):
+                    raise ValueError(f"{key} must be finite; got {number}")
+            return Record(trial, scores, seconds, dict(content["details"]), dict(content["provenance"]))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, KeyError, TypeError) as error:
@@ -99,7 +108,7 @@ class Store:
     def forget(self, cell: Cell, trials: Iterable[int]) -> None:
         """Remove trials, with the files that they share with other cells, so that they are computed again."""
         for trial in trials:
-            shared = (self.folder / file for file in cell.shared_files(trial))
+            shared = (self.folder / file for file in cell.task.shared_files(cell, trial))
             for path in (self.path(cell, trial), *shared):
                 path.unlink(missing_ok=True)
 
@@ -134,16 +143,3 @@ class Store:
 def _address(cell: Cell, trial: int) -> dict[str, Any]:
     place = {"experiment": cell.experiment, "dataset": cell.dataset, **cell.conditions, "method": cell.method}
     return {**place, "seed": cell.seed, "fingerprint": cell.fingerprint, "trial": trial}
-
-
-def _check_record(content: dict[str, Any], address: dict[str, Any], main_score: str) -> Record:
-    """Return what a file holds if it is what its path says."""
-    for key, value in address.items():
-        if content[key] != value:
-            raise ValueError(f"{key} must be {value!r}; got {content[key]!r}")
-    scores = {key: float(number) for key, number in content["scores"].items()}
-    for key, number in (scores | {main_score: scores[main_score], "seconds": content["seconds"]}).items():
-        if not math.isfinite(number):
-            raise ValueError(f"{key} must be finite; got {number}")
-    details, provenance = dict(content["details"]), dict(content["provenance"])
-    return Record(address["trial"], scores, float(content["seconds"]), details, provenance)

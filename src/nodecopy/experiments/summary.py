@@ -20,15 +20,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from nodecopy.experiments.spec import Column, Experiment, Method, Place, Published
+from nodecopy.experiments.spec import Column, Experiment, Place, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import rounding
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
+TrialValues: TypeAlias = Mapping[str, Mapping[int, float]]
+"""A score of every trial in the unit of its column, by method and number of the trial."""
 MIN_TRIALS_FOR_P = 6
 """With fewer the signed-rank test cannot reach 5 %: p is at least 2 / 2^n."""
 
@@ -90,13 +92,8 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        lists = {
-            "gains": [vars(gain) for gain in self.gains],
-            "values": list(self.values),
-            "samples": list(self.samples),
-            "provenance": {key: list(values) for key, values in self.provenance.items()},
-        }
-        return self.numbers() | lists
+        others = {"values": self.values, "samples": self.samples, "provenance": self.provenance}
+        return self.numbers() | {"gains": [vars(gain) for gain in self.gains]} | others
 
     def gain_over(self, other: str) -> Gain | None:
         """Return the gain over another method, if there is one."""
@@ -118,7 +115,7 @@ class Results:
             "experiment": self.experiment.name,
             "seed": self.seed,
             "cells": [cell.to_dict() for cell in self.cells.values() if cell.n],
-            "provenance": {key: list(values) for key, values in self.provenance.items()},
+            "provenance": self.provenance,
         }
 
 
@@ -139,13 +136,16 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
             ]
             for method in experiment.methods
         }
-        best, is_significant = _find_best(by_method, column, task.reference)
+        values = {
+            name: {record.trial: column.scale * record.scores[column.score] for record in finished}
+            for name, finished in by_method.items()
+        }
+        best, is_significant = _find_best(values, column, task.reference)
         for method in experiment.methods:
-            place = dataset, column, method.name
-            if by_method[method.name] or place in experiment.published:
-                is_best = method.name == best
-                marks = is_best, is_best and is_significant
-                cells[place] = _summarise_cell(experiment, place, method, by_method, *marks)
+            place, own = (dataset, column, method.name), by_method[method.name]
+            if own or place in experiment.published:
+                marks = method.name == best, method.name == best and is_significant
+                cells[place] = _summarise_cell(experiment, place, own, values, method.gain_over, *marks)
     return Results(experiment, seed, cells, _join_provenance(list(chain(*records.values()))))
 
 
@@ -180,19 +180,20 @@ def verdict(
 def _summarise_cell(
     experiment: Experiment,
     place: Place,
-    method: Method,
-    by_method: Mapping[str, list[Record]],
+    records: Sequence[Record],
+    values: TrialValues,
+    gain_over: Iterable[str],
     best: bool,
     significant: bool,
 ) -> Summary:
-    records, column, task = by_method[method.name], place[1], experiment.task
-    n = len(records)
-    values = tuple(_scale(records, column).values())
-    mean = float(np.mean(values)) if n else None
-    std = float(np.std(values, ddof=1)) if n > 1 else None
+    _, column, method = place
+    n, task, own = len(records), experiment.task, tuple(values[method].values())
+    mean = float(np.mean(own)) if n else None
+    std = float(np.std(own, ddof=1)) if n > 1 else None
     published = experiment.published.get(place)
     timed = [one.seconds for one in records if experiment.timing and one.trial < experiment.timing.trials]
     samples = (value for one in records for value in one.details.get("samples", {}).get(column.score, []))
+    gains = (_find_gain(experiment, place, other, values) for other in gain_over)
     return Summary(
         *place,
         n=n,
@@ -206,7 +207,7 @@ def _summarise_cell(
         else verdict(mean, std, n, published, experiment.published_trials, task.digits),
         best=best,
         significant=significant,
-        gains=tuple(_find_gains(experiment, place, method, by_method)),
+        gains=tuple(gain for gain in gains if gain),
         extra_scores={
             name: _mean([one.scores[name] for one in records if name in one.scores])
             for name in task.extra_scores
@@ -214,22 +215,19 @@ def _summarise_cell(
         seconds=_mean([one.seconds for one in records]),
         seconds_alone=min(timed, default=None),
         seconds_total=math.fsum(one.seconds for one in records),
-        values=values,
+        values=own,
         samples=tuple(column.scale * value for value in samples),
         provenance=_join_provenance(records),
     )
 
 
-def _find_best(
-    by_method: Mapping[str, list[Record]], column: Column, reference: str
-) -> tuple[str | None, bool]:
+def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
     """Return the method with the highest mean, or with that nearest to the reference's, and whether it is
     significantly better than the second best.
     """
-    values = {name: _scale(records, column) for name, records in by_method.items() if records}
-    means = {name: float(np.mean(list(trials.values()))) for name, trials in values.items()}
+    means = {name: float(np.mean(list(trials.values()))) for name, trials in values.items() if trials}
     if reference:
-        if reference not in values or not column.is_compared:
+        if reference not in means or not column.is_compared:
             return None, False
         target = means.pop(reference)
         means = {name: -abs(mean - target) for name, mean in means.items()}
@@ -243,23 +241,16 @@ def _find_best(
     return ranking[0], bool(pairs[0]) and is_significantly_better(*pairs)
 
 
-def _find_gains(
-    experiment: Experiment, place: Place, method: Method, by_method: Mapping[str, list[Record]]
-) -> Iterable[Gain]:
-    dataset, column, _ = place
-    ours = _scale(by_method[method.name], column)
-    for other in method.gain_over:
-        first, second = _pair(ours, _scale(by_method.get(other, []), column))
-        if first:
-            both = [experiment.published.get((dataset, column, name)) for name in (method.name, other)]
-            published = both[0].mean - both[1].mean if both[0] and both[1] else None
-            p = signed_rank_p(first, second) if len(first) >= MIN_TRIALS_FOR_P else None
-            yield Gain(other, float(np.mean(first) - np.mean(second)), p, published)
-
-
-def _scale(records: Sequence[Record], column: Column) -> dict[int, float]:
-    """Return a score of each trial in the unit of its column."""
-    return {one.trial: column.scale * one.scores[column.score] for one in records}
+def _find_gain(experiment: Experiment, place: Place, other: str, values: TrialValues) -> Gain | None:
+    """Return the gain of a method over another, if they share a trial."""
+    dataset, column, method = place
+    first, second = _pair(values[method], values.get(other, {}))
+    if not first:
+        return None
+    ours, theirs = (experiment.published.get((dataset, column, name)) for name in (method, other))
+    published = ours.mean - theirs.mean if ours and theirs else None
+    p = signed_rank_p(first, second) if len(first) >= MIN_TRIALS_FOR_P else None
+    return Gain(other, float(np.mean(first) - np.mean(second)), p, published)
 
 
 def _pair(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[list[float], list[float]]:
@@ -274,15 +265,11 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _join_provenance(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
     """Return every commit, set of versions, machine and day behind the results."""
-
-    def describe(value: Any) -> str:
-        if isinstance(value, dict):
-            return ", ".join(f"{key} {entry}" for key, entry in value.items())
-        return str(value)
-
-    joined = {
-        key: tuple(sorted({describe(one.provenance.get(key, "unknown")) for one in records}))
-        for key in ("commit", "versions", "machine")
-    }
+    joined: dict[str, tuple[str, ...]] = {}
+    for key in ("commit", "versions", "machine"):
+        parts = [one.provenance.get(key, "unknown") for one in records]
+        tables = [part if isinstance(part, dict) else {"": part} for part in parts]
+        texts = {", ".join(f"{name} {entry}".strip() for name, entry in table.items()) for table in tables}
+        joined[key] = tuple(sorted(texts))
     days = sorted({str(one.provenance.get("finished", "unknown"))[:10] for one in records})
     return joined | {"date": tuple(dict.fromkeys([days[0], days[-1]])) if days else ()}

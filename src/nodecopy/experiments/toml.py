@@ -14,9 +14,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from nodecopy._core.lookup import check_name
+from nodecopy._core.lookup import check_name, import_by_name
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
+from nodecopy.experiments import tasks
 from nodecopy.experiments.assembly import check_settings, merge_settings
 from nodecopy.experiments.sections import (
     check_keys,
@@ -27,7 +28,6 @@ from nodecopy.experiments.sections import (
     read_text,
 )
 from nodecopy.experiments.spec import Experiment, Method, Place, Published, Timing
-from nodecopy.experiments.tasks import import_task
 from nodecopy.experiments.tasks.base import Task
 
 
@@ -56,27 +56,26 @@ def load(source: str | Path) -> Experiment:
 def parse(text: str, name: str) -> Experiment:
     """Check the text of a TOML file and make an experiment of it; errors say where in the file."""
     read_name(name, "name of an experiment's file")
+    file = f"{name}.toml"
     try:
         content = _extend(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}.toml must be valid TOML; {error}.") from error
-    file = f"{name}.toml"
+        raise InputError(f"{file} must be valid TOML; {error}.") from error
     check_keys(content, file, content, ("title", "task", "protocol", "methods"))
-    kind = import_task(read_text(content["task"], f"task of {file}"), f"task of {file}")
+    kind: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
     check_keys(content, file, ("title", "task", "notes", "methods", "published", "seconds", *kind.sections))
     task = kind.read(content)
     methods = _read_methods(content["methods"], task, file)
+    method_names = [method.name for method in methods]
     return Experiment(
         name,
         read_text(content["title"], f"title of {file}"),
         task,
         methods,
-        _read_published(content.get("published", {}), task, [method.name for method in methods]),
+        _read_published(content.get("published", {}), task, method_names),
         task.trials,
         list_of(read_text)(content["notes"], f"notes of {file}") if "notes" in content else (),
-        _read_timing(content["seconds"], task, [method.name for method in methods])
-        if "seconds" in content
-        else None,
+        _read_timing(content["seconds"], task, method_names) if "seconds" in content else None,
     )
 
 

@@ -11,14 +11,12 @@ from __future__ import annotations
 import zlib
 from enum import IntEnum
 from functools import lru_cache
+from typing import Any
 
 from numpy.random import SeedSequence
 
 from nodecopy import datasets
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.errors import InputError
-from nodecopy.graph import Graph
-from nodecopy.interactions import Interactions
 
 SEED_SCHEME = 1
 """Version of the rule above. Raise it with every change of draws: fingerprints of cells digest it."""
@@ -44,18 +42,6 @@ def dataset_seed(seed: int, dataset: str) -> SeedSequence:
 
 
 @lru_cache(maxsize=1)
-def load_graph(dataset: str, largest_component: bool) -> Graph:
-    """Load a graph, kept in memory until another is loaded: cells come dataset by dataset."""
-    graph = datasets.load(dataset, largest_component=largest_component)
-    if not isinstance(graph, Graph):
-        raise InputError(f"the dataset of this task must be a graph; {dataset} holds interactions.")
-    return graph
-
-
-@lru_cache(maxsize=1)
-def load_interactions(dataset: str) -> Interactions:
-    """Load interactions, kept in memory until others are loaded."""
-    interactions = datasets.load(dataset)
-    if not isinstance(interactions, Interactions):
-        raise InputError(f"the dataset of this task must hold interactions; {dataset} is a graph.")
-    return interactions
+def load_data(dataset: str, largest_component: bool = False) -> Any:
+    """Load a dataset, kept in memory until another is loaded: cells come dataset by dataset."""
+    return datasets.load(dataset, largest_component=largest_component)

@@ -14,7 +14,7 @@ from numpy.random import SeedSequence
 
 from nodecopy import Graph, NearestNeighbours, NodeCopying, datasets
 from nodecopy._core.random import Rng, child
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, NotFittedError
 from nodecopy.experiments import ObservedGraph, rendering, toml
 from nodecopy.experiments.fit_cache import FITS
 from nodecopy.experiments.runner import run
@@ -306,3 +306,11 @@ def test_observed_rows_of_table_1_are_exact(dataset: str, store: Store) -> None:
 def test_all_statistics_have_heads() -> None:
     found = statistics(datasets.load("karate"), observed=datasets.load("karate"))
     assert set(STATISTICS) <= set(found)
+
+
+def test_every_sample_is_the_observed_graph() -> None:
+    graph = datasets.load("karate")
+    samples = ObservedGraph().fit(graph).sample_many(3, rng=0)
+    assert all(sample is graph for sample in samples)
+    with pytest.raises(NotFittedError):
+        ObservedGraph().sample(rng=0)

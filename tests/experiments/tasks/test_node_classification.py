@@ -18,7 +18,7 @@ from nodecopy.errors import InputError
 from nodecopy.experiments import toml
 from nodecopy.experiments.fit_cache import FITS
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.node_classification import find_classes, make_classifier
+from nodecopy.experiments.tasks.node_classification import make_classifier
 from tests.experiments.fakes import TOML as FAKE
 from tests.experiments.fakes import make_experiment
 
@@ -146,24 +146,26 @@ def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
     experiment = make_experiment(text=text)
     cell = experiment.cells(0)[0]
     (record,) = experiment.task.solve(cell, [1], store, "cpu")
-    test, adjacency = cell.split(1).test, cell.graph.adjacency.toarray() != 0
+    test, adjacency = (
+        cell.task.split(cell, 1).test,
+        cell.task.load_with_features(cell).adjacency.toarray() != 0,
+    )
     adjacency[test] = adjacency[:, test] = False
     assert int(record.details["seen"].split()[-1]) == adjacency.sum() // 2 < 78
 
 
 def test_features_are_the_identity_where_a_graph_has_none() -> None:
     cell = make_experiment().cells(0)[0]
-    assert (np.asarray(cell.graph.features.todense()) == np.eye(34)).all()
+    assert (np.asarray(cell.task.load_with_features(cell).features.todense()) == np.eye(34)).all()
 
 
 def test_classes_are_columns_in_the_order_of_labels() -> None:
-    graph = make_experiment().cells(0)[0].graph
-    assert find_classes(graph).tolist() == np.unique(graph.labels, return_inverse=True)[1].tolist()
-    with pytest.raises(InputError, match="must have labels"):
-        find_classes(graph.replace(labels=None))
+    cell = make_experiment().cells(0)[0]
+    _, columns = np.unique(cell.task.load(cell).labels, return_inverse=True)
+    assert cell.task.find_classes(cell).tolist() == columns.tolist()
 
 
 def test_the_fingerprint_does_not_depend_on_labels() -> None:
     cell = make_experiment().cells(0)[0]
-    assert replace(cell, labels=9).fingerprint == cell.fingerprint  # the folder has them
-    assert replace(cell, labels=9).folders == ("karate", "9", "weak")
+    assert replace(cell, conditions={"labels": 9}).fingerprint == cell.fingerprint  # the folder has them
+    assert replace(cell, conditions={"labels": 9}).folders == ("karate", "9", "weak")

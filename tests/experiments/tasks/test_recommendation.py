@@ -157,9 +157,9 @@ def test_the_best_on_validation_is_chosen_and_the_search_kept(store: Store) -> N
 
 def test_all_methods_of_a_trial_share_its_split_and_trials_differ() -> None:
     first, other = find_cell("popularity"), find_cell("ease")
-    assert first.split(1).train == other.split(1).train
-    assert first.split(1).train != first.split(2).train
-    parts = first.split(1)
+    assert first.task.split(first, 1).train == other.task.split(other, 1).train
+    assert first.task.split(first, 1).train != first.task.split(first, 2).train
+    parts = first.task.split(first, 1)
     assert [part.n_interactions for part in parts] == [2358, 337, 674]  # cuts at 2358.3 and 2695.2
     assert sum(part.n_interactions for part in parts) == 3369
 
@@ -242,7 +242,7 @@ def test_a_graph_at_test_is_as_if_trained_with_it(store: Store) -> None:
     table = make_experiment(NETWORKS).narrow(methods=["sgbpr", "sgbpr-observed"])
     run(table, store)
     cell = find_cell("sgbpr-observed", NETWORKS)
-    split = cell.split(0)
+    split = cell.task.split(cell, 0)
     model = SampledGraphBPR(LightGCN(n_epochs=2, n_factors=4), threshold=0.5, test_graph="observed")
     model.fit(split.train, validation=split.validation, rng=child(cell.trial_seed(0), 1))
     judged = model.evaluate(split.test, validation=split.validation)
@@ -253,8 +253,9 @@ def test_the_device_reaches_networks_and_what_is_below_others(store: Store) -> N
     pytest.importorskip("torch")
     for method in ("bprmf", "ebpr", "sgbpr"):
         cell = find_cell(method, NETWORKS)
+        fits = TrialFits(cell, 0, "abacus", cell.task.split(cell, 0))
         with pytest.raises(InputError, match="abacus"):
-            TrialFits(cell, 0, "abacus").fit(cell.path, cell.settings)
+            fits.fit(cell.path, cell.settings)
 
 
 def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from nodecopy.experiments import rendering, toml
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.robustness import attack_graph, score_detection
+from nodecopy.experiments.tasks.robustness import score_detection
 from tests.experiments.fakes import column
 
 TOML = """
@@ -57,11 +57,11 @@ def make_experiment(text: str = TOML) -> Any:
 
 def find_cell(attack: str, method: str = "weak", text: str = TOML) -> Any:
     cells = make_experiment(text).cells(0)
-    return next(cell for cell in cells if (cell.attack.name, cell.method) == (attack, method))
+    return next(cell for cell in cells if (cell.conditions["attack"], cell.method) == (attack, method))
 
 
 def flips_path(store: Store, cell: Any, trial: int = 0) -> Path:
-    (name,) = cell.shared_files(trial)
+    (name,) = cell.task.shared_files(cell, trial)
     return store.folder / str(name)
 
 
@@ -78,33 +78,34 @@ def store(tmp_path: Path) -> Store:
 def test_victims_are_test_nodes_with_neighbours_and_the_same_for_all() -> None:
     drawn = []
     for cell in make_experiment().cells(0):
-        victims = cell.draw_victims(1)
-        assert np.isin(victims, cell.split(1).test).all()
+        victims = cell.task.draw_victims(cell, 1)
+        assert np.isin(victims, cell.task.split(cell, 1).test).all()
         assert len(np.unique(victims)) == 5
         drawn.append(victims.tolist())
     assert drawn[1:] == drawn[:-1]
-    assert cell.draw_victims(2).tolist() != drawn[0]
+    assert cell.task.draw_victims(cell, 2).tolist() != drawn[0]
+    many = find_cell("dice", text=TOML.replace("= 5", "= 40"))
     with pytest.raises(InputError, match=r"victims of \[protocol\] must be at most .* 16; got 40"):
-        find_cell("dice", text=TOML.replace("= 5", "= 40")).draw_victims(2)
+        many.task.draw_victims(many, 2)
 
 
 def test_flips_are_stored_and_read_again(store: Store) -> None:
     cell = find_cell("dice")
-    graph = cell.graph
-    victims, path = cell.draw_victims(0), flips_path(store, cell)
-    first = attack_graph(cell, 0, store)
+    graph = cell.task.load_with_features(cell)
+    victims, path = cell.task.draw_victims(cell, 0), flips_path(store, cell)
+    first = cell.task.attack_graph(cell, 0, store)
     assert first != graph
     assert Perturbation.load(path).apply(graph) == first
     other = DICE().attack(graph, victims, rng=9)
     other.save(path)
-    assert attack_graph(cell, 0, store) == other.apply(graph)
+    assert cell.task.attack_graph(cell, 0, store) == other.apply(graph)
     first_two = DICE().attack(graph, victims[:2], rng=9)
     first_two.save(path)  # of other victims: attacked again
-    assert attack_graph(cell, 0, store) == first
+    assert cell.task.attack_graph(cell, 0, store) == first
     store.forget(cell, [0])
     assert not path.exists()
     path.write_bytes(b"broken")
-    assert attack_graph(cell, 0, store) == first
+    assert cell.task.attack_graph(cell, 0, store) == first
 
 
 @pytest.mark.parametrize(
@@ -127,14 +128,15 @@ def test_attacks_compute_on_the_device(
 
     monkeypatch.setattr(f"{path}.attack", attack)
     text = TOML.replace("nodecopy.attacks.DICE", path).replace("budget = 1.0", settings)
-    attack_graph(find_cell("dice", text=text), 0, store, "cuda")
+    cell = find_cell("dice", text=text)
+    cell.task.attack_graph(cell, 0, store, "cuda")
     assert asked == [expected]
 
 
 def test_all_methods_share_an_attack_and_no_attack_is_none(store: Store) -> None:
     table = make_experiment()
     run(table, store)
-    paths = {flips_path(store, cell) for cell in table.cells(0) if cell.attack.name == "dice"}
+    paths = {flips_path(store, cell) for cell in table.cells(0) if cell.conditions["attack"] == "dice"}
     assert len(paths) == 1
     assert len(list(store.folder.rglob("*.npz"))) == 3  # one for each trial
     clean, dice = (find_cell(attack, "strong") for attack in ("none", "dice"))
@@ -188,7 +190,7 @@ def test_table_5_of_polblogs_asks_no_features() -> None:
 
 def test_attacks_may_be_chosen() -> None:
     narrow = make_experiment().narrow(attacks=["dice"])
-    assert {cell.attack.name for cell in narrow.cells(0)} == {"dice"}
+    assert {cell.conditions["attack"] for cell in narrow.cells(0)} == {"dice"}
     with pytest.raises(InputError, match="attacks of fake must be one of dice, none; got 'nettak'"):
         make_experiment().narrow(attacks=["nettak"])
     with pytest.raises(InputError, match="attacks must be left out: table2 has none; got dice"):
@@ -267,7 +269,8 @@ def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
     results = summarise(table, store)
     wide = summarise(make_experiment(), store)
     assert rendering.split_columns(wide) == [list(wide.experiment.task.columns)]
-    heads = [heads for heads, _ in rendering.grids(results, "karate", rendering.TERMINAL)]
+    ((_, tables),) = rendering.blocks(results, rendering.TERMINAL)
+    heads = [heads for heads, _ in tables]
     assert [one[1:] for one in heads if one[0] == "method"] == [
         ["no attack", "no attack, others"],
         ["DICE", "DICE, others"],
@@ -356,7 +359,7 @@ def test_an_experiment_may_build_upon_another() -> None:
     assert list(table.methods[:3]) == theirs_too
     assert table.published == {}
     ours, theirs = table.cells(0)[-1], base.cells(0)[-1]
-    assert ours.attack == theirs.attack
-    assert ours.shared_files(3) == theirs.shared_files(3)
+    assert ours.task.find_attack(ours) == theirs.task.find_attack(theirs)
+    assert ours.task.shared_files(ours, 3) == theirs.task.shared_files(theirs, 3)
     with pytest.raises(InputError, match=r"that is not a .toml file must be one of .*'table55'"):
         toml.parse('base = "table55"\ntitle = "x"', "mine")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from nodecopy import datasets
 from nodecopy._core.lookup import check_name
 from nodecopy.errors import InputError
 from nodecopy.experiments.sections import key, list_of, read_count, read_section, read_text
-from nodecopy.experiments.spec import Cell, Column, Published, choose
+from nodecopy.experiments.spec import Cell, Column, Published
 from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.trials import load_data
 
 PRINTED = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
 BEST = (
@@ -29,8 +30,8 @@ VERDICT = (
 class Task(ABC):
     """What the trials of an experiment are; its fields are the keys of the section ``[protocol]``.
 
-    A task type is a subclass, named in ``TASKS``. It has a :attr:`cell_type`, writes :attr:`columns`,
-    :meth:`solve` and :meth:`notes`, and overrides what differs from the defaults below.
+    A task type is a subclass, named in ``TASKS``. It has a :attr:`main_score`, writes
+    :attr:`columns`, :meth:`solve` and :meth:`notes`, and overrides what differs from the defaults below.
     """
 
     datasets: tuple[str, ...] = key(list_of(read_text))
@@ -40,9 +41,10 @@ class Task(ABC):
     reference: str = ""
     """The row to which the others should be near; empty where higher is better."""
 
-    cell_type: ClassVar[type[Cell]]
-    """Fields that its cells have in common with the task, and ``largest_component``, are set by the task."""
-
+    main_score: ClassVar[str]
+    """A score that every finished trial has."""
+    protocol_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that the data of a trial depend on, besides dataset, conditions, seed and number."""
     sections: ClassVar[tuple[str, ...]] = ("protocol",)
     """Sections of the file that the task reads."""
     data_kind: ClassVar[str] = "graph"
@@ -62,9 +64,9 @@ class Task(ABC):
     all methods, so that methods can share fits."""
 
     @classmethod
-    def read(cls, sections: Mapping[str, Any]) -> Self:
-        """Read the sections of the task, and check them."""
-        task = read_section(cls, sections.get("protocol", {}), "[protocol]")
+    def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
+        """Read the sections of the task, and check them; ``others`` are fields that are no keys."""
+        task = read_section(cls, sections["protocol"], "[protocol]", **others)
         task.check()
         return task
 
@@ -85,21 +87,9 @@ class Task(ABC):
             raise InputError(f"{where} must hold entries such as '70.0±3.7' or '-'; got {entry!r}.")
         return Published(*map(float, printed.groups()))
 
-    def narrow(self, experiment: str, **choices: Sequence[Any]) -> Self:
-        """Return the task with some values of the fields in ``choices``; errors name the experiment."""
-        for name, wanted in choices.items():
-            if name not in self.choices:
-                given = ", ".join(map(str, wanted))
-                raise InputError(f"{name} must be left out: {experiment} has none; got {given}.")
-        chosen: dict[str, Any] = {
-            name: choose(getattr(self, name), wanted, f"{name} of {experiment}")
-            for name, wanted in choices.items()
-        }
-        return replace(self, **chosen)
-
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
-        """The conditions of the cells of a method on a dataset, see :attr:`.Cell.conditions`."""
+        """The conditions of the cells of a method on a dataset, see :class:`.Cell`."""
         return ({},)
 
     @property
@@ -107,16 +97,27 @@ class Task(ABC):
     def columns(self) -> tuple[Column, ...]:
         """The columns of a dataset's table."""
 
-    def cell_fields(self, dataset: str) -> dict[str, Any]:
-        """Return the fields of cells that the task sets."""
-        names = {entry.name for entry in fields(self)} & {entry.name for entry in fields(self.cell_type)}
-        own = {name: getattr(self, name) for name in names - {*self.cell_type.condition_fields}}
+    def load(self, cell: Cell) -> Any:
+        """Return the dataset of a cell."""
+        return load_data(cell.dataset, cell.dataset in self.largest_component)
+
+    def protocol(self, cell: Cell) -> dict[str, Any]:
+        """Return what the data of a cell's trials depend on, by name."""
+        own = {name: getattr(self, name) for name in self.protocol_fields}
         if "largest_component" in own:
-            own["largest_component"] = dataset in self.largest_component
+            own["largest_component"] = cell.dataset in self.largest_component
         return own
 
+    def other_parts(self) -> dict[str, Any]:
+        """Return what results depend on besides the protocol and the method, by name."""
+        return {}
+
+    def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
+        """Return files of the store that a trial shares with other cells; ``--fresh`` removes them too."""
+        return ()
+
     @abstractmethod
-    def solve(self, cell: Any, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the records of trials of a cell, each as soon as it is finished."""
 
     @abstractmethod

@@ -12,11 +12,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.random import SeedSequence
 
-from nodecopy._core.random import child
+from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.fit_cache import FITS
@@ -24,8 +25,9 @@ from nodecopy.experiments.sections import key, list_of, one_of, read_count, read
 from nodecopy.experiments.spec import Cell, Column, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import VERDICT, Task
-from nodecopy.experiments.trials import load_graph
+from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, select_statistics
+from nodecopy.models import GraphModel
 
 PRINTED = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
 UNITS = (
@@ -76,22 +78,17 @@ STATISTICS = TABLE_1 | {
 """See :mod:`nodecopy.metrics.structure`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GenerateCell(Cell):
-    """A cell of a graph model."""
+class ObservedGraph(GraphModel[Graph]):
+    """A graph model whose samples are the observed graph itself: the reference row of tables."""
 
-    largest_component: bool
-    samples: int
-    scores: tuple[str, ...]
+    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+        """Store the graph."""
+        self.graph_ = graph
+        return self
 
-    protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
-
-    @property
-    def main_score(self) -> str:  # type: ignore[override]
-        return self.scores[0]
-
-    def fingerprint_parts(self) -> dict[str, Any]:
-        return super().fingerprint_parts() | {"samples": self.samples, "scores": sorted(self.scores)}
+    def draw(self, seed: SeedSequence) -> Graph:
+        """Return the observed graph."""
+        return self.check_fitted()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +102,17 @@ class GenerateTask(Task):
     reference: str = key(read_text)
     scores: tuple[str, ...] = key(list_of(one_of(STATISTICS)), default=tuple(TABLE_1))
 
-    cell_type: ClassVar[type[Cell]] = GenerateCell
+    protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
     digits: ClassVar[int | None] = None
     unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
     uses: ClassVar[tuple[str, ...]] = ("embeddings",)
+
+    @property
+    def main_score(self) -> str:  # type: ignore[override]
+        return self.scores[0]
+
+    def other_parts(self) -> dict[str, Any]:
+        return {"samples": self.samples, "scores": sorted(self.scores)}
 
     def read_published(self, entry: Any, where: str) -> Published:
         """Read a number of the section ``[published]``, such as ``"1.43e3"``."""
@@ -132,20 +136,20 @@ class GenerateTask(Task):
     def notes_on_paper(self) -> list[str]:
         return [VERDICT.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
 
-    def solve(self, cell: GenerateCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the means of the statistics of a trial's samples; the details have those of each sample.
 
         Seconds are those of fitting and sampling, without those of counting, and without what an earlier
         method had trained.
         """
-        graph = load_graph(cell.dataset, cell.largest_component)
+        graph = self.load(cell)
         for trial in trials:
             start = time.perf_counter()
             model = fit_model(cell, trial, device)
             seconds_to_fit = seconds = time.perf_counter() - start
             counted: list[Statistics] = []
             samples = iter(
-                model.sample_many(cell.samples, rng=child(cell.trial_seed(trial), GenerationSeeds.SAMPLES))
+                model.sample_many(self.samples, rng=child(cell.trial_seed(trial), GenerationSeeds.SAMPLES))
             )
             while True:
                 start = time.perf_counter()
@@ -155,33 +159,24 @@ class GenerateTask(Task):
                     break
                 is_repeated = bool(counted) and sample is graph
                 counted.append(
-                    counted[-1] if is_repeated else select_statistics(sample, cell.scores, observed=graph)
+                    counted[-1] if is_repeated else select_statistics(sample, self.scores, observed=graph)
                 )
-            each = {name: [statistics[name] for statistics in counted] for name in cell.scores}
+            each = {name: [statistics[name] for statistics in counted] for name in self.scores}
             defined = {name: values for name, values in each.items() if not any(map(math.isnan, values))}
             means = {name: float(np.mean(values)) for name, values in defined.items()}
             yield Record(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
 
 
-def fit_model(cell: GenerateCell, trial: int, device: str) -> Any:
+def fit_model(cell: Cell, trial: int, device: str) -> Any:
     """Return the graph model of a cell, fitted in a trial."""
-    graph, seed = (
-        load_graph(cell.dataset, cell.largest_component),
-        child(cell.trial_seed(trial), GenerationSeeds.FIT),
-    )
+    graph, seed = cell.task.load(cell), child(cell.trial_seed(trial), GenerationSeeds.FIT)
     where = f"[methods.{cell.method}]"
 
     def fit_shared(path: str, settings: Mapping[str, Any]) -> Any:
         if "sampler" in settings:
             settings = {**settings, "sampler": "raw"}
-        return FITS.get(
-            cell,
-            trial,
-            device,
-            path,
-            settings,
-            lambda: instantiate(path, settings, where, device).fit(graph, rng=seed),
-        )
+        model = instantiate(path, settings, where, device)
+        return FITS.get(cell, trial, device, path, settings, lambda: model.fit(graph, rng=seed))
 
     if "sampler" in cell.settings:
         return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])

@@ -22,7 +22,7 @@ from nodecopy.experiments.sections import key, list_of, read_count, read_flag
 from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import BEST, Task
-from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_graph
+from nodecopy.experiments.trials import TrialSeeds, dataset_seed
 from nodecopy.graph import Graph, class_codes
 from nodecopy.metrics.classification import scores
 from nodecopy.models import check_graph_model
@@ -38,52 +38,6 @@ CALLED_ERRORS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeCell(Cell):
-    """A cell whose trials are splits of the nodes of a graph."""
-
-    labels: int
-    validation: int
-    test: int
-    largest_component: bool
-
-    main_score: ClassVar[str] = "accuracy"
-    condition_fields: ClassVar[tuple[str, ...]] = ("labels",)
-    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
-
-    @property
-    def graph(self) -> Graph:
-        """The graph, with one feature for each node if it has none."""
-        from nodecopy.nn.features import add_identity_features
-
-        return add_identity_features(load_graph(self.dataset, self.largest_component))
-
-    def split(self, trial: int) -> NodeSplit:
-        """Return the nodes of a trial, the same for every method."""
-        labels = load_graph(self.dataset, self.largest_component).labels
-        seed = child(self.trial_seed(trial), TrialSeeds.SPLIT)
-        return datasets.label_split(labels, self.labels, self.validation, self.test, rng=seed)
-
-    def make_trials(self, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
-        """Return trials as classifiers take them."""
-        from nodecopy.classify import Trial
-
-        splits = map(self.split, trials)
-        return [
-            Trial(graph, split.train, split.validation, child(self.trial_seed(trial), TrialSeeds.METHOD))
-            for trial, split, graph in zip(trials, splits, graphs, strict=True)
-        ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassifyCell(NodeCell):
-    """A cell of a classifier."""
-
-    without_test_edges: bool
-
-    protocol_fields: ClassVar[tuple[str, ...]] = (*NodeCell.protocol_fields, "without_test_edges")
-
-
-@dataclass(frozen=True, kw_only=True)
 class NodeTask(Task):
     """What the tasks on nodes share: ``labels`` training nodes per class, and how many others there are."""
 
@@ -91,6 +45,8 @@ class NodeTask(Task):
     validation: int = key(read_count)
     test: int = key(read_count)
 
+    main_score: ClassVar[str] = "accuracy"
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
     choices: ClassVar[tuple[str, ...]] = ("datasets", "labels")
     extra_scores: ClassVar[tuple[str, ...]] = ("nll", "brier", "ece")
     solves_together: ClassVar[bool] = True
@@ -98,6 +54,31 @@ class NodeTask(Task):
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
         return tuple({"labels": labels} for labels in self.labels)
+
+    def load_with_features(self, cell: Cell) -> Graph:
+        """Return the graph of a cell, with one feature for each node if it has none."""
+        from nodecopy.nn.features import add_identity_features
+
+        return add_identity_features(self.load(cell))
+
+    def find_classes(self, cell: Cell) -> NDArray[np.int64]:
+        """Return the column of every node's class, -1 where unknown: columns are the labels in order."""
+        return class_codes(self.load(cell).labels)[1]
+
+    def split(self, cell: Cell, trial: int) -> NodeSplit:
+        """Return the nodes of a trial, the same for every method."""
+        labels, seed = cell.conditions["labels"], child(cell.trial_seed(trial), TrialSeeds.SPLIT)
+        return datasets.label_split(self.load(cell).labels, labels, self.validation, self.test, rng=seed)
+
+    def make_trials(self, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
+        """Return trials as classifiers take them."""
+        from nodecopy.classify import Trial
+
+        splits = [self.split(cell, trial) for trial in trials]
+        return [
+            Trial(graph, split.train, split.validation, child(cell.trial_seed(trial), TrialSeeds.METHOD))
+            for trial, split, graph in zip(trials, splits, graphs, strict=True)
+        ]
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [UNITS, BEST]
@@ -112,62 +93,55 @@ class ClassifyTask(NodeTask):
 
     without_test_edges: bool = key(read_flag, default=False)
 
-    cell_type: ClassVar[type[Cell]] = ClassifyCell
+    protocol_fields: ClassVar[tuple[str, ...]] = (*NodeTask.protocol_fields, "without_test_edges")
     uses: ClassVar[tuple[str, ...]] = ("fitted-once",)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(Column("accuracy", (("labels", labels),), f"{labels} labels") for labels in self.labels)
 
-    def solve(self, cell: ClassifyCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores of the predictions of test nodes."""
-        classifier = make_classifier(cell, device, partial(fit_once, cell, device))
-        graph = cell.graph
-        splits = [cell.split(trial) for trial in trials]
+        classifier = make_classifier(cell, device, partial(self.fit_once, cell, device))
+        graph = self.load_with_features(cell)
+        splits = [self.split(cell, trial) for trial in trials]
         graphs = [
-            datasets.without_test_edges(graph, split.test) if cell.without_test_edges else graph
+            datasets.without_test_edges(graph, split.test) if self.without_test_edges else graph
             for split in splits
         ]
         start = time.perf_counter()
-        predictions = classifier.fit_trials(cell.make_trials(trials, graphs))
+        predictions = classifier.fit_trials(self.make_trials(cell, trials, graphs))
         seconds = (time.perf_counter() - start) / len(trials)
         graph_model = getattr(classifier, "graph_model", None)
         seconds += graph_model.seconds if isinstance(graph_model, CachedGraphModel) else 0.0
-        labels = find_classes(graph)
+        labels = self.find_classes(cell)
         for trial, prediction, split in zip(trials, predictions, splits, strict=True):
             judged = scores(prediction.probabilities, labels, split.test)
             yield Record(trial, judged, seconds, dict(prediction.details))
+
+    def fit_once(self, cell: Cell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
+        """Return a graph model that is fitted once for all trials of a process.
+
+        It is fitted to the graph without its labels. Its randomness is that of the dataset, not of a trial.
+        The seconds of its fit count in every trial.
+        """
+        where = f"[methods.{cell.method}]"
+        if self.without_test_edges:
+            raise InputError(
+                f"a graph model of {where} can be fitted once only if all trials have the same edges."
+            )
+        model = check_graph_model(instantiate(path, settings, where, device), f"graph_model of {where}")
+
+        def fit() -> CachedGraphModel:
+            start = time.perf_counter()
+            graph = self.load(cell).replace(labels=None)
+            model.fit(graph, rng=dataset_seed(cell.seed, cell.dataset))
+            return CachedGraphModel(model, time.perf_counter() - start)
+
+        return FITS.get(cell, None, device, path, settings, fit)
 
 
 def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:
     """Return the classifier of a cell, not yet fitted."""
     import_optional("torch", "running an experiment")
     return instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device, use)
-
-
-def fit_once(cell: ClassifyCell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
-    """Return a graph model that is fitted once for all trials of a process, to the graph without its labels.
-
-    Its randomness is that of the dataset, not of a trial. The seconds of its fit count in every trial.
-    """
-    where = f"[methods.{cell.method}]"
-    if cell.without_test_edges:
-        raise InputError(
-            f"a graph model of {where} can be fitted once only if all trials have the same edges."
-        )
-    model = check_graph_model(instantiate(path, settings, where, device), f"graph_model of {where}")
-
-    def fit() -> CachedGraphModel:
-        start = time.perf_counter()
-        graph = load_graph(cell.dataset, cell.largest_component).replace(labels=None)
-        model.fit(graph, rng=dataset_seed(cell.seed, cell.dataset))
-        return CachedGraphModel(model, time.perf_counter() - start)
-
-    return FITS.get(cell, None, device, path, settings, fit)
-
-
-def find_classes(graph: Graph) -> NDArray[np.int64]:
-    """Return the column of every node's class, -1 where unknown: columns are the distinct labels in order."""
-    if graph.labels is None:
-        raise InputError("the graph of this task must have labels; it has none.")
-    return class_codes(graph.labels)[1]

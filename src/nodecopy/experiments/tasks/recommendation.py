@@ -11,7 +11,6 @@ import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from nodecopy import datasets
@@ -24,7 +23,7 @@ from nodecopy.experiments.sections import key, list_of, one_of, read_share
 from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import BEST, Task
-from nodecopy.experiments.trials import TrialSeeds, load_interactions
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.interactions import Interactions
 
 if TYPE_CHECKING:
@@ -54,23 +53,6 @@ CONVENTIONS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecommendCell(Cell):
-    """A cell of a recommender."""
-
-    validation: float
-    test: float
-
-    main_score: ClassVar[str] = SELECTION_SCORE
-    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
-
-    def split(self, trial: int) -> Split[Interactions]:
-        """Return the interactions of a trial, the same for every method."""
-        fractions = (1 - self.validation - self.test, self.validation, self.test)
-        seed = child(self.trial_seed(trial), TrialSeeds.SPLIT)
-        return datasets.interaction_split(load_interactions(self.dataset), fractions, rng=seed)
-
-
-@dataclass(frozen=True, kw_only=True)
 class RecommendTask(Task):
     """Recommendation of the interactions in the test part; ``validation`` and ``test`` are shares."""
 
@@ -78,7 +60,8 @@ class RecommendTask(Task):
     test: float = key(read_share)
     scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=tuple(SCORES))
 
-    cell_type: ClassVar[type[Cell]] = RecommendCell
+    main_score: ClassVar[str] = SELECTION_SCORE
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
     data_kind: ClassVar[str] = "interactions"
     digits: ClassVar[int | None] = 2
     unused_keys: ClassVar[tuple[str, ...]] = ()
@@ -98,21 +81,21 @@ class RecommendTask(Task):
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [UNITS, CONVENTIONS, BEST]
 
-    def solve(
-        self, cell: RecommendCell, trials: Sequence[int], store: Store, device: str
-    ) -> Iterator[Record]:
+    def split(self, cell: Cell, trial: int) -> Split[Interactions]:
+        """Return the interactions of a trial, the same for every method."""
+        fractions = (1 - self.validation - self.test, self.validation, self.test)
+        seed = child(cell.trial_seed(trial), TrialSeeds.SPLIT)
+        return datasets.interaction_split(self.load(cell), fractions, rng=seed)
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores on the test part by both conventions."""
         for trial in trials:
             start = time.perf_counter()
-            fitting = TrialFits(cell, trial, device)
-            best, details = fitting.search()
+            split = self.split(cell, trial)
+            best, details = TrialFits(cell, trial, device, split).search()
             judged: dict[str, float] = {}
             for convention, prefix in (("formula", ""), ("printed", "printed ")):
-                ranked = best.evaluate(
-                    fitting.split.test,
-                    validation=fitting.split.validation,
-                    convention=convention,
-                )
+                ranked = best.evaluate(split.test, validation=split.validation, convention=convention)
                 judged |= {prefix + name: value for name, value in ranked.items()}
             yield Record(trial, judged, time.perf_counter() - start, details)
 
@@ -121,14 +104,10 @@ class RecommendTask(Task):
 class TrialFits:
     """The recommenders that are fitted in one trial of one cell."""
 
-    cell: RecommendCell
+    cell: Cell
     trial: int
     device: str
-
-    @cached_property
-    def split(self) -> Split[Interactions]:
-        """The interactions of the trial."""
-        return self.cell.split(self.trial)
+    split: Split[Interactions]
 
     def search(self) -> tuple[Recommender, dict[str, Any]]:
         """Return the recommender that is best on the validation part, and the details of the search.
@@ -139,7 +118,9 @@ class TrialFits:
         candidates = []
         for choice in cell.search or ({},):
             model, seconds = self.fit(cell.path, merge_settings(cell.settings, choice))
-            recall = self._validate(model) if cell.search else 0.0
+            recall = 0.0
+            if cell.search:
+                recall = model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
             candidates.append((recall, model, seconds, dict(choice)))
         _, best, seconds, choice = max(candidates, key=lambda candidate: candidate[0])  # the first of ties
         details: dict[str, Any] = {}
@@ -148,9 +129,6 @@ class TrialFits:
             details = {"chosen": choice, "search": tried}
         learnt = {name.strip("_"): getattr(best, name) for name in FITTED_DETAILS if hasattr(best, name)}
         return best, {**details, "seconds_to_fit": seconds, **learnt}
-
-    def _validate(self, model: Recommender) -> float:
-        return model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
 
     def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
         """Return a recommender that is fitted to the training part, and the seconds of its fit."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from itertools import product
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +34,10 @@ from nodecopy.experiments.sections import (
 )
 from nodecopy.experiments.spec import Cell, Column, digest
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.node_classification import NodeCell, NodeTask, find_classes, make_classifier
+from nodecopy.experiments.tasks.node_classification import NodeTask, make_classifier
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import Graph
 from nodecopy.metrics.classification import accuracy, area_under_roc, scores
-
-if TYPE_CHECKING:
-    from nodecopy.attacks import Perturbation
 
 SCORES = {
     "accuracy": "",
@@ -74,40 +73,6 @@ class AttackSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackCell(NodeCell):
-    """A cell of a method under an attack."""
-
-    attack: AttackSpec
-    victims: int
-    known_targets: bool
-
-    condition_fields: ClassVar[tuple[str, ...]] = ("labels", "attack")
-
-    @property
-    def protocol(self) -> dict[str, Any]:
-        attack = use_public_names({"class": self.attack.path, "settings": self.attack.settings})
-        return super().protocol | {"attack": attack, "budget": self.attack.budget, "victims": self.victims}
-
-    def fingerprint_parts(self) -> dict[str, Any]:
-        return super().fingerprint_parts() | {"known_targets": self.known_targets}
-
-    def shared_files(self, trial: int) -> tuple[str, ...]:
-        *folders, _ = self.folders
-        home = f"seed-{self.seed}-{digest(self.protocol)}"
-        return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
-
-    def draw_victims(self, trial: int) -> NDArray[np.int64]:
-        """Return the victims of a trial, test nodes that have neighbours."""
-        test = self.split(trial).test
-        reachable = test[self.graph.degrees[test] > 0]
-        if len(reachable) < self.victims:
-            allowed = f"at most the test nodes that have neighbours, {len(reachable)}"
-            raise InputError(f"victims of [protocol] must be {allowed}; got {self.victims}.")
-        draws = np.random.default_rng(child(self.trial_seed(trial), TrialSeeds.VICTIMS))
-        return np.sort(draws.choice(reachable, self.victims, replace=False))
-
-
-@dataclass(frozen=True, kw_only=True)
 class AttackTask(NodeTask):
     """Classification of ``victims`` of the test nodes after they were attacked.
 
@@ -119,12 +84,11 @@ class AttackTask(NodeTask):
     scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=("accuracy",))
     attacks: tuple[AttackSpec, ...] = ()
 
-    cell_type: ClassVar[type[Cell]] = AttackCell
     sections: ClassVar[tuple[str, ...]] = ("protocol", "attacks")
     choices: ClassVar[tuple[str, ...]] = ("datasets", "labels", "attacks")
 
     @classmethod
-    def read(cls, sections: Mapping[str, Any]) -> Self:
+    def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
         """Read [protocol] and [attacks], and check them."""
         attacks = []
         for name, section in read_table(sections.get("attacks", {}), "[attacks]").items():
@@ -134,49 +98,93 @@ class AttackTask(NodeTask):
                 check_settings(attacks[-1].path, attacks[-1].settings, where)
         if not attacks:
             raise InputError("[attacks] must have an attack; it is empty.")
-        task = read_section(cls, sections["protocol"], "[protocol]", attacks=tuple(attacks))
-        task.check()
-        return task
+        return super().read(sections, attacks=tuple(attacks), **others)
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
-        return tuple(
-            {**conditions, "attack": attack} for conditions in super().conditions for attack in self.attacks
-        )
+        pairs = product(self.labels, self.attacks)
+        return tuple({"labels": labels, "attack": attack.name} for labels, attack in pairs)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """One column for each number of labels, attack and score; several scores make a table per attack."""
         columns = []
-        for conditions in self.conditions:
-            labels, attack = conditions["labels"], conditions["attack"]
-            for score in self.scores:
-                heading = [attack.title]
-                heading += [f"{labels} labels"] if len(self.labels) > 1 else []
-                heading += [SCORES[score]] if len(self.scores) > 1 and SCORES[score] else []
-                places = (("labels", labels), ("attack", attack.name))
-                part = attack.name if len(self.scores) > 1 else ""
-                columns.append(Column(score, places, ", ".join(heading), part=part))
+        for labels, attack, score in product(self.labels, self.attacks, self.scores):
+            heading = [attack.title]
+            heading += [f"{labels} labels"] if len(self.labels) > 1 else []
+            heading += [SCORES[score]] if len(self.scores) > 1 and SCORES[score] else []
+            places = (("labels", labels), ("attack", attack.name))
+            part = attack.name if len(self.scores) > 1 else ""
+            columns.append(Column(score, places, ", ".join(heading), part=part))
         return tuple(columns)
 
-    def solve(self, cell: AttackCell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
+    def find_attack(self, cell: Cell) -> AttackSpec:
+        """Return the attack of a cell."""
+        return next(attack for attack in self.attacks if attack.name == cell.conditions["attack"])
+
+    def protocol(self, cell: Cell) -> dict[str, Any]:
+        attack = self.find_attack(cell)
+        parts = use_public_names({"class": attack.path, "settings": attack.settings})
+        return super().protocol(cell) | {"attack": parts, "budget": attack.budget, "victims": self.victims}
+
+    def other_parts(self) -> dict[str, Any]:
+        return {"known_targets": self.known_targets}
+
+    def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
+        *folders, _ = cell.folders
+        home = f"seed-{cell.seed}-{digest(self.protocol(cell))}"
+        return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
+
+    def draw_victims(self, cell: Cell, trial: int) -> NDArray[np.int64]:
+        """Return the victims of a trial, test nodes that have neighbours."""
+        test = self.split(cell, trial).test
+        reachable = test[self.load(cell).degrees[test] > 0]
+        if len(reachable) < self.victims:
+            allowed = f"at most the test nodes that have neighbours, {len(reachable)}"
+            raise InputError(f"victims of [protocol] must be {allowed}; got {self.victims}.")
+        draws = np.random.default_rng(child(cell.trial_seed(trial), TrialSeeds.VICTIMS))
+        return np.sort(draws.choice(reachable, self.victims, replace=False))
+
+    def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
+        """Return the graph of a trial after the attack, whose flips are read from the store or written to it.
+
+        A file of flips that cannot be read counts as missing.
+        """
+        from nodecopy.attacks import Perturbation
+
+        graph, attack = self.load_with_features(cell), self.find_attack(cell)
+        if not attack.path:
+            return graph
+        victims, perturbation = self.draw_victims(cell, trial), None
+        path = store.folder / self.shared_files(cell, trial)[0]
+        with suppress(InputError, OSError):
+            perturbation = Perturbation.load(path)
+        if perturbation is None or not np.array_equal(perturbation.targets, victims):
+            attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
+            seed, train = child(cell.trial_seed(trial), TrialSeeds.ATTACK), self.split(cell, trial).train
+            perturbation = attacker.attack(graph, victims, budget=attack.budget, train=train, rng=seed)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            perturbation.save(path)
+        return perturbation.apply(graph)
+
+    def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores at the victims; if these are unknown, also those at the other test nodes."""
         classifier = make_classifier(cell, device)
         from nodecopy.defend import correct_trials
 
-        victims = [cell.draw_victims(trial) for trial in trials]
-        graphs = [attack_graph(cell, trial, store, device) for trial in trials]
-        nodes = victims if cell.known_targets else [cell.split(trial).test for trial in trials]
+        victims = [self.draw_victims(cell, trial) for trial in trials]
+        graphs = [self.attack_graph(cell, trial, store, device) for trial in trials]
+        nodes = victims if self.known_targets else [self.split(cell, trial).test for trial in trials]
         start = time.perf_counter()
-        predictions = correct_trials(classifier, cell.make_trials(trials, graphs), nodes)
+        predictions = correct_trials(classifier, self.make_trials(cell, trials, graphs), nodes)
         seconds = (time.perf_counter() - start) / len(trials)
-        labels = find_classes(cell.graph)
+        labels = self.find_classes(cell)
         for trial, prediction, asked, targets in zip(trials, predictions, nodes, victims, strict=True):
             is_victim = np.isin(asked, targets)
             judged = scores(prediction.probabilities, labels[asked], np.flatnonzero(is_victim))
             details = dict(prediction.details)
             suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
-            if not cell.known_targets:
+            if not self.known_targets:
                 others = np.flatnonzero(~is_victim)
                 judged["others"] = accuracy(prediction.probabilities, labels[asked], others)
                 if suspicion is not None:
@@ -197,31 +205,3 @@ def score_detection(
     judged = {"auc": area_under_roc(suspicion, is_victim), "recall": float(corrected[is_victim].mean())}
     judged |= {"precision": float(is_victim[corrected].mean())} if corrected.any() else {}
     return judged | {"top precision": float(is_victim[top].mean())}
-
-
-def attack_graph(cell: AttackCell, trial: int, store: Store, device: str = "cpu") -> Graph:
-    """Return the graph of a trial after the attack, whose flips are read from the store or written to it."""
-    graph, attack = cell.graph, cell.attack
-    if not attack.path:
-        return graph
-    victims = cell.draw_victims(trial)
-    path = store.folder / cell.shared_files(trial)[0]
-    perturbation = _read_flips(path)
-    if perturbation is None or not np.array_equal(perturbation.targets, victims):
-        attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
-        seed = child(cell.trial_seed(trial), TrialSeeds.ATTACK)
-        train = cell.split(trial).train
-        perturbation = attacker.attack(graph, victims, budget=attack.budget, train=train, rng=seed)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        perturbation.save(path)
-    return perturbation.apply(graph)
-
-
-def _read_flips(path: Any) -> Perturbation | None:
-    """Return what an earlier run wrote; a file that cannot be read counts as missing."""
-    from nodecopy.attacks import Perturbation
-
-    try:
-        return Perturbation.load(path)
-    except (InputError, OSError):
-        return None
