@@ -59,21 +59,21 @@ def opened(
             device_scale_factor=density,
             has_touch=touch,
         )
-        found = Watched(context.pages[0])
-        page = found.page
-        page.on("console", lambda said: found.complaints.append(said.text))
-        page.on("pageerror", lambda error: found.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: found.complaints.append(dialog.message))
-        page.on("request", lambda asked: _note(found, asked.url))
+        watched = Watched(context.pages[0])
+        page = watched.page
+        page.on("console", lambda said: watched.complaints.append(said.text))
+        page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: watched.complaints.append(dialog.message))
+        page.on("request", lambda asked: _note(watched, asked.url))
         start = perf_counter()
         page.goto(html.resolve().as_uri())
         page.wait_for_selector(READY)
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        found.seconds = perf_counter() - start
-        yield found
+        watched.seconds = perf_counter() - start
+        yield watched
         context.close()
 
 
-def _note(found: Watched, url: str) -> None:
+def _note(watched: Watched, url: str) -> None:
     if not url.startswith(("file:", "data:")):
-        found.requests.append(url)
+        watched.requests.append(url)

@@ -28,7 +28,7 @@ def watched(html: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Itera
     """The page, opened; settings of the browser come by ``pytest.mark.parametrize(..., indirect=True)``."""
     pytest.importorskip("playwright", reason="needs a browser: make browser-test")
     settings: dict[str, Any] = getattr(request, "param", {})
-    with opened(html, tmp_path / "profile", **settings) as found:
-        yield found
-        assert found.complaints == []
-        assert found.requests == []
+    with opened(html, tmp_path / "profile", **settings) as watched_page:
+        yield watched_page
+        assert watched_page.complaints == []
+        assert watched_page.requests == []

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets, read_graph, write_graph
-from nodecopy.io.table_files import write_table
+from nodecopy.io.table_files import read_table, write_table
 from tests.cli.conftest import Run
 
 pytest.importorskip("torch")
@@ -38,12 +38,12 @@ def rows(path: str) -> list[dict[str, Any]]:
 
 
 def test_nodes_without_a_label_are_predicted(run: Run, files: Graph) -> None:
-    ran = run("classify", "graph.csv", *TABLES, *QUICK, "--out", "found.csv")
+    ran = run("classify", "graph.csv", *TABLES, *QUICK, "--out", "predictions.csv")
     assert ran.code == 0, ran.err
-    found = rows("found.csv")
-    assert [row["id"] for row in found] == ["p08", "p09", "p10", "p11"]
-    assert [row["predicted"] for row in found] == ["cat", "dog", "cat", "dog"]
-    for row in found:
+    predictions = rows("predictions.csv")
+    assert [row["id"] for row in predictions] == ["p08", "p09", "p10", "p11"]
+    assert [row["predicted"] for row in predictions] == ["cat", "dog", "cat", "dog"]
+    for row in predictions:
         p = {"cat": float(row["p_cat"]), "dog": float(row["p_dog"])}
         assert sum(p.values()) == pytest.approx(1, abs=1e-5)
         assert max(p, key=lambda name: p[name]) == row["predicted"]
@@ -51,7 +51,7 @@ def test_nodes_without_a_label_are_predicted(run: Run, files: Graph) -> None:
             float(row[f"{kind}_uncertainty"]) for kind in ("total", "aleatoric", "epistemic")
         )
         assert total == pytest.approx(aleatoric + epistemic, abs=1e-6)
-    assert "written to found.csv" in ran.err
+    assert "written to predictions.csv" in ran.err
 
 
 @pytest.mark.parametrize("method", ["mlp", "gcn", "appnp", "sbm-gcn", "dfnet"])
@@ -59,10 +59,14 @@ def test_nodes_without_a_label_are_predicted(run: Run, files: Graph) -> None:
 def test_methods_and_formats(run: Run, files: Graph, method: str, suffix: str) -> None:
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
-    options = ("--method", method, "--validation", "0.3", "--out", f"found.{suffix}")
+    options = ("--method", method, "--validation", "0.3", "--out", f"predictions.{suffix}")
     ran = run("classify", "graph.csv", *TABLES, *options)
     assert ran.code == 0, ran.err
-    assert Path(f"found.{suffix}").stat().st_size > 0
+    table = read_table(Path(f"predictions.{suffix}"), lambda *_: True)
+    columns = dict(zip(table.names or (), table.columns, strict=True))
+    assert list(columns["id"]) == ["p08", "p09", "p10", "p11"]
+    total = np.asarray(columns["p_cat"], float) + np.asarray(columns["p_dog"], float)
+    assert total == pytest.approx(1, abs=1e-5)
 
 
 def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:
@@ -76,18 +80,18 @@ def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:
 
 def test_json_holds_the_summary(run: Run, files: Graph) -> None:
     arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--seed", "3", "--json")
-    found = json.loads(run(*arguments).out)
-    assert (found["train"], found["validation"], found["predicted"]) == (8, 0, 4)
-    assert found["classes"] == {"cat": 2, "dog": 2}
-    assert {one["id"] for one in found["most_uncertain"]} == {"p08", "p09", "p10", "p11"}
-    assert json.loads(run(*arguments).out) == found
+    result = json.loads(run(*arguments).out)
+    assert (result["train"], result["validation"], result["predicted"]) == (8, 0, 4)
+    assert result["classes"] == {"cat": 2, "dog": 2}
+    assert {entry["id"] for entry in result["most_uncertain"]} == {"p08", "p09", "p10", "p11"}
+    assert json.loads(run(*arguments).out) == result
 
 
 def test_rounds_by_validation_hold_nodes_out(run: Run, files: Graph) -> None:
     arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--n-rounds", "validation", "--json")
-    found = json.loads(run(*arguments, "--validation", "0.5").out)
-    assert (found["train"], found["validation"]) == (4, 4)
-    assert found["rounds"] in range(4)
+    result = json.loads(run(*arguments, "--validation", "0.5").out)
+    assert (result["train"], result["validation"]) == (4, 4)
+    assert result["rounds"] in range(4)
     ran = run(*arguments)
     assert ran.code == 2
     assert "--n-rounds validation needs validation nodes; got none. Give --validation SHARE." in ran.err
@@ -109,15 +113,15 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     from nodecopy.experiments.trials import TrialSeeds, trial_seed
 
     arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--seed", "1")
-    ran = run(*arguments, "--json", "--out", "found.csv")
-    found = json.loads(ran.out)
-    assert (found["train"], found["validation"], found["predicted"]) == (20, 500, 1000)
+    ran = run(*arguments, "--json", "--out", "predictions.csv")
+    result = json.loads(ran.out)
+    assert (result["train"], result["validation"], result["predicted"]) == (20, 500, 1000)
     graph, seed = datasets.load("digits"), trial_seed(1, "digits", 0, labels=2)
     split = datasets.label_split(graph.labels, 2, 500, 1000, rng=child(seed, TrialSeeds.SPLIT))
     fitted = GCN().fit(graph, split.train, rng=child(seed, TrialSeeds.METHOD))
-    assert [int(row["id"]) for row in rows("found.csv")] == split.test.tolist()
-    assert found["accuracy"] == (fitted.predict() == graph.labels)[split.test].mean()
-    assert found["accuracy"] > 0.5
+    assert [int(row["id"]) for row in rows("predictions.csv")] == split.test.tolist()
+    assert result["accuracy"] == (fitted.predict() == graph.labels)[split.test].mean()
+    assert result["accuracy"] > 0.5
 
 
 @pytest.mark.parametrize(
@@ -136,7 +140,7 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
             "--validation must be a number between 0 and 0.9",
         ),
         (["graph.csv", *TABLES, "--labels-per-class", "5"], "--labels-per-class applies to datasets only"),
-        (["graph.csv", *TABLES, "--out", "found.png"], "found.png must end in one of .csv"),
+        (["graph.csv", *TABLES, "--out", "predictions.png"], "predictions.png must end in one of .csv"),
         (["graph.csv", *TABLES, "--save", "model.pt"], "model.pt must end in one of .npz"),
         (["graph.csv", *TABLES, "--device", "abacus"], "device must be 'cpu' or 'cuda'"),
         (["graph.csv", *TABLES, "--seed", "-1"], "--seed must be an integer of at least 0; got -1."),

@@ -15,9 +15,9 @@ def test_list_shows_every_dataset(run: Run) -> None:
 
 
 def test_list_as_json(run: Run) -> None:
-    found = {one["name"]: one for one in json.loads(run("datasets", "list", "--json").out)}
-    assert found["karate"]["present"] is True
-    assert (found["karate"]["nodes"], found["karate"]["edges"]) == (34, 78)
+    entries = {entry["name"]: entry for entry in json.loads(run("datasets", "list", "--json").out)}
+    assert entries["karate"]["present"] is True
+    assert (entries["karate"]["nodes"], entries["karate"]["edges"]) == (34, 78)
 
 
 def test_embedded_ones_need_no_files(run: Run) -> None:

@@ -39,23 +39,27 @@ def test_options_of_defences(run: Run, files: Graph) -> None:
 
 
 def test_suspects_are_judged_by_labels_that_were_not_learnt_from(run: Run, files: Graph) -> None:
-    found = json.loads(
+    result = json.loads(
         run("defend", "graph.csv", *TABLES, "--suspects", "1.0", "--n-donors", "4", "--json").out
     )
-    assert (found["corrected"], found["train"]) == (30, 29)
-    assert "accuracy_after" not in found  # every labelled node was learnt from
+    assert (result["corrected"], result["train"]) == (30, 29)
+    assert "accuracy_after" not in result  # every labelled node was learnt from
 
 
 def test_suspects_are_found_and_corrected(run: Run, files: Graph) -> None:
-    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--out", "found.csv")
+    ran = run(
+        "defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--out", "corrections.csv"
+    )
     assert ran.code == 0, ran.err
-    assert len(rows("found.csv")) == 3
+    assert len(rows("corrections.csv")) == 3
 
 
 def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
-    found = json.loads(run("defend", "graph.csv", *TABLES, "--nodes", "p29", "--n-donors", "4", "--json").out)
-    assert "accuracy_after" not in found
-    assert found["nodes"][0]["id"] == "p29"
+    result = json.loads(
+        run("defend", "graph.csv", *TABLES, "--nodes", "p29", "--n-donors", "4", "--json").out
+    )
+    assert "accuracy_after" not in result
+    assert result["nodes"][0]["id"] == "p29"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def log(run: Run) -> str:
     return "log.csv"
 
 
-def found(run: Run, *options: str | Path) -> dict[str, Any]:
+def recommend_json(run: Run, *options: str | Path) -> dict[str, Any]:
     ran = run("recommend", *options, "--json")
     assert ran.code == 0, ran.err
     return dict(json.loads(ran.out))
@@ -49,17 +49,17 @@ def found(run: Run, *options: str | Path) -> dict[str, Any]:
 
 def test_json_is_what_the_library_says(run: Run) -> None:
     names = ["reader 007", "reader 123"]
-    answer = found(run, "library", "--user", names[0], "--user", names[1], "--k", "4")
+    answer = recommend_json(run, "library", "--user", names[0], "--user", names[1], "--k", "4")
     assert (answer["source"], answer["model"]) == ("library", "CopyEASE")
     assert (answer["users"], answer["items"], answer["interactions"]) == (300, 72, 3369)
     model = CopyEASE().fit(datasets.load("library"))
     items, scores = model.recommend(names, 4)
     lists = answer["recommendations"]
-    assert [one["user"] for one in lists] == names
-    assert [[row["item"] for row in one["items"]] for one in lists] == items.tolist()
-    ours = [[row["score"] for row in one["items"]] for one in lists]
+    assert [entry["user"] for entry in lists] == names
+    assert [[row["item"] for row in entry["items"]] for entry in lists] == items.tolist()
+    ours = [[row["score"] for row in entry["items"]] for entry in lists]
     assert np.allclose(ours, scores, atol=1e-6)
-    assert [one["history"] for one in lists] == [9, int(model.interactions_.rows.degrees[122])]
+    assert [entry["history"] for entry in lists] == [9, int(model.interactions_.rows.degrees[122])]
 
 
 def test_all_users_in_a_table(run: Run) -> None:
@@ -86,7 +86,9 @@ def test_parquet_keeps_ids_as_they_are(run: Run) -> None:
 
 
 def test_what_was_rated_low_is_not_learnt_from_but_met(run: Run, log: str) -> None:
-    answer = found(run, log, "--user", "ben", "--user", "ann", "--min-rating", "3", "--model", "popularity")
+    answer = recommend_json(
+        run, log, "--user", "ben", "--user", "ann", "--min-rating", "3", "--model", "popularity"
+    )
     assert answer["interactions"] == 8  # of Ann's rows about ham the latest counts
     ben, ann = answer["recommendations"]
     assert (ben["history"], [row["item"] for row in ben["items"]]) == (3, ["pie"])
@@ -94,7 +96,7 @@ def test_what_was_rated_low_is_not_learnt_from_but_met(run: Run, log: str) -> No
 
 
 def test_who_has_no_history_gets_what_is_popular(run: Run, log: str) -> None:
-    answer = found(run, log, "--user", "dora", "--user", "emil", "--min-rating", "3", "--k", "4")
+    answer = recommend_json(run, log, "--user", "dora", "--user", "emil", "--min-rating", "3", "--k", "4")
     dora, emil = answer["recommendations"]
     assert [dora["by"], emil["by"], dora["history"], emil["history"]] == ["Popularity", "Popularity", 0, 0]
     assert [(row["item"], row["score"]) for row in emil["items"]] == [
@@ -125,7 +127,7 @@ def test_who_has_met_everything_is_told_so(run: Run) -> None:
 def test_ids_may_be_of_any_script(run: Run) -> None:
     rows = 'user,item\n朝日,寿司\n朝日,ラーメン\nZoë,寿司\nZoë,crème brûlée\n"a,b",寿司\n'
     Path("log.csv").write_text(rows, encoding="utf-8")
-    (zoe,) = found(run, "log.csv", "--user", "Zoë")["recommendations"]
+    (zoe,) = recommend_json(run, "log.csv", "--user", "Zoë")["recommendations"]
     assert [row["item"] for row in zoe["items"]] == ["ラーメン"]
     assert run("recommend", "log.csv", "--all-users", "--out", "all.csv").code == 0
     with Path("all.csv").open(encoding="utf-8", newline="") as file:
@@ -145,15 +147,16 @@ def test_one_user_or_one_item(run: Run, model: str, rows: str) -> None:
         pytest.importorskip("torch")
     Path("log.csv").write_text("user,item\n" + rows, encoding="utf-8")
     assert all(
-        not one["items"] for one in found(run, "log.csv", "--all-users", "--model", model)["recommendations"]
+        not entry["items"]
+        for entry in recommend_json(run, "log.csv", "--all-users", "--model", model)["recommendations"]
     )
 
 
 def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = found(run, "library", "--user", "reader 001", "--save", "model.npz")
+    first = recommend_json(run, "library", "--user", "reader 001", "--save", "model.npz")
     assert isinstance(nodecopy.load("model.npz"), CopyEASE)
     monkeypatch.setattr(CopyEASE, "fit", None)
-    second = found(run, "--model-file", "model.npz", "--user", "reader 001")
+    second = recommend_json(run, "--model-file", "model.npz", "--user", "reader 001")
     assert second.pop("source") == "model.npz"
     assert first.pop("source") == "library"
     assert first == second
@@ -161,10 +164,10 @@ def test_a_kept_recommender_says_the_same_without_learning(run: Run, monkeypatch
 
 
 def test_a_kept_recommender_knows_what_was_rated_low(run: Run, log: str) -> None:
-    first = found(run, log, "--all-users", "--min-rating", "3", "--save", "model.npz")
-    second = found(run, "--model-file", "model.npz", "--all-users")
+    first = recommend_json(run, log, "--all-users", "--min-rating", "3", "--save", "model.npz")
+    second = recommend_json(run, "--model-file", "model.npz", "--all-users")
     assert first["recommendations"] == second["recommendations"]
-    lists = {one["user"]: [row["item"] for row in one["items"]] for one in second["recommendations"]}
+    lists = {entry["user"]: [row["item"] for row in entry["items"]] for entry in second["recommendations"]}
     assert set(lists["dora"]) == {"ham", "jam"}  # she met tea and pie, and liked neither
     assert "pie" not in lists["cleo"]
     assert "pie" in lists["ben"]  # nobody likes it, yet it is an item
@@ -214,17 +217,17 @@ def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: py
     fits = []
     fit = bpr.BPRRecommender.fit
 
-    def told(self: Any, interactions: Any, **options: Any) -> Any:
+    def record_fit(self: Any, interactions: Any, **options: Any) -> Any:
         fit(self, interactions, **options)
         fits.append((interactions.n_interactions, self.n_epochs, self.n_epochs_))
         return self
 
-    monkeypatch.setattr(bpr.BPRRecommender, "fit", told)
-    answer = found(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5")
+    monkeypatch.setattr(bpr.BPRRecommender, "fit", record_fit)
+    answer = recommend_json(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5")
     (part, most, stopped), (everything, epochs, last) = fits
     assert (part, everything, most) == (3032, 3369, 6)
     assert stopped == epochs == last
-    assert found(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5") == answer
+    assert recommend_json(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5") == answer
 
 
 def _short(make: Any) -> Any:

@@ -22,8 +22,8 @@ def write_graph_files(n_known: int) -> list[str]:
     source, target, _ = graph.edges()
     write_table("graph.csv", {"source": source, "target": target})
     labels = np.array(["left"] * 20 + ["right"] * 20)
-    known = np.r_[:n_known, 20 : 20 + n_known]
-    write_table("labels.csv", {"id": graph.node_ids[known], "label": labels[known]})
+    labelled = np.r_[:n_known, 20 : 20 + n_known]
+    write_table("labels.csv", {"id": graph.node_ids[labelled], "label": labels[labelled]})
     draws = np.random.default_rng(0)
     columns = {f"f{i}": draws.random(40) + (i % 2 == (labels == "left")) for i in range(4)}
     write_table("features.csv", {"id": graph.node_ids, **columns})
@@ -42,9 +42,9 @@ def test_a_graph_alone(run: Run) -> None:
     assert ran.code == 0
     assert "written to report.html" in ran.err
     assert "no classification: it needs labels and features" in ran.err
-    drawn, statistics = sections_of(Path("report.html"))
-    assert [graph["title"] for graph in drawn["graphs"]] == ["observed", "sample 1", "sample 2", "sample 3"]
-    assert drawn["ids"] == [str(name) for name in datasets.load("karate").node_ids]
+    graphs, statistics = sections_of(Path("report.html"))
+    assert [graph["title"] for graph in graphs["graphs"]] == ["observed", "sample 1", "sample 2", "sample 3"]
+    assert graphs["ids"] == [str(name) for name in datasets.load("karate").node_ids]
     assert all(len(row["samples"][0]) == 4 for row in statistics["rows"])
     first = Path("report.html").read_bytes()
     run("report", "karate", "--samples", "4", "--seed", "2")
@@ -55,14 +55,14 @@ def test_a_graph_alone(run: Run) -> None:
 def test_ones_own_graph_with_crafted_ids(run: Run) -> None:
     ran = run("report", *write_graph_files(15), "--samples", "2", "--out", "mine.html")
     assert ran.code == 0
-    drawn, _, classified, attacked = sections_of(Path("mine.html"))
-    assert drawn["ids"] == sorted(examples.graph().node_ids.tolist())
-    assert [one["name"] for one in drawn["colours"]] == ["label", "predicted class", "uncertainty"]
-    assert drawn["colours"][0]["codes"].count(-1) == 10
+    graphs, _, classified, attacked = sections_of(Path("mine.html"))
+    assert graphs["ids"] == sorted(examples.graph().node_ids.tolist())
+    assert [colours["name"] for colours in graphs["colours"]] == ["label", "predicted class", "uncertainty"]
+    assert graphs["colours"][0]["codes"].count(-1) == 10
     # Three of fifteen labels of each class were hidden, and five nodes of each have none.
     assert (classified["n_nodes"], classified["truth"].count(-1)) == (16, 10)
     assert classified["evaluations"][0]["n_nodes"] == 6
-    assert classified["graph"] == drawn["title"]
+    assert classified["graph"] == graphs["title"]
     assert [stage["name"] for stage in attacked["stages"]] == ["before", "attacked", "with copied neighbours"]
     text = Path("mine.html").read_text(encoding="utf-8")
     assert examples.CRAFTED[0] not in text
@@ -75,7 +75,7 @@ def test_parts_may_be_left_out(run: Run) -> None:
     kinds = [section["kind"] for section in sections_of(Path("report.html"))]
     assert kinds == ["graphs", "statistics", "classification"]
     run("report", *files, "--samples", "1", "--without", "attack", "--without", "classification")
-    assert [one["name"] for one in sections_of(Path("report.html"))[0]["colours"]] == ["label"]
+    assert [colours["name"] for colours in sections_of(Path("report.html"))[0]["colours"]] == ["label"]
 
 
 def test_interactions_and_results_need_no_graph(run: Run, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_the_tables_of_this_repository_have_titles(run: Run) -> None:
     results = Path(__file__).parents[2] / "results"
     assert run("report", "--results", results).code == 0
     (tables,) = sections_of(Path("report.html"))
-    second = next(one for one in tables["experiments"] if one["name"] == "table2")
+    second = next(entry for entry in tables["experiments"] if entry["name"] == "table2")
     assert second["title"] == "Accuracy of semi-supervised node classification"
     assert second["groups"][0]["rows"][0]["method"] == "GCN"
 

@@ -64,8 +64,8 @@ def test_the_engine_gives_the_samples_of_memory(
         assert rows(f"there/sample-{number}.parquet") == sorted(
             zip(source.tolist(), target.tolist(), strict=True)
         )
-    made = json.loads(Path("there/samples.json").read_text())
-    assert (made["engine"], made["law"], made["seed"]) == ("duckdb", "same-label", 5)
+    origin = json.loads(Path("there/samples.json").read_text())
+    assert (origin["engine"], origin["law"], origin["seed"]) == ("duckdb", "same-label", 5)
     assert {path.name for path in Path().iterdir()} == {*files, "there"}
 
 

@@ -20,19 +20,19 @@ def test_one_graph(run: Run) -> None:
 
 def test_json_has_null_where_a_statistic_is_undefined(run: Run) -> None:
     Path("edge.csv").write_text("source,target\na,b\n")
-    found = json.loads(run("stats", "edge.csv", "--json").out)
-    assert found["n_edges"] == 1
-    assert found["assortativity"] is None
+    result = json.loads(run("stats", "edge.csv", "--json").out)
+    assert result["n_edges"] == 1
+    assert result["assortativity"] is None
 
 
 def test_observed_against_samples(run: Run) -> None:
     assert run("sample", "karate", "-n", "4", "--out", "samples").code == 0
-    found = json.loads(run("stats", "karate", "--samples", "samples", "--json").out)
-    assert found["n_samples"] == 4
-    assert found["statistics"]["n_edges"]["observed"] == 78
-    assert found["statistics"]["edge_homophily"]["mean"] == pytest.approx(0.85, abs=0.1)
-    one = json.loads(run("stats", "karate", "--samples", "samples/sample-0.csv", "--json").out)
-    assert one["n_samples"] == 1
+    result = json.loads(run("stats", "karate", "--samples", "samples", "--json").out)
+    assert result["n_samples"] == 4
+    assert result["statistics"]["n_edges"]["observed"] == 78
+    assert result["statistics"]["edge_homophily"]["mean"] == pytest.approx(0.85, abs=0.1)
+    single = json.loads(run("stats", "karate", "--samples", "samples/sample-0.csv", "--json").out)
+    assert single["n_samples"] == 1
 
 
 @pytest.mark.parametrize("suffix", ["npz", "graphml", "parquet"])
@@ -40,8 +40,8 @@ def test_samples_in_any_format(run: Run, suffix: str) -> None:
     assert run("sample", "karate", "-n", "2", "--format", suffix, "--out", "samples").code == 0
     plain = run("sample", "karate", "-n", "2", "--out", "plain")
     assert plain.code == 0
-    found = [run("stats", "karate", "--samples", folder, "--json").out for folder in ("samples", "plain")]
-    assert found[0] == found[1]
+    outputs = [run("stats", "karate", "--samples", folder, "--json").out for folder in ("samples", "plain")]
+    assert outputs[0] == outputs[1]
 
 
 def test_samples_of_another_graph_are_an_error(run: Run) -> None:
@@ -70,12 +70,12 @@ def test_observed_rows_of_table_1(
     run: Run, name: str, mean: float, most: int, cross: float, claws: float, entropy: float
 ) -> None:
     ran = run("stats", name, "--largest-component", "--no-path-length", "--json")
-    found = json.loads(ran.out)
-    assert found["mean_degree"] == pytest.approx(mean, rel=1e-3)
-    assert found["max_degree"] == most
-    assert 100 * found["cross_community_share"] == pytest.approx(cross, rel=1e-3)
-    assert 1e6 * found["claw_share"] == pytest.approx(claws, rel=1e-3)
-    assert 100 * found["edge_entropy"] == pytest.approx(entropy, rel=1e-3)
+    result = json.loads(ran.out)
+    assert result["mean_degree"] == pytest.approx(mean, rel=1e-3)
+    assert result["max_degree"] == most
+    assert 100 * result["cross_community_share"] == pytest.approx(cross, rel=1e-3)
+    assert 1e6 * result["claw_share"] == pytest.approx(claws, rel=1e-3)
+    assert 100 * result["edge_entropy"] == pytest.approx(entropy, rel=1e-3)
 
 
 @pytest.mark.parametrize("command", ["stats", "sample"])

@@ -36,8 +36,8 @@ COLUMNS = (
 def sections_of(file: Path) -> list[Section]:
     """The sections that a page was written with."""
     text = file.read_text(encoding="utf-8").partition('id="data">')[2].partition("</script>")[0]
-    found: list[Section] = json.loads(text)["sections"]
-    return found
+    page_sections: list[Section] = json.loads(text)["sections"]
+    return page_sections
 
 
 class Unsure(NamedTuple):
@@ -47,7 +47,7 @@ class Unsure(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """What a classifier found, without a classifier."""
+    """The prediction of a classifier, without a classifier."""
 
     probabilities: NDArray[Any]
 
@@ -112,18 +112,18 @@ def write_results(folder: Path) -> Path:
 
 
 def every_section(folder: Path) -> list[Section]:
-    observed, found, unsure = graph(), predicted(), predicted().uncertainty()
+    observed, prediction, uncertainty = graph(), predicted(), predicted().uncertainty()
     interactions = log()
     model = NodeCopying(SameLabel()).fit(observed)
     truth = np.repeat([0, 1], N_NODES // 2)
-    evaluations = {CRAFTED[1]: Evaluation(found.probabilities, truth, unsure.total)}
+    evaluations = {CRAFTED[1]: Evaluation(prediction.probabilities, truth, uncertainty.total)}
     return [
         sections.graphs_section(
             "The graph",
             observed,
             samples(observed),
-            predicted=np.array(["a", "b"])[found.probabilities.argmax(axis=1)],
-            uncertainty=unsure.total,
+            predicted=np.array(["a", "b"])[prediction.probabilities.argmax(axis=1)],
+            uncertainty=uncertainty.total,
             text=CRAFTED[0],
         ),
         sections.statistics_section(
@@ -132,7 +132,7 @@ def every_section(folder: Path) -> list[Section]:
         sections.classification_section(
             observed.node_ids,
             [CRAFTED[0], "b"],
-            found,
+            prediction,
             np.arange(N_NODES),
             truth=truth,
             evaluations=evaluations,

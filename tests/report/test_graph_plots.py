@@ -13,10 +13,10 @@ def test_each_graph_has_axes_with_its_edges() -> None:
     karate = datasets.load("karate")
     other = karate.with_rows(Graph.from_edges([1, 1], [2, 10], node_ids=karate.node_ids).rows)
     first, second = draw_graphs({"observed": karate, "other": other})
-    known, new = first.collections[:2]
-    assert (len(known.get_segments()), len(new.get_segments())) == (156, 0)
-    known, new = second.collections[:2]  # 1-2 is an edge of the club, 1-10 is not
-    assert (len(known.get_segments()), len(new.get_segments())) == (2, 2)
+    observed, new = first.collections[:2]
+    assert (len(observed.get_segments()), len(new.get_segments())) == (156, 0)
+    observed, new = second.collections[:2]  # 1-2 is an edge of the club, 1-10 is not
+    assert (len(observed.get_segments()), len(new.get_segments())) == (2, 2)
     assert OBSERVED_EDGE != NEW_EDGE
     assert second.get_title() == "other\n2 edges"
 

@@ -1,3 +1,5 @@
+"""Tests of the layout, and of its compiled code in ``layout_kernels``."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -18,15 +20,15 @@ def two_cliques(size: int) -> Graph:
 
 
 def test_friends_stand_together() -> None:
-    where = compute_layout(two_cliques(8), rng=1)
-    assert where.min() >= 0
-    assert where.max() <= 1 + 1e-6
-    assert np.isclose(np.ptp(where[:, 0]), 1, atol=1e-5)  # the long way is across
-    centres = where[:8].mean(axis=0), where[8:].mean(axis=0)
+    positions = compute_layout(two_cliques(8), rng=1)
+    assert positions.min() >= 0
+    assert positions.max() <= 1 + 1e-6
+    assert np.isclose(np.ptp(positions[:, 0]), 1, atol=1e-5)  # the long way is across
+    centres = positions[:8].mean(axis=0), positions[8:].mean(axis=0)
     apart = np.linalg.norm(centres[0] - centres[1])
-    for part, centre in zip((where[:8], where[8:]), centres, strict=True):
+    for part, centre in zip((positions[:8], positions[8:]), centres, strict=True):
         assert np.linalg.norm(part - centre, axis=1).mean() < apart / 2
-    distances = np.linalg.norm(where[:, None] - where, axis=2) + np.eye(16)
+    distances = np.linalg.norm(positions[:, None] - positions, axis=2) + np.eye(16)
     assert distances.min() > 0.01  # nobody stands on another
 
 
@@ -37,20 +39,24 @@ def test_places_depend_on_the_seed_alone() -> None:
 
 
 @pytest.mark.parametrize("n_nodes", [0, 1, 2, 5])
-def test_graphs_without_edges_have_compute_layout(n_nodes: int) -> None:
-    where = compute_layout(Graph(np.zeros((n_nodes, n_nodes))))
-    assert where.shape == (n_nodes, 2)
-    assert np.isfinite(where).all()
+def test_graphs_without_edges_are_spread_out(n_nodes: int) -> None:
+    positions = compute_layout(Graph(np.zeros((n_nodes, n_nodes))))
+    assert len(np.unique(positions, axis=0)) == n_nodes
+    assert positions.shape == (n_nodes, 2)
+    assert ((positions > -1e-6) & (positions < 1 + 1e-6)).all()
 
 
 def test_pushes_are_those_of_the_formula() -> None:
     draws = np.random.default_rng(0)
-    where, mass = draws.normal(size=(7, 2)).astype(np.float32), draws.random(7).astype(np.float32)
+    positions, mass = draws.normal(size=(7, 2)).astype(np.float32), draws.random(7).astype(np.float32)
     expected = [
-        sum(mass[j] * (where[i] - where[j]) / (((where[i] - where[j]) ** 2).sum() + 1e-4) for j in range(7))
+        sum(
+            mass[j] * (positions[i] - positions[j]) / (((positions[i] - positions[j]) ** 2).sum() + 1e-4)
+            for j in range(7)
+        )
         for i in range(7)
     ]
-    assert np.allclose(repulsion(where, mass), expected, rtol=1e-4)
+    assert np.allclose(repulsion(positions, mass), expected, rtol=1e-4)
 
 
 def test_a_small_graph_is_shown_whole() -> None:

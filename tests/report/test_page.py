@@ -41,12 +41,12 @@ class Elements(HTMLParser):
 def test_the_data_arrive_as_they_were(tmp_path: Path) -> None:
     sections = examples.every_section(tmp_path)
     title = examples.CRAFTED[0]
-    found = Elements(page.render_page(title, sections, origin=examples.CRAFTED[1]))
-    data = json.loads(found.text["data"])
+    elements = Elements(page.render_page(title, sections, origin=examples.CRAFTED[1]))
+    data = json.loads(elements.text["data"])
     assert data["sections"] == sections
     assert (data["title"], data["origin"]) == (title, examples.CRAFTED[1])
     assert data["version"] == nodecopy.__version__
-    assert found.text["title"] == title
+    assert elements.text["title"] == title
 
 
 def test_crafted_texts_add_no_elements(tmp_path: Path) -> None:
@@ -59,11 +59,11 @@ def test_crafted_texts_add_no_elements(tmp_path: Path) -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
-    found = Elements(page.render_page("a", []))
-    for _, attributes in found.tags:
+    elements = Elements(page.render_page("a", []))
+    for _, attributes in elements.tags:
         assert "src" not in attributes
         assert (attributes.get("href") or "#")[:5] in ("#", "#main", "data:")
-    policy = next(one["content"] for _, one in found.tags if one.get("http-equiv"))
+    policy = next(attributes["content"] for _, attributes in elements.tags if attributes.get("http-equiv"))
     assert policy is not None
     assert policy.startswith("default-src 'none'")
 

@@ -27,9 +27,9 @@ def test_nodes_and_uncertainty_must_agree() -> None:
 
 def test_a_line_for_each_classifier() -> None:
     pytest.importorskip("matplotlib")
-    found = {"one": ([True, False], [0.1, 0.2]), "two": ([True, True], [0.3, 0.2])}
-    axes = draw_accuracy_by_certainty(found)
-    assert draw_accuracy_by_certainty(found, axes=axes) is axes
-    axes = draw_accuracy_by_certainty(found)
+    predictions = {"one": ([True, False], [0.1, 0.2]), "two": ([True, True], [0.3, 0.2])}
+    axes = draw_accuracy_by_certainty(predictions)
+    assert draw_accuracy_by_certainty(predictions, axes=axes) is axes
+    axes = draw_accuracy_by_certainty(predictions)
     assert [line.get_label() for line in axes.lines] == ["one", "two"]
     assert axes.lines[0].get_ydata()[-1] == 50

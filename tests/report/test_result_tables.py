@@ -11,8 +11,8 @@ from tests.report import examples
 
 def test_ours_beside_the_published(tmp_path: Path) -> None:
     titles = {"table9": {"": "A table", "gcn": "GCN"}}
-    found = result_tables_section(examples.write_results(tmp_path / "results"), titles=titles)
-    (experiment,) = found["experiments"]
+    section = result_tables_section(examples.write_results(tmp_path / "results"), titles=titles)
+    (experiment,) = section["experiments"]
     assert experiment["title"] == "A table"
     (group,) = experiment["groups"]
     assert group["dataset"] == "cora"
@@ -47,5 +47,5 @@ def test_other_files_are_left_out_and_alone_refused(tmp_path: Path) -> None:
 
 def test_the_tables_of_this_repository_are_read() -> None:
     folder = Path(__file__).parents[2] / "results"
-    names = [one["name"] for one in result_tables_section(folder)["experiments"]]
+    names = [experiment["name"] for experiment in result_tables_section(folder)["experiments"]]
     assert sorted(names) == sorted(path.stem for path in folder.glob("table*.csv"))

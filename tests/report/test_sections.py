@@ -16,26 +16,26 @@ from nodecopy.report.sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedS
 from tests.report import examples
 
 
-def edges_of(drawn: dict[str, Any]) -> list[tuple[int, int]]:
-    return list(zip(drawn["edges"][::2], drawn["edges"][1::2], strict=True))
+def edges_of(graph: dict[str, Any]) -> list[tuple[int, int]]:
+    return list(zip(graph["edges"][::2], graph["edges"][1::2], strict=True))
 
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_every_edge_says_where_it_came_from(directed: bool) -> None:
     observed = examples.graph(directed=directed)
     samples = examples.samples(observed)
-    found = sections.graphs_section("g", observed, samples)
+    section = sections.graphs_section("g", observed, samples)
     dense = observed.adjacency.toarray() > 0
-    assert found["ids"] == observed.node_ids.tolist()
-    assert found["directed"] is directed
-    first, *others = found["graphs"]
+    assert section["ids"] == observed.node_ids.tolist()
+    assert section["directed"] is directed
+    first, *others = section["graphs"]
     assert len(edges_of(first)) == first["n_edges"] == observed.n_edges
-    for drawn, (title, sample) in zip(others, samples.items(), strict=True):
-        assert drawn["title"] == title
-        assert drawn["donors"] == sample.donors.tolist()
+    for graph, (title, sample) in zip(others, samples.items(), strict=True):
+        assert graph["title"] == title
+        assert graph["donors"] == sample.donors.tolist()
         rows = sample.graph.adjacency.toarray() > 0
-        assert len(edges_of(drawn)) == drawn["n_edges"]
-        for (i, j), flags in zip(edges_of(drawn), drawn["flags"], strict=True):
+        assert len(edges_of(graph)) == graph["n_edges"]
+        for (i, j), flags in zip(edges_of(graph), graph["flags"], strict=True):
             assert rows[i, j]
             expected = OBSERVED * dense[i, j] + FROM_SOURCE * dense[sample.donors[i], j]
             expected += 0 if directed else FROM_TARGET * dense[sample.donors[j], i]
@@ -46,14 +46,14 @@ def test_every_edge_says_where_it_came_from(directed: bool) -> None:
 def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
     observed = examples.graph()
     guess = np.array(["x", "y"])[np.arange(40) % 2]
-    found = sections.graphs_section(
+    section = sections.graphs_section(
         "g", observed, {}, predicted=guess, uncertainty=np.r_[math.nan, np.arange(39)]
     )
-    label, predicted, unsure = found["colours"]
+    label, predicted, uncertainty = section["colours"]
     assert label["classes"] == [examples.CRAFTED[0], "b"]
     assert label["codes"] == [0] * 20 + [1] * 19 + [-1]
     assert predicted["codes"] == [0, 1] * 20
-    assert unsure["values"][:3] == [None, 0, 1]
+    assert uncertainty["values"][:3] == [None, 0, 1]
 
 
 def test_whole_numbers_are_labels_too() -> None:
@@ -66,15 +66,15 @@ def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sections, "MAX_NODES", 10)
     observed = examples.graph()
     samples = examples.samples(observed, 1)
-    found = sections.graphs_section("g", observed, samples)
-    assert (len(found["ids"]), found["n_nodes"]) == (10, 40)
+    section = sections.graphs_section("g", observed, samples)
+    assert (len(section["ids"]), section["n_nodes"]) == (10, 40)
     place = {name: number for number, name in enumerate(observed.node_ids.tolist())}
-    shown = [place[name] for name in found["ids"]]
+    shown = [place[name] for name in section["ids"]]
     donors = [observed.node_ids[samples["sample 0"].donors[node]] for node in shown]
-    drawn = found["graphs"][1]["donors"]
-    assert [found["ids"][one] if isinstance(one, int) else one for one in drawn] == donors
-    assert any(isinstance(one, str) for one in drawn)
-    assert all(not isinstance(one, str) or one not in found["ids"] for one in drawn)
+    shown_donors = section["graphs"][1]["donors"]
+    assert [section["ids"][donor] if isinstance(donor, int) else donor for donor in shown_donors] == donors
+    assert any(isinstance(donor, str) for donor in shown_donors)
+    assert not {donor for donor in shown_donors if isinstance(donor, str)} & set(section["ids"])
 
 
 def test_samples_must_have_the_same_nodes() -> None:
@@ -85,9 +85,9 @@ def test_samples_must_have_the_same_nodes() -> None:
 
 def test_statistics_hold_every_value() -> None:
     path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
-    found = sections.statistics_section({"two": compare(path, [path, triangle])})
-    rows = {row["name"]: row for row in found["rows"]}
-    assert found["series"] == ["two"]
+    section = sections.statistics_section({"two": compare(path, [path, triangle])})
+    rows = {row["name"]: row for row in section["rows"]}
+    assert section["series"] == ["two"]
     assert rows["triangles"] == {"name": "triangles", "observed": 0, "samples": [[0, 1]]}
     assert rows["edge_homophily"]["observed"] is None  # no labels: undefined, and JSON knows no NaN
     assert "n_nodes" not in rows
@@ -96,32 +96,32 @@ def test_statistics_hold_every_value() -> None:
 def test_nodes_come_by_uncertainty() -> None:
     predicted = examples.predicted()
     truth = np.repeat([0, 1], 20)
-    found = sections.classification_section(np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth)
-    assert found["ids"] == ["19", "5", "0"]
-    assert found["predicted"] == [1, 1, 1]
-    assert found["truth"] == [0, 0, 0]
-    assert found["n_nodes"] == 3
-    assert np.allclose(np.add(found["aleatoric"], found["epistemic"]), found["total"], atol=1e-3)
-    assert found["evaluations"] == []
+    section = sections.classification_section(np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth)
+    assert section["ids"] == ["19", "5", "0"]
+    assert section["predicted"] == [1, 1, 1]
+    assert section["truth"] == [0, 0, 0]
+    assert section["n_nodes"] == 3
+    assert np.allclose(np.add(section["aleatoric"], section["epistemic"]), section["total"], atol=1e-3)
+    assert section["evaluations"] == []
 
 
 def test_long_tables_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sections, "MAX_ROWS", 4)
-    found = sections.classification_section(np.arange(40), ["a", "b"], examples.predicted(), np.arange(40))
-    assert (len(found["ids"]), found["n_nodes"]) == (4, 40)
-    assert found["truth"] == [-1] * 4
+    section = sections.classification_section(np.arange(40), ["a", "b"], examples.predicted(), np.arange(40))
+    assert (len(section["ids"]), section["n_nodes"]) == (4, 40)
+    assert section["truth"] == [-1] * 4
 
 
 def test_an_evaluation_has_calibration_and_certainty_curves() -> None:
     p, truth = [[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1]
-    found = sections.classification_section(
+    section = sections.classification_section(
         np.arange(40),
         "ab",
         examples.predicted(),
         [0],
         evaluations={"it": Evaluation(np.array(p), np.array(truth), np.array([0.1, 0.2, 0.3]))},
     )
-    (evaluation,) = found["evaluations"]
+    (evaluation,) = section["evaluations"]
     assert evaluation["reliability"] == [[0.6, 1, 1], [0.9, 0.5, 2]]
     assert evaluation["accuracy"] == 0.6667
     assert evaluation["certainty"][0] == [0.05, 1]
@@ -131,27 +131,27 @@ def test_an_evaluation_has_calibration_and_certainty_curves() -> None:
 def test_an_attacked_node_and_those_around_it() -> None:
     images = np.zeros((40, 2, 2))
     images[0] = 4
-    found = sections.attack_section(examples.attacked(), examples.graph().node_ids, images=images)
-    ids = [node["id"] for node in found["nodes"]]
-    assert ids[found["node"]] == examples.CRAFTED[0]
-    named = [[(ids[node], kind) for node, kind in stage["neighbours"]] for stage in found["stages"]]
+    section = sections.attack_section(examples.attacked(), examples.graph().node_ids, images=images)
+    ids = [node["id"] for node in section["nodes"]]
+    assert ids[section["node"]] == examples.CRAFTED[0]
+    named = [[(ids[node], kind) for node, kind in stage["neighbours"]] for stage in section["stages"]]
     assert named[1] == [("node 20", "added"), (examples.CRAFTED[1], "own")]
-    assert found["donors"] == [examples.CRAFTED[4], examples.CRAFTED[3]]
-    assert found["nodes"][found["node"]]["image"] == [[255, 255], [255, 255]]
-    assert [stage["probabilities"] for stage in found["stages"]] == [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+    assert section["donors"] == [examples.CRAFTED[4], examples.CRAFTED[3]]
+    assert section["nodes"][section["node"]]["image"] == [[255, 255], [255, 255]]
+    assert [stage["probabilities"] for stage in section["stages"]] == [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
 
 
 def test_recommendations_name_the_donors_who_have_them() -> None:
     log = examples.log()
     donors = donor_matrix(default_donor_law(), log)
-    found = sections.recommendations_section(log, CopyEASE().fit(log), donors, [3, 0], k=4)
-    assert [user["id"] for user in found["users"]] == log.user_ids[[3, 0]].tolist()
-    assert found["n_users"] == 12
+    section = sections.recommendations_section(log, CopyEASE().fit(log), donors, [3, 0], k=4)
+    assert [user["id"] for user in section["users"]] == log.user_ids[[3, 0]].tolist()
+    assert section["n_users"] == 12
     has = {
         str(user): set(log.item_ids[log.matrix[[row]].indices].tolist())
         for row, user in enumerate(log.user_ids.tolist())
     }
-    for user in found["users"]:
+    for user in section["users"]:
         assert set(user["history"]) == has[user["id"]]
         assert user["n_items"] == len(has[user["id"]])
         chances = [donor["probability"] for donor in user["donors"]]
@@ -166,5 +166,5 @@ def test_recommendations_name_the_donors_who_have_them() -> None:
 
 
 def test_all_of_it_is_ready_for_json(tmp_path: Any) -> None:
-    found = examples.every_section(tmp_path)
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    page_sections = examples.every_section(tmp_path)
+    assert json.loads(json.dumps(page_sections, allow_nan=False)) == page_sections

@@ -42,8 +42,8 @@ def test_log_axes_have_few_plain_ticks(largest: float, ticks: list[float]) -> No
 
 
 def test_graphs_must_have_the_same_statistics() -> None:
-    one, other = {"degree": StatisticSamples(1.0, {})}, {"edges": StatisticSamples(1.0, {})}
+    first, second = {"degree": StatisticSamples(1.0, {})}, {"edges": StatisticSamples(1.0, {})}
     with pytest.raises(InputError, match="the same statistics of every graph"):
-        draw_sample_statistics({"first": one, "second": other})
+        draw_sample_statistics({"first": first, "second": second})
     with pytest.raises(InputError, match="at least one graph"):
         draw_sample_statistics({})

@@ -122,16 +122,17 @@ def _graph_sections(
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
     donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
     model = NodeCopying(donor_law).fit(labelled)
-    drawn = enumerate(copied_samples(model, min(N_DRAWN, n_samples), seed), 1)
+    drawn = {
+        f"sample {number}": sample
+        for number, sample in enumerate(copied_samples(model, min(N_DRAWN, n_samples), seed), 1)
+    }
     sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
     text = (
         f"The graph has {graph.n_nodes:,} nodes and {graph.n_edges:,} edges. In a sample, each node gets the "
         f"neighbours of a donor, drawn by the donor law {law}."
     )
     return [
-        sections.graphs_section(
-            GRAPH, graph, {f"sample {number}": one for number, one in drawn}, text=text, rng=seed, **colours
-        ),
+        sections.graphs_section(GRAPH, graph, drawn, text=text, rng=seed, **colours),
         sections.statistics_section(
             {"samples": compare(graph, sampled)},
             text=f"Statistics of the observed graph and of {n_samples} samples.",

@@ -152,9 +152,7 @@ def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.i
     return np.asarray(graph.adjacency[source, target] > 0).astype(np.int64).ravel()
 
 
-def statistics_section(
-    comparisons: Mapping[str, Comparison], *, title: str = "Statistics", text: str = ""
-) -> Section:
+def statistics_section(comparisons: Mapping[str, Comparison], *, text: str = "") -> Section:
     """Return the section of observed statistics and their values in the samples of one or more models."""
     rows = [
         {
@@ -165,7 +163,8 @@ def statistics_section(
         for row in next(iter(comparisons.values()))
         if row.name != "n_nodes"
     ]
-    return {"kind": "statistics", "title": title, "text": text, "series": list(comparisons), "rows": rows}
+    series = list(comparisons)
+    return {"kind": "statistics", "title": "Statistics", "text": text, "series": series, "rows": rows}
 
 
 class Evaluation(NamedTuple):
@@ -176,16 +175,13 @@ class Evaluation(NamedTuple):
     uncertainty: NDArray[Any]
 
 
-def join_trials(
-    predictions: Sequence[Any], tests: Sequence[IntArray], codes: NDArray[np.int64]
-) -> Evaluation:
+def join_trials(predictions: Sequence[Any], tests: Sequence[IntArray], codes: IntArray) -> Evaluation:
     """Return the predictions of one or more trials, each at its test nodes."""
-    pairs = list(zip(predictions, tests, strict=True))
-    return Evaluation(
-        np.concatenate([prediction.probabilities[test] for prediction, test in pairs]),
-        np.concatenate([codes[test] for test in tests]),
-        np.concatenate([prediction.uncertainty().total[test] for prediction, test in pairs]),
+    parts = (
+        (prediction.probabilities[test], codes[test], prediction.uncertainty().total[test])
+        for prediction, test in zip(predictions, tests, strict=True)
     )
+    return Evaluation(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def classification_section(
@@ -197,7 +193,6 @@ def classification_section(
     truth: ArrayLike | None = None,
     evaluations: Mapping[str, Evaluation] | None = None,
     graph: str | None = None,
-    title: str = "Classification",
     text: str = "",
 ) -> Section:
     """Return the section of predictions, the most uncertain first, with calibration and accuracy.
@@ -216,8 +211,8 @@ def classification_section(
         Predictions on held-out nodes by classifier.
     graph
         Title of the section in which the nodes are drawn.
-    title, text
-        Title and introduction of the section.
+    text
+        The introduction of the section.
     """
     uncertainty, p = prediction.uncertainty(), np.asarray(prediction.probabilities)
     order = np.asarray(nodes)
@@ -227,7 +222,7 @@ def classification_section(
     kinds = ("total", "aleatoric", "epistemic")
     return {
         "kind": "classification",
-        "title": title,
+        "title": "Classification",
         "text": text,
         "graph": graph,
         "classes": to_texts(classes),
@@ -237,7 +232,7 @@ def classification_section(
         "truth": codes[order].tolist(),
         "probability": round_all(p[order].max(axis=1), 4),
         **{kind: round_all(getattr(uncertainty, kind)[order], 4) for kind in kinds},
-        "evaluations": [_evaluation_data(name, *one) for name, one in (evaluations or {}).items()],
+        "evaluations": [_evaluation_data(name, *values) for name, values in (evaluations or {}).items()],
     }
 
 
@@ -307,7 +302,6 @@ def recommendations_section(
     users: ArrayLike,
     *,
     k: int = 10,
-    title: str = "Recommendations",
     text: str = "",
 ) -> Section:
     """Return the section of recommendations for some users, with the users whose rows may be copied.
@@ -322,15 +316,15 @@ def recommendations_section(
         Positions of the users.
     k
         Recommended items for each user.
-    title, text
-        Title and introduction of the section.
+    text
+        The introduction of the section.
     """
     positions = np.asarray(users)
     items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
     rows = donors[positions]
     return {
         "kind": "recommendations",
-        "title": title,
+        "title": "Recommendations",
         "text": text,
         "n_users": interactions.n_users,
         "users": [
