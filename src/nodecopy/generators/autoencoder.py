@@ -55,18 +55,11 @@ class Decoder:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GraphAutoencoder(GraphModel[Graph]):
-    """The base class of graph autoencoders; :class:`.GAE` documents the parameters.
+    """The base class of graph autoencoders; :class:`.GAE` documents the parameters and attributes.
 
     A subclass may change the number of outputs of the encoder per latent dimension (``_n_heads``; two are
     the mean and the logarithm of the standard deviation of a normal distribution), the encoder, the decoder,
     the loss and the embeddings.
-
-    Attributes
-    ----------
-    embeddings_, decoded_
-        One row per node, before and after the decoder.
-    sampler_, balanced_
-        The ``sampler`` and ``balanced`` of the fit.
     """
 
     n_hidden: int = 32

@@ -6,6 +6,7 @@ generator holds an N-wide softmax for each step of a walk, because the gradient 
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -103,17 +104,8 @@ class WalkGenerator:
         self.lstm = LSTM(n_embedding, n_hidden, random)
         self.output = [random.draw_glorot(n_hidden, n_nodes), random.zeros(n_nodes)]
         self.embedding = random.draw_glorot(n_nodes, n_embedding)
-
-    @property
-    def weights(self) -> list[Tensor]:
-        return [
-            *self.input,
-            *self.states[0],
-            *self.states[1],
-            *self.lstm.weights,
-            *self.output,
-            self.embedding,
-        ]
+        layers = [self.input, *self.states, self.lstm.weights, self.output]
+        self.weights = [*chain.from_iterable(layers), self.embedding]
 
     @torch.no_grad()
     def draw(self, size: int, length: int, random: TorchRandom) -> Tensor:
@@ -161,10 +153,7 @@ class Critic:
         self.embedding = random.draw_glorot(n_nodes, n_embedding)
         self.lstm = LSTM(n_embedding, n_hidden, random)
         self.output = [random.draw_glorot(n_hidden, 1), random.zeros(1)]
-
-    @property
-    def weights(self) -> list[Tensor]:
-        return [self.embedding, *self.lstm.weights, *self.output]
+        self.weights = [self.embedding, *self.lstm.weights, *self.output]
 
     def scores(self, embedded: Tensor) -> Tensor:
         """Return the scores of embedded walks: ``[size, length, width]`` to ``[size]``."""
