@@ -12,9 +12,10 @@ pytest.importorskip("torch")
 
 from examples.own.attack import LinkToRarestClass
 from examples.own.classifier import RandomWalkClassifier
+from examples.own.donor_law import SameDegree
 from examples.own.graph_model import Rewired
 from examples.own.recommender import CoOccurrence
-from nodecopy import Graph, GraphModel, datasets
+from nodecopy import Graph, GraphModel, NodeCopying, datasets
 from nodecopy.attacks import TargetedAttack
 from nodecopy.classify import BayesianGCN, Classifier
 from nodecopy.recommend import Recommender
@@ -66,6 +67,14 @@ def test_a_graph_model_of_ones_own_serves_the_bayesian_gcn() -> None:
     fitted = BayesianGCN(Rewired(0.05), n_graphs=3).fit(club, [0, 33], rng=0)
     assert fitted.score() > 0.8
     assert fitted.uncertainty().epistemic.max() > 0
+
+
+def test_a_donor_law_of_ones_own_serves_node_copying() -> None:
+    club = datasets.load("karate")
+    model = NodeCopying(SameDegree(), symmetrise="none").fit(club)
+    node, donor = model.distribution_.probabilities().nonzero()
+    np.testing.assert_array_equal(club.degrees[node], club.degrees[donor])
+    np.testing.assert_array_equal(model.sample(rng=0).adjacency.sum(axis=1), club.degrees)
 
 
 def test_the_page_shows_every_example() -> None:

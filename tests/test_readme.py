@@ -54,7 +54,8 @@ def test_link_targets_exist() -> None:
 def results_table() -> str:
     """Return the results table of the README: our means, with those of the paper where it has them."""
     lines = [
-        "| in percent | without copying | with copying | best without copying | best with copying |",
+        "| our mean in percent (the paper's, where printed) | baseline | the same with node copying "
+        "| best of all methods without copying | best of all methods with copying |",
         "| --- | --- | --- | --- | --- |",
     ]
     for title, which, *methods in MEASURED:
