@@ -8,10 +8,10 @@ import pytest
 import torch
 from scipy import sparse
 
-from nodecopy.classify import APPNP, GCN, MLP, Classifier, NetworkClassifier
+from nodecopy.classify import APPNP, GCN, MLP, NetworkClassifier
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Recipe
-from tests.contracts.classifiers import ClassifierContract, other_edges, planted_graph
+from tests.contracts.classifiers import planted_graph
 
 
 def test_parameters_are_the_fields_of_a_recipe() -> None:
@@ -52,15 +52,6 @@ def test_sparse_and_dense_features_give_the_same_prediction() -> None:
     assert np.array_equal(dense.predict_proba(), packed.predict_proba())
 
 
-def test_a_perceptron_without_bias_cannot_classify_a_node_without_features() -> None:
-    graph = planted_graph()
-    assert not np.asarray(graph.features)[7].any()
-    perceptron = MLP(n_epochs=5).fit(graph, [0, 1, 2], rng=0).predict_proba()
-    np.testing.assert_allclose(perceptron[7], 1 / 3, atol=1e-6)
-    convolution = GCN(n_epochs=5).fit(graph, [0, 1, 2], rng=0).predict_proba()
-    assert convolution[7].max() > 0.334  # it sees its neighbours' features
-
-
 def test_patience_needs_validation_nodes() -> None:
     nothing: list[Any] = [None, []]
     for validation in nothing:
@@ -72,56 +63,3 @@ def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(InputError, match="this machine has no CUDA devices"):
         GCN(device="cuda").fit(planted_graph(), [0, 1, 2], rng=0)
-
-
-class TestMLP(ClassifierContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return MLP(n_epochs=30, learning_rate=0.05)
-
-
-def test_edges_are_ignored() -> None:
-    graph = planted_graph()
-    first, second = (MLP(n_epochs=5).fit(g, [0, 1, 2], rng=0) for g in (graph, other_edges(graph)))
-    assert np.array_equal(first.predict_proba(), second.predict_proba())
-
-
-CLASSIFIERS = {
-    "plain": GCN(n_epochs=25, learning_rate=0.05),
-    "drop-edges": GCN(n_epochs=25, learning_rate=0.05, drop_edges=0.2),
-    "patience": GCN(preset="gnn-benchmark", n_epochs=40, patience=5),
-    "rank": GCN(rank=10, n_epochs=25, learning_rate=0.05),
-}
-
-
-class TestGCN(ClassifierContract):
-    @pytest.fixture(scope="class", params=CLASSIFIERS)
-    @classmethod
-    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
-        return CLASSIFIERS[request.param]
-
-
-def test_presets() -> None:
-    kipf, benchmark, g3nn = (
-        GCN(preset=preset).build_recipe() for preset in ("kipf", "gnn-benchmark", "g3nn")
-    )
-    assert (kipf.n_hidden, kipf.n_epochs, kipf.patience, kipf.features) == (16, 200, 0, "rows")
-    assert (benchmark.n_hidden, benchmark.patience, benchmark.features) == (64, 50, "binary")
-    assert (g3nn.patience, g3nn.drop_input, g3nn.decay_all) == (200, False, True)
-    assert {recipe.propagation for recipe in (kipf, benchmark, g3nn)} == {"convolution"}
-
-
-class TestAPPNP(ClassifierContract):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def classifier(cls) -> Classifier:
-        return APPNP(n_epochs=25, n_steps=4, learning_rate=0.05)
-
-
-def test_without_propagation_it_is_a_perceptron() -> None:
-    graph = planted_graph()
-    perceptron = MLP(n_hidden=64, weight_decay=5e-3, n_epochs=10).fit(graph, [0, 1, 2], rng=0)
-    for parameters in ({"n_steps": 0}, {"teleport": 1.0}):
-        fitted = APPNP(n_epochs=10).set_params(**parameters).fit(graph, [0, 1, 2], rng=0)
-        np.testing.assert_allclose(fitted.predict_proba(), perceptron.predict_proba(), atol=1e-5)

@@ -20,7 +20,7 @@ def missing(module: str, purpose: str) -> Any:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two splits and one graph, and networks that are hardly trained."""
-    classifiers = pytest.importorskip("nodecopy.classify.network_classifier")
+    classifiers = pytest.importorskip("nodecopy.classify.gcn")
     monkeypatch.setattr(demo, "N_SPLITS", 2)
     monkeypatch.setattr(demo, "N_GRAPHS", 1)
     monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=5))

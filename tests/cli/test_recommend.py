@@ -212,7 +212,7 @@ def test_ids_keep_leading_zeros_quotes_and_line_ends(run: Run) -> None:
 
 
 def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    bpr = pytest.importorskip("nodecopy.recommend.bpr")
+    bpr = pytest.importorskip("nodecopy.recommend.bprmf")
     monkeypatch.setattr(bpr.BPRMF, "__init__", _short(bpr.BPRMF.__init__))
     fits = []
     fit = bpr.BPRRecommender.fit
@@ -306,3 +306,18 @@ def test_a_missing_package_is_named_before_anything_is_learnt(
     assert (ran.code, "writing Parquet needs pyarrow" in ran.err) == (2, True)
     ran = run("recommend", "library", "--all-users", "--model", "mgccf")
     assert (ran.code, "the model mgccf needs torch" in ran.err) == (2, True)
+
+
+def test_blocks_of_users_give_the_same_table(run: Run, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The progress bar advances after each block of users."""
+    whole = run("recommend", log, "--all-users", "--json")
+    steps: list[int] = []
+
+    def record(blocks: Any, total: int, what: str) -> Any:
+        steps.append(total)
+        return iter(blocks)
+
+    monkeypatch.setattr(command, "USERS_PER_BLOCK", 2)
+    monkeypatch.setattr(command, "show_progress", record)
+    assert run("recommend", log, "--all-users", "--json").out == whole.out
+    assert steps == [3]

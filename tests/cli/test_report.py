@@ -32,7 +32,7 @@ def write_graph_files(n_known: int) -> list[str]:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    classifiers = pytest.importorskip("nodecopy.classify.network_classifier")
+    classifiers = pytest.importorskip("nodecopy.classify.gcn")
     monkeypatch.setattr(report, "N_GRAPHS", 1)
     monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=30))
 

@@ -278,3 +278,19 @@ def test_published_statistics(name: str) -> None:
     assert values["cross_community_share"] * 100 == pytest.approx(crossing, abs=0.05)
     assert values["claw_share"] * 1e6 == pytest.approx(claws, rel=1e-3)  # Cora's is 6.344
     assert values["edge_entropy"] * 100 == pytest.approx(entropy, abs=0.005)
+
+
+def test_a_directed_graph_is_symmetrised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    directed = Graph.from_edges([0, 1, 2], [1, 2, 0], directed=True)
+    structure.statistics(directed)  # fills the cache of names
+    calls: list[bool] = []
+    original = structure._without_directions
+
+    def record(graph: Graph) -> Graph:
+        calls.append(graph.directed)
+        return original(graph)
+
+    monkeypatch.setattr(structure, "_without_directions", record)
+    values = structure.select_statistics(directed, ["triangles", "n_components"])
+    assert values == {"triangles": 1, "n_components": 1}
+    assert calls.count(True) == 1

@@ -124,10 +124,3 @@ def test_wrong_parameters(model: BPRRecommender, message: str) -> None:
 def test_cuda(kind: Any) -> None:
     fitted = kind(**SHORT, device="cuda").fit(tastes(), rng=0)
     assert share_of_own_group(fitted) > 0.7
-
-
-def test_embeddings_are_the_weights_whatever_the_graph() -> None:
-    log = tastes()
-    fitted = BPRMF(n_factors=8, n_epochs=2).fit(log, rng=0)
-    for matrix in (log.matrix, log.matrix[::-1]):
-        assert np.array_equal(np.concatenate(fitted.embed(matrix)), fitted.weights_["free"])

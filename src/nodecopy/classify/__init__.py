@@ -1,12 +1,12 @@
 """Node classification (the paper's section 5): the Bayesian GCN, and the methods it is compared with."""
 
+from nodecopy.classify.appnp import APPNP as APPNP
 from nodecopy.classify.base import Classifier as Classifier
 from nodecopy.classify.base import Trial as Trial
 from nodecopy.classify.bayesian import BayesianGCN as BayesianGCN
 from nodecopy.classify.dfnet import DFNet as DFNet
 from nodecopy.classify.ensemble import Prediction as Prediction
-from nodecopy.classify.network_classifier import APPNP as APPNP
-from nodecopy.classify.network_classifier import GCN as GCN
-from nodecopy.classify.network_classifier import MLP as MLP
+from nodecopy.classify.gcn import GCN as GCN
+from nodecopy.classify.mlp import MLP as MLP
 from nodecopy.classify.network_classifier import NetworkClassifier as NetworkClassifier
 from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN

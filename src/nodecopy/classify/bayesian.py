@@ -13,10 +13,12 @@ from scipy import sparse
 
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
+from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch
 from nodecopy.classify.ensemble import Ensemble, Prediction
-from nodecopy.classify.network_classifier import APPNP, GCN, NetworkClassifier
+from nodecopy.classify.gcn import GCN
+from nodecopy.classify.network_classifier import NetworkClassifier
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError

@@ -1,4 +1,4 @@
-"""MLP, GCN and APPNP: two-layer networks, one trained on the observed graph of each trial."""
+"""What MLP, GCN and APPNP share: two-layer networks, one trained on the observed graph of each trial."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.seeds import ClassifierSeeds
-from nodecopy.nn.networks import KIPF, Recipe
+from nodecopy.nn.networks import Recipe
 
 AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 
 GNN_BENCHMARK = Recipe(
     n_hidden=64, bias=True, features="binary", dropout=0.8, weight_decay=1e-3, n_epochs=2000, patience=50
 )
-G3NN = Recipe(n_hidden=64, bias=True, drop_input=False, decay_all=True, n_epochs=2000, patience=200)
-APPNP_KIPF = replace(KIPF, propagation="pagerank", n_hidden=64, weight_decay=5e-3)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -91,96 +89,6 @@ class NetworkClassifier(Classifier):
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         batch = TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)
         return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
-
-
-class MLP(NetworkClassifier):
-    """Classify nodes by a two-layer perceptron on their features alone.
-
-    Parameters are those of :class:`NetworkClassifier`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import MLP
-    >>> club = datasets.load("karate").replace(features=np.eye(34))
-    >>> MLP(n_epochs=50).fit(club, [0, 33], rng=0).predict()[[0, 33]].tolist()
-    ['Mr. Hi', 'Officer']
-    """
-
-    presets = {  # noqa: RUF012
-        "kipf": replace(KIPF, propagation="none"),
-        "gnn-benchmark": replace(GNN_BENCHMARK, propagation="none"),
-    }
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class GCN(NetworkClassifier):
-    """Classify nodes by two graph convolutions (Kipf and Welling, 2017).
-
-    Parameters
-    ----------
-    preset
-        As in :class:`NetworkClassifier`; ``"g3nn"`` has the settings of Ma et al. (2019), which stop by the
-        validation loss.
-    drop_edges
-        Share of edges that each layer drops in a training step.
-    rank
-        Replace the adjacency by its truncated SVD of this rank (GCN-SVD; Entezari et al., 2020).
-    n_hidden, ..., device
-        As in :class:`NetworkClassifier`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import GCN
-    >>> club = datasets.load("karate").replace(features=np.eye(34))
-    >>> fitted = GCN(n_epochs=50).fit(club, [0, 33], rng=0)  # two labels
-    >>> fitted.predict()[[1, 32]].tolist()
-    ['Mr. Hi', 'Officer']
-    """
-
-    presets = {"kipf": KIPF, "gnn-benchmark": GNN_BENCHMARK, "g3nn": G3NN}  # noqa: RUF012
-
-    drop_edges: float | None = None
-    rank: int | None = None
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class APPNP(NetworkClassifier):
-    """Classify nodes by a perceptron whose logits are propagated by personalised PageRank.
-
-    Parameters
-    ----------
-    n_steps
-        Steps of propagation; 10 in both presets.
-    teleport
-        Probability of returning to the node itself in each step; 0.1 in both presets.
-    drop_edges
-        Share of edges that each step of propagation drops in a training step.
-    preset, n_hidden, ..., device
-        As in :class:`NetworkClassifier`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import APPNP
-    >>> club = datasets.load("karate").replace(features=np.eye(34))
-    >>> fitted = APPNP(n_epochs=50).fit(club, [0, 33], rng=0)  # two labels
-    >>> fitted.predict()[[1, 32]].tolist()
-    ['Mr. Hi', 'Officer']
-    """
-
-    presets = {  # noqa: RUF012
-        "kipf": APPNP_KIPF,
-        "gnn-benchmark": replace(APPNP_KIPF, features="binary", patience=50, n_epochs=2000),
-    }
-
-    n_steps: int | None = None
-    teleport: float | None = None
-    drop_edges: float | None = None
 
 
 def change_recipe(recipe: AnyRecipe, classifier: Classifier) -> AnyRecipe:

@@ -17,7 +17,7 @@ from nodecopy._core.validation import check_choice, check_real
 from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.network_classifier import GCN
+from nodecopy.classify.gcn import GCN
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks

@@ -17,7 +17,14 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy._core.validation import check_real
 from nodecopy.cli import options, sources, terminal
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
-from nodecopy.cli.terminal import format_value, print_json, print_note, print_table, print_written
+from nodecopy.cli.terminal import (
+    format_value,
+    print_json,
+    print_note,
+    print_table,
+    print_written,
+    show_progress,
+)
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.interactions import Interactions
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
 
 MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3
 """Of more users than the first number, the second number is printed."""
+USERS_PER_BLOCK = 1024
+"""Users for whom items are chosen between two steps of the progress bar."""
 VALIDATION_SHARE = 0.1
 """Share of the interactions by which networks choose their number of epochs."""
 
@@ -78,7 +87,7 @@ def recommend(
     seen = recommender.seen_
     positions = np.arange(seen.n_users) if all_users else sources.find_ids(ids, seen.user_ids, "--user")
     users = seen.user_ids[positions]
-    items, scores = recommender.recommend(users, min(k, seen.n_items))
+    items, scores = _recommend(recommender, users, min(k, seen.n_items))
     rounded = np.round(scores.astype(np.float64), 7)
     if out is not None:
         write_table(out, list_best(users, items, rounded))
@@ -161,6 +170,14 @@ def _fit(recommender: Any, positive: Interactions, seen: Interactions | None, se
             recommender = replace(recommender, n_epochs=max(1, trial.n_epochs_))
     fitted: Recommender = recommender.fit(positive, seen=seen, rng=rng)
     return fitted
+
+
+def _recommend(recommender: Recommender, users: NDArray[Any], k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the best items of each user and their scores, under a progress bar over blocks of users."""
+    blocks = np.split(users, range(USERS_PER_BLOCK, len(users), USERS_PER_BLOCK))
+    parts = [recommender.recommend(part, k) for part in show_progress(blocks, len(blocks), "recommending")]
+    items, scores = zip(*parts, strict=True)
+    return np.concatenate(items), np.concatenate(scores)
 
 
 def _describe_users(

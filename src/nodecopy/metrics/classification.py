@@ -16,6 +16,7 @@ from nodecopy._core.validation import as_array, check_finite, check_indices, che
 from nodecopy.errors import InputError
 
 SUM_TOLERANCE = 1e-4  # above the rounding of a softmax in single precision over some hundred classes
+N_BINS = 15
 MIN_PROBABILITY = float(np.finfo(np.float32).eps)
 
 
@@ -25,8 +26,7 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | Non
     >>> accuracy([[0.9, 0.1], [0.4, 0.6]], [0, 0])
     0.5
     """
-    p, codes = _select_nodes(probabilities, labels, nodes)
-    return float((p.argmax(axis=1) == codes).mean())
+    return _accuracy(*_select_nodes(probabilities, labels, nodes))
 
 
 def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -38,8 +38,7 @@ def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = N
     >>> round(nll([[0.5, 0.5]], [1]), 4)
     0.6931
     """
-    p, codes = _select_nodes(probabilities, labels, nodes)
-    return float(-np.log(p[np.arange(len(codes)), codes].clip(MIN_PROBABILITY, 1)).mean()) + 0.0  # never -0
+    return _nll(*_select_nodes(probabilities, labels, nodes))
 
 
 def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -48,9 +47,7 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None =
     >>> round(brier([[0.8, 0.2]], [0]), 4)
     0.08
     """
-    p, codes = _select_nodes(probabilities, labels, nodes)
-    p[np.arange(len(codes)), codes] -= 1
-    return float((p**2).sum(axis=1).mean())
+    return _brier(*_select_nodes(probabilities, labels, nodes))
 
 
 def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
@@ -77,7 +74,7 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
 
 
 def expected_calibration_error(
-    probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = 15
+    probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = N_BINS
 ) -> float:
     """Return the expected calibration error (Guo et al., 2017); 0 is best.
 
@@ -89,14 +86,11 @@ def expected_calibration_error(
     0.4
     """
     check_integer(n_bins, "n_bins", low=1)
-    p, codes = _select_nodes(probabilities, labels, nodes)
-    confidence, bins = _bins(p, n_bins)
-    excess = confidence - (p.argmax(axis=1) == codes)
-    return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
+    return _ece(*_select_nodes(probabilities, labels, nodes), n_bins)
 
 
 def reliability_curve(
-    probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = 15
+    probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None, *, n_bins: int = N_BINS
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Return the mean confidence, the accuracy and the number of nodes of each bin that is not empty.
 
@@ -118,8 +112,30 @@ def reliability_curve(
 
 def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> dict[str, float]:
     """Return ``accuracy``, ``nll``, ``brier`` and ``ece`` (15 bins) by name."""
-    metrics = {"accuracy": accuracy, "nll": nll, "brier": brier, "ece": expected_calibration_error}
-    return {name: metric(probabilities, labels, nodes) for name, metric in metrics.items()}
+    p, codes = _select_nodes(probabilities, labels, nodes)
+    brier_score = _brier(p.copy(), codes)
+    values = {"accuracy": _accuracy(p, codes), "nll": _nll(p, codes)}
+    return values | {"brier": brier_score, "ece": _ece(p, codes, N_BINS)}
+
+
+def _accuracy(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
+    return float((p.argmax(axis=1) == codes).mean())
+
+
+def _nll(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
+    return float(-np.log(p[np.arange(len(codes)), codes].clip(MIN_PROBABILITY, 1)).mean()) + 0.0  # never -0
+
+
+def _brier(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
+    """Return the Brier score; ``p`` is overwritten."""
+    p[np.arange(len(codes)), codes] -= 1
+    return float((p**2).sum(axis=1).mean())
+
+
+def _ece(p: NDArray[np.float64], codes: NDArray[np.int64], n_bins: int) -> float:
+    confidence, bins = _bins(p, n_bins)
+    excess = confidence - (p.argmax(axis=1) == codes)
+    return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
 
 
 def _bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

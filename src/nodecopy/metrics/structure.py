@@ -85,6 +85,7 @@ def select_statistics(
     {'triangles': 1, 'mean_degree': 2.0}
     """
     values: Statistics = {"n_nodes": graph.n_nodes, "n_edges": graph.n_edges}
+    simple: Graph | None = None
     for name in names:
         if name in values:
             continue
@@ -95,7 +96,12 @@ def select_statistics(
         else:
             functions = _functions_by_name()
             known_names = [*values, *functions, "path_length"]
-            values |= functions[check_name(name, known_names, "name of a statistic")](graph)
+            function = functions[check_name(name, known_names, "name of a statistic")]
+            if function in (triangle_statistics, component_statistics):
+                simple = _without_directions(graph) if simple is None else simple
+                values |= function(simple)
+            else:
+                values |= function(graph)
     return {name: values[name] for name in names}
 
 
@@ -175,7 +181,7 @@ def triangle_statistics(graph: Graph) -> Statistics:
     - ``assortativity``: Pearson correlation of the degrees at both ends of an edge; -1 for a star,
       ``nan`` where all edges see the same degree.
     """
-    rows = _simple_rows(graph)
+    rows = _without_directions(graph).rows
     counting = _counting(rows)
     triangles = counting.triangle_counts(rows)
     pairs = rows.degrees.astype(np.int64) * (rows.degrees - 1) // 2
@@ -194,7 +200,7 @@ def triangle_statistics(graph: Graph) -> Statistics:
 
 def component_statistics(graph: Graph) -> Statistics:
     """Return ``n_components`` and ``largest_component`` (its number of nodes), without directions."""
-    rows = _simple_rows(graph)
+    rows = _without_directions(graph).rows
     number, largest = _counting(rows).component_sizes(rows)
     return {"n_components": number, "largest_component": largest}
 
@@ -230,9 +236,9 @@ def edge_overlap(graph: Graph, observed: Graph) -> float:
     return _ratio(n_common, observed.rows.n_entries)
 
 
-def _simple_rows(graph: Graph) -> Rows:
-    """Return rows without directions and loops."""
-    return Graph(graph.adjacency).rows if graph.directed else graph.rows
+def _without_directions(graph: Graph) -> Graph:
+    """Return the edges without directions and loops."""
+    return Graph(graph.adjacency) if graph.directed else graph
 
 
 def _degree_histogram(rows: Rows) -> list[tuple[int, int]]:

@@ -1,9 +1,9 @@
 """Recommendation (the paper's section 7): items for users, from a table of their interactions.
 
-Read :mod:`.base` first, the contract of all recommenders. Models with a closed form are those of
-:mod:`.baselines`, :mod:`.ease` and, with node copying, :mod:`.copy_ease`; :mod:`.ials` alternates least
-squares. Networks trained by pairs build on :mod:`.bpr`; :mod:`.ensemble_bpr` adds node copying to them
-(Algorithms 3 and 4). Names are imported on first use, so that only networks need torch.
+Read :mod:`.base` first, the contract of all recommenders. Every other recommender has a module of its own.
+Networks trained by pairs build on :mod:`.bpr`; :mod:`.ensemble_bpr` and :mod:`.sampled_graph_bpr` add node
+copying to them (Algorithms 3 and 4), and :mod:`.copy_ease` adds it to EASE. Names are imported on first use,
+so that only networks need torch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Two baselines: the most popular items for everybody, and items similar to those that a user has."""
+"""Items similar to those that a user has."""
 
 from __future__ import annotations
 
@@ -14,34 +14,6 @@ from nodecopy._core.validation import check_integer, check_real
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.similarity import nearest_rows
-
-
-@dataclass(eq=False)
-class Popularity(Recommender):
-    """Score an item by the number of users who have it, the same for every user.
-
-    Attributes
-    ----------
-    counts_
-        Number of users of each item.
-
-    Examples
-    --------
-    >>> from nodecopy import Interactions
-    >>> from nodecopy.recommend import Popularity
-    >>> log = Interactions.from_table(["ann", "ann", "bob"], ["tea", "jam", "tea"])
-    >>> items, scores = Popularity().fit(log).recommend(["bob"], 1)
-    >>> items.tolist(), scores.tolist()
-    ([['jam']], [[1.0]])
-    """
-
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
-        self.counts_ = np.bincount(interactions.rows.indices, minlength=interactions.n_items)
-
-    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        return np.tile(self.counts_.astype(np.float32), (rows.shape[0], 1))
 
 
 @dataclass(eq=False)

@@ -4,16 +4,8 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.recommend import ItemKNN, Popularity
+from nodecopy.recommend import ItemKNN
 from tests.contracts.recommenders import tastes
-
-
-def test_scores_are_numbers_of_users() -> None:
-    log = tastes()
-    fitted = Popularity().fit(log)
-    counts = (log.matrix.toarray() > 0).sum(axis=0)
-    assert fitted.counts_.tolist() == counts.tolist()
-    assert np.array_equal(fitted.score(), np.tile(counts, (log.n_users, 1)))
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 3.0])

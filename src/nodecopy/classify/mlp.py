@@ -1,0 +1,29 @@
+"""The multilayer perceptron, which ignores edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nodecopy.classify.network_classifier import GNN_BENCHMARK, NetworkClassifier
+from nodecopy.nn.networks import KIPF
+
+
+class MLP(NetworkClassifier):
+    """Classify nodes by a two-layer perceptron on their features alone.
+
+    Parameters are those of :class:`NetworkClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import MLP
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> MLP(n_epochs=50).fit(club, [0, 33], rng=0).predict()[[0, 33]].tolist()
+    ['Mr. Hi', 'Officer']
+    """
+
+    presets = {  # noqa: RUF012
+        "kipf": replace(KIPF, propagation="none"),
+        "gnn-benchmark": replace(GNN_BENCHMARK, propagation="none"),
+    }
