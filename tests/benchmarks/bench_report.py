@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from nodecopy import NodeCopying, SameLabel, compare
-from nodecopy.report import page, sections
-from nodecopy.report.sections import Evaluation, copied_samples
+from nodecopy.report import page, page_sections
+from nodecopy.report.page_sections import Evaluation, copied_samples
 from tests.benchmarks.synthetic_graphs import power_law_graph
 from tests.browser.chromium import opened
 from tests.report.examples import Predicted
@@ -48,14 +48,14 @@ def write(path: Path, n_nodes: int) -> None:
     evaluations = {"random": Evaluation(predicted.probabilities, labels, predicted.uncertainty().total)}
     nodes, classes = np.arange(n_nodes), np.arange(20)
     uncertainty = predicted.uncertainty().total
-    page_sections = [
-        sections.graphs_section("The graph", graph, samples, uncertainty=uncertainty),
-        sections.statistics_section({"samples": compare(graph, model.sample_many(N_SAMPLES, rng=0))}),
-        sections.classification_section(
+    shown = [
+        page_sections.graphs_section("The graph", graph, samples, uncertainty=uncertainty),
+        page_sections.statistics_section({"samples": compare(graph, model.sample_many(N_SAMPLES, rng=0))}),
+        page_sections.classification_section(
             nodes, classes, predicted, nodes, truth=labels, evaluations=evaluations
         ),
     ]
-    page.write_page(path, "A large graph", page_sections)
+    page.write_page(path, "A large graph", shown)
 
 
 def main(n_nodes: int = 100_000) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.report import page as pages
-from nodecopy.report import sections
+from nodecopy.report import page_sections
 from tests.browser.chromium import Watched, opened
 from tests.report import examples
 
@@ -196,10 +196,12 @@ def test_something_is_drawn(watched: Watched) -> None:
 
 def test_a_part_of_a_large_graph_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("playwright", reason="needs a browser: make browser-test")
-    monkeypatch.setattr(sections, "MAX_NODES", 10)
+    monkeypatch.setattr(page_sections, "MAX_NODES", 10)
     graph = examples.graph()
     pages.write_page(
-        tmp_path / "part.html", "Part", [sections.graphs_section("The graph", graph, examples.samples(graph))]
+        tmp_path / "part.html",
+        "Part",
+        [page_sections.graphs_section("The graph", graph, examples.samples(graph))],
     )
     with opened(tmp_path / "part.html", tmp_path / "profile") as watched:
         assert "10 of 40 nodes" in watched.page.locator("section").inner_text()
@@ -214,12 +216,12 @@ def test_directed_graphs_and_graphs_without_edges_or_labels(tmp_path: Path) -> N
         examples.graph(directed=True),
         examples.graph().replace(adjacency=0 * examples.graph().adjacency, labels=None),
     )
-    page_sections = [
-        sections.graphs_section("The graph", directed, examples.samples(directed)),
-        sections.graphs_section("Nothing", empty, {}),
-        sections.graphs_section("Nobody", Graph(np.zeros((0, 0))), {}),
+    shown = [
+        page_sections.graphs_section("The graph", directed, examples.samples(directed)),
+        page_sections.graphs_section("Nothing", empty, {}),
+        page_sections.graphs_section("Nobody", Graph(np.zeros((0, 0))), {}),
     ]
-    pages.write_page(tmp_path / "two.html", "Two", page_sections)
+    pages.write_page(tmp_path / "two.html", "Two", shown)
     with opened(tmp_path / "two.html", tmp_path / "profile") as watched:
         rows = directed.adjacency
         for node, donor in enumerate(examples.samples(directed)["sample 0"].donors.tolist()):

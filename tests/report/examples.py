@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
-from nodecopy.report import sections
+from nodecopy.report import page_sections
 from nodecopy.report.attacked_node import AttackedNode, Stage
+from nodecopy.report.page_sections import CopiedSample, Evaluation, Section, copied_samples
 from nodecopy.report.result_tables import result_tables_section
-from nodecopy.report.sections import CopiedSample, Evaluation, Section, copied_samples
 
 CRAFTED = (
     "</script><script>window.broken = true</script>",
@@ -118,7 +118,7 @@ def every_section(folder: Path) -> list[Section]:
     truth = np.repeat([0, 1], N_NODES // 2)
     evaluations = {CRAFTED[1]: Evaluation(prediction.probabilities, truth, uncertainty.total)}
     return [
-        sections.graphs_section(
+        page_sections.graphs_section(
             "The graph",
             observed,
             samples(observed),
@@ -126,10 +126,10 @@ def every_section(folder: Path) -> list[Section]:
             uncertainty=uncertainty.total,
             text=CRAFTED[0],
         ),
-        sections.statistics_section(
+        page_sections.statistics_section(
             {"samples": compare(observed, model.sample_many(4, rng=0))}, text=CRAFTED[1]
         ),
-        sections.classification_section(
+        page_sections.classification_section(
             observed.node_ids,
             [CRAFTED[0], "b"],
             prediction,
@@ -138,10 +138,10 @@ def every_section(folder: Path) -> list[Section]:
             evaluations=evaluations,
             graph="The graph",
         ),
-        sections.attack_section(
+        page_sections.attack_section(
             attacked(), observed.node_ids, images=np.random.default_rng(0).random((N_NODES, 4, 4))
         ),
-        sections.recommendations_section(
+        page_sections.recommendations_section(
             interactions,
             CopyEASE().fit(interactions),
             donor_matrix(default_donor_law(), interactions),

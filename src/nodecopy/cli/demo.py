@@ -19,9 +19,9 @@ from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
-from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs, sections
+from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs, page_sections
 from nodecopy.report.page import write_page
-from nodecopy.report.sections import Section, copied_samples, join_trials
+from nodecopy.report.page_sections import Section, copied_samples, join_trials
 
 N_SAMPLES, N_DRAWN = 100, 3
 N_INTERACTION_SPLITS = 10
@@ -86,8 +86,8 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
     )
     statistics = f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation."
     return [
-        sections.graphs_section("The karate club", graph, drawn, text=text, rng=seed),
-        sections.statistics_section(comparisons, text=statistics),
+        page_sections.graphs_section("The karate club", graph, drawn, text=text, rng=seed),
+        page_sections.statistics_section(comparisons, text=statistics),
     ]
 
 
@@ -159,7 +159,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
     predicted = prediction.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
     return [
-        sections.graphs_section(
+        page_sections.graphs_section(
             DIGITS,
             graph,
             {"sample": next(copied_samples(model, 1, seed))},
@@ -169,7 +169,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
             "digit of each class has a label; donors are digits of the same predicted class.",
             rng=seed,
         ),
-        sections.classification_section(
+        page_sections.classification_section(
             graph.node_ids,
             np.unique(labels),
             prediction,
@@ -207,7 +207,7 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
         out / "attack.png",
         lambda: draw_attacked_node(node, neighbours, probabilities, labels, names, images=images),
     )
-    return sections.attack_section(attacked, graph.node_ids, images=images, noun="digit")
+    return page_sections.attack_section(attacked, graph.node_ids, images=images, noun="digit")
 
 
 def _print(*lines: str) -> None:

@@ -24,10 +24,10 @@ from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
-from nodecopy.report import sections
+from nodecopy.report import page_sections
 from nodecopy.report.page import write_page
+from nodecopy.report.page_sections import Section, copied_samples, join_trials
 from nodecopy.report.result_tables import result_tables_section
-from nodecopy.report.sections import Section, copied_samples, join_trials
 
 if TYPE_CHECKING:
     from nodecopy.classify import BayesianGCN
@@ -132,8 +132,8 @@ def _graph_sections(
         f"neighbours of a donor, drawn by the donor law {law}."
     )
     return [
-        sections.graphs_section(GRAPH, graph, drawn, text=text, rng=seed, **colours),
-        sections.statistics_section(
+        page_sections.graphs_section(GRAPH, graph, drawn, text=text, rng=seed, **colours),
+        page_sections.statistics_section(
             {"samples": compare(graph, sampled)},
             text=f"Statistics of the observed graph and of {n_samples} samples.",
         ),
@@ -165,7 +165,7 @@ def _classification_section(graph: Graph, split: NodeSplit, classifier: Bayesian
     truth, test = class_codes(graph.labels)[1], split.test
     unlabelled = np.flatnonzero(truth == UNLABELLED)
     evaluation = join_trials([classifier.prediction_], [test], truth)
-    return sections.classification_section(
+    return page_sections.classification_section(
         graph.node_ids,
         classifier.classes_,
         classifier.prediction_,
@@ -196,7 +196,7 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
     except InputError as error:
         print_note(f"no attack: {error}")
         return []
-    return [sections.attack_section(attacked, graph.node_ids)]
+    return [page_sections.attack_section(attacked, graph.node_ids)]
 
 
 def interactions_section(
@@ -214,7 +214,7 @@ def interactions_section(
         "shows the most probable donors of each user, and which of them have interacted with the "
         "recommended items."
     )
-    return sections.recommendations_section(log, recommender, donors, users, text=text)
+    return page_sections.recommendations_section(log, recommender, donors, users, text=text)
 
 
 def results_section(folder: Path) -> Section:

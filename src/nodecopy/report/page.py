@@ -12,7 +12,7 @@ from typing import Any
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike
-from nodecopy.report.sections import Section
+from nodecopy.report.page_sections import Section
 
 SCRIPTS = ("vendor/d3.min.js", "drawing.js", "graphs.js", "charts.js", "tables.js", "page.js")
 """In the order in which they run. D3, https://d3js.org, is the unchanged file of npm's d3 7.9.2."""

@@ -11,8 +11,8 @@ from nodecopy import Graph, compare
 from nodecopy.errors import InputError
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
-from nodecopy.report import sections
-from nodecopy.report.sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample, Evaluation
+from nodecopy.report import page_sections
+from nodecopy.report.page_sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample, Evaluation
 from tests.report import examples
 
 
@@ -24,7 +24,7 @@ def edges_of(graph: dict[str, Any]) -> list[tuple[int, int]]:
 def test_every_edge_says_where_it_came_from(directed: bool) -> None:
     observed = examples.graph(directed=directed)
     samples = examples.samples(observed)
-    section = sections.graphs_section("g", observed, samples)
+    section = page_sections.graphs_section("g", observed, samples)
     dense = observed.adjacency.toarray() > 0
     assert section["ids"] == observed.node_ids.tolist()
     assert section["directed"] is directed
@@ -46,7 +46,7 @@ def test_every_edge_says_where_it_came_from(directed: bool) -> None:
 def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
     observed = examples.graph()
     guess = np.array(["x", "y"])[np.arange(40) % 2]
-    section = sections.graphs_section(
+    section = page_sections.graphs_section(
         "g", observed, {}, predicted=guess, uncertainty=np.r_[math.nan, np.arange(39)]
     )
     label, predicted, uncertainty = section["colours"]
@@ -58,15 +58,15 @@ def test_labels_predictions_and_uncertainty_colour_nodes() -> None:
 
 def test_whole_numbers_are_labels_too() -> None:
     graph = Graph.from_edges([0, 1], [1, 2], labels=[7, -1, 3])
-    (label,) = sections.graphs_section("g", graph, {})["colours"]
+    (label,) = page_sections.graphs_section("g", graph, {})["colours"]
     assert (label["classes"], label["codes"]) == (["3", "7"], [1, -1, 0])
 
 
 def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sections, "MAX_NODES", 10)
+    monkeypatch.setattr(page_sections, "MAX_NODES", 10)
     observed = examples.graph()
     samples = examples.samples(observed, 1)
-    section = sections.graphs_section("g", observed, samples)
+    section = page_sections.graphs_section("g", observed, samples)
     assert (len(section["ids"]), section["n_nodes"]) == (10, 40)
     place = {name: number for number, name in enumerate(observed.node_ids.tolist())}
     shown = [place[name] for name in section["ids"]]
@@ -80,12 +80,12 @@ def test_a_part_names_donors_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch)
 def test_samples_must_have_the_same_nodes() -> None:
     other = Graph(np.zeros((2, 2)))
     with pytest.raises(InputError, match="must have the 40 nodes of the observed graph; got 2 nodes"):
-        sections.graphs_section("g", examples.graph(), {"sample": CopiedSample(other, np.zeros(2, int))})
+        page_sections.graphs_section("g", examples.graph(), {"sample": CopiedSample(other, np.zeros(2, int))})
 
 
 def test_statistics_hold_every_value() -> None:
     path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
-    section = sections.statistics_section({"two": compare(path, [path, triangle])})
+    section = page_sections.statistics_section({"two": compare(path, [path, triangle])})
     rows = {row["name"]: row for row in section["rows"]}
     assert section["series"] == ["two"]
     assert rows["triangles"] == {"name": "triangles", "observed": 0, "samples": [[0, 1]]}
@@ -96,7 +96,9 @@ def test_statistics_hold_every_value() -> None:
 def test_nodes_come_by_uncertainty() -> None:
     predicted = examples.predicted()
     truth = np.repeat([0, 1], 20)
-    section = sections.classification_section(np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth)
+    section = page_sections.classification_section(
+        np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth
+    )
     assert section["ids"] == ["19", "5", "0"]
     assert section["predicted"] == [1, 1, 1]
     assert section["truth"] == [0, 0, 0]
@@ -106,15 +108,17 @@ def test_nodes_come_by_uncertainty() -> None:
 
 
 def test_long_tables_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sections, "MAX_ROWS", 4)
-    section = sections.classification_section(np.arange(40), ["a", "b"], examples.predicted(), np.arange(40))
+    monkeypatch.setattr(page_sections, "MAX_ROWS", 4)
+    section = page_sections.classification_section(
+        np.arange(40), ["a", "b"], examples.predicted(), np.arange(40)
+    )
     assert (len(section["ids"]), section["n_nodes"]) == (4, 40)
     assert section["truth"] == [-1] * 4
 
 
 def test_an_evaluation_has_calibration_and_certainty_curves() -> None:
     p, truth = [[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1]
-    section = sections.classification_section(
+    section = page_sections.classification_section(
         np.arange(40),
         "ab",
         examples.predicted(),
@@ -131,7 +135,7 @@ def test_an_evaluation_has_calibration_and_certainty_curves() -> None:
 def test_an_attacked_node_and_those_around_it() -> None:
     images = np.zeros((40, 2, 2))
     images[0] = 4
-    section = sections.attack_section(examples.attacked(), examples.graph().node_ids, images=images)
+    section = page_sections.attack_section(examples.attacked(), examples.graph().node_ids, images=images)
     ids = [node["id"] for node in section["nodes"]]
     assert ids[section["node"]] == examples.CRAFTED[0]
     named = [[(ids[node], kind) for node, kind in stage["neighbours"]] for stage in section["stages"]]
@@ -144,7 +148,7 @@ def test_an_attacked_node_and_those_around_it() -> None:
 def test_recommendations_name_the_donors_who_have_them() -> None:
     log = examples.log()
     donors = donor_matrix(default_donor_law(), log)
-    section = sections.recommendations_section(log, CopyEASE().fit(log), donors, [3, 0], k=4)
+    section = page_sections.recommendations_section(log, CopyEASE().fit(log), donors, [3, 0], k=4)
     assert [user["id"] for user in section["users"]] == log.user_ids[[3, 0]].tolist()
     assert section["n_users"] == 12
     has = {
