@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodecopy import Graph
+from nodecopy import Graph, Interactions
 from nodecopy.copying import DonorLists
 
 
 class SameDegree:
     """Draw donors uniformly from the nodes of the same degree."""
 
-    def fit(self, data: Graph) -> DonorLists:
-        _, group_of = np.unique(data.degrees, return_inverse=True)
+    def fit(self, data: Graph | Interactions) -> DonorLists:
+        _, group_of = np.unique(data.rows.degrees, return_inverse=True)
         return DonorLists.from_groups(group_of)

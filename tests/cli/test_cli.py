@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -105,10 +106,44 @@ def test_an_unknown_command_is_one_line_with_close_matches(run: Run, name: str, 
     assert ran.err == f"error: a command must be one of {names}; got '{name}'.{hint}\n"
 
 
-def test_an_unknown_option_is_a_usage_error(run: Run) -> None:
-    ran = run("stats", "karate", "--frobnicate")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("stats karate --frobnicate", r"No such option: --frobnicate\."),
+        ("stats karate --direkted", r"No such option: --direkted\. Did you mean --directed\?"),
+        ("sample karate --law jacard", r"Invalid value for '--law': 'jacard' is .* Did you mean jaccard\?"),
+        ("sample karate --seed abc", r"Invalid value for '--seed': .* valid integer.*\."),
+        ("sample", r"Missing argument .*\."),
+        ("stats --labels", r"Option '--labels' requires an argument\."),
+    ],
+)
+def test_a_usage_error_is_one_line_with_the_nearest_name(run: Run, arguments: str, message: str) -> None:
+    ran = run(*arguments.split())
     assert (ran.code, ran.out) == (2, "")
-    assert "No such option: --frobnicate" in ran.err
+    assert re.fullmatch(rf"error: {message}\n", ran.err), ran.err
+
+
+@pytest.mark.parametrize(
+    ("message", "command", "translated"),
+    [
+        ("labels of SameLabel must be given.", "sample", "--labels must be given."),
+        ("n_donors of CopyingDefence must be 3.", "defend", "--n-donors must be 3."),
+        ("datasets of table2 must be one of a.", "reproduce", "--dataset of table2 must be one of a."),
+        ("attacks must be left out.", "reproduce", "--attacks must be left out."),
+        ("labels of [protocol] must be 3.", "reproduce", "labels of [protocol] must be 3."),
+        ("n_steps of VGAE must be 3.", "sample", "n_steps of VGAE must be 3."),
+        ("device must be 'cpu'.", "datasets", "device must be 'cpu'."),
+    ],
+)
+def test_errors_of_the_library_name_the_option(message: str, command: str, translated: str) -> None:
+    assert cli.name_option(message, [command, "x"]) == translated
+
+
+def test_a_group_without_a_command_shows_its_help(run: Run) -> None:
+    ran = run("datasets")
+    assert ran.code == 2
+    assert "fetch" in ran.out + ran.err
+    assert "error" not in ran.err
 
 
 def test_an_error_of_the_file_system_is_printed_without_a_traceback(

@@ -39,3 +39,10 @@ def test_an_unknown_name_offers_near_ones(run: Run) -> None:
     ran = run("datasets", "fetch", "coral")
     assert ran.code == 2
     assert "cora" in ran.err
+
+
+def test_fetching_an_unknown_dataset_is_one_error_line(run: Run) -> None:
+    ran = run("datasets", "fetch", "karate", "korate")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: name of a dataset must be one of ")
+    assert ran.err.endswith("got 'korate'. Did you mean karate or cora?\n")

@@ -198,3 +198,18 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
     started.terminate()
     assert started.wait(timeout=60) == 128 + signal.SIGTERM
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--law", "jaccard", "--n-neighbours", "5"],
+            "--n-neighbours applies to --law nearest-neighbours only; got --law jaccard",
+        ),
+        (["--exponent", "2"], "--exponent applies to --law jaccard only; got --law same-label"),
+    ],
+)
+def test_options_of_other_donor_laws_are_errors(run: Run, options: list[str], message: str) -> None:
+    ran = run("sample", "karate", *options)
+    assert (ran.code, ran.err) == (2, f"error: {message}. Leave it out.\n")

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from inspect import getdoc
 from typing import Any
@@ -31,6 +32,7 @@ COMMANDS = {
 }
 """Each command and the first line of its help. Command ``x`` is the function, or the Typer app, called ``x``
 in the module ``nodecopy.cli.x``."""
+UsageError: Any = typer.BadParameter.__mro__[1]  # Typer has its own copy of Click and exports only this error
 
 
 class LazyCommands(TyperGroup):
@@ -94,20 +96,60 @@ def _exit_on_signal(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Run the command line; errors in the input are printed as one line, with exit code 2."""
+    """Run the command line; usage errors and errors in the input are one line, with exit code 2."""
     # Threads that spin while they wait make torch ten times slower on a machine that is busy otherwise.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        app()
-    except (InputError, MissingExtraError) as error:
-        _exit_with_error(error, code=2)
+        sys.exit(app(standalone_mode=False))
+    except UsageError as error:
+        _exit_with_error(_describe_usage_error(error), code=2)
+    except InputError as error:
+        _exit_with_error(name_option(str(error), sys.argv[1:]), code=2)
+    except MissingExtraError as error:
+        _exit_with_error(str(error), code=2)
     except OSError as error:
-        _exit_with_error(error, code=1)
+        _exit_with_error(str(error), code=1)
 
 
-def _exit_with_error(error: Exception, code: int) -> None:
+def _describe_usage_error(error: Any) -> str:
+    """Return the message of a usage error with the nearest options or values; empty where help was shown."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return ""
+    message, nearest = error.format_message().replace("Value error, ", ""), []
+    if possible := getattr(error, "possibilities", None):
+        message, nearest = error.message, list(possible)
+    elif " is not one of " in message:
+        value, *choices = re.findall("'([^']*)'", error.message)
+        nearest = get_close_matches(value, choices, cutoff=0.5)
+    message = message if message.endswith((".", "?")) else f"{message}."
+    return " ".join(message.split()) + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
+
+
+def name_option(message: str, arguments: list[str]) -> str:
+    """Return a message about a parameter with the name of the option that sets it, if there is one.
+
+    >>> name_option("exponent of Jaccard must be finite; got nan.", ["sample", "karate"])
+    '--exponent must be finite; got nan.'
+    """
+    command = next((word for word in arguments if word in COMMANDS), None)
+    match = re.match(r"([a-z_]+)( of [\w.-]+)? must ", message)
+    if command is None or match is None:
+        return message
+    options = [max(parameter.opts, key=len) for parameter in getattr(import_command(command), "params", ())]
+    for word in (match[1], match[1].removesuffix("s")):
+        option = f"--{word.replace('_', '-')}"
+        if option in options:
+            owner = match[2] or ""
+            kept = "" if owner[4:5].isupper() else owner  # the name of an experiment, not of a class
+            return f"{option}{kept} must {message[match.end() :]}"
+    return message
+
+
+def _exit_with_error(message: str, code: int) -> None:
     from nodecopy.cli.terminal import print_error
 
-    print_error(str(error))
+    if message:
+        print_error(message)
     sys.exit(code)

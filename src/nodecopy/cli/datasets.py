@@ -45,6 +45,8 @@ def list_datasets(json_: AsJson = False) -> None:
 def fetch_datasets(names: Names = None) -> None:
     """Fetch and verify the files of datasets that are missing."""
     requested = names or list(catalogue.names())
+    for name in requested:
+        catalogue.describe(name)  # an unknown name is an error before anything is fetched
     missing = []
     for name in show_progress(requested, len(requested), "fetching"):
         try:

@@ -94,6 +94,7 @@ def sample(
         of_graphs = {"labels": labels, "features": features, "directed": directed}
         data: Any = _load(source, interactions, **of_graphs, largest_component=largest_component)
         law = choose_law(data) if law == "auto" else law
+        _check_law_options(law, n_neighbours, exponent, max_donors)
         donor_law, law_settings = create_law(law, data, n_neighbours, exponent, max_donors, similarity)
         origin = sources.describe_run(source, law=law, **law_settings, **settings)
         model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
@@ -108,6 +109,12 @@ def sample(
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
         tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
         name, table_law = sample_engines.create_law(law, tables, max_item_degree, max_donors)
+        for other, (table, _) in sample_engines.TABLE_LAWS.items():
+            if other != name:
+                check_applicable(f"--law {other}", f"--law {name}", **{table: tables[table]})
+        if name != "jaccard":
+            of_jaccard = {"max_item_degree": max_item_degree, "max_donors": max_donors}
+            check_applicable("--law jaccard", f"--law {name}", **of_jaccard)
         limits = {"max_item_degree": max_item_degree, "max_donors": max_donors} if name == "jaccard" else {}
         origin = sources.describe_run(source, engine=engine, law=name, **limits, **settings)
         summaries = sample_engines.write_samples(
@@ -147,6 +154,16 @@ def choose_law(data: Graph | Interactions) -> Law:
     if isinstance(data, Graph) and data.features is not None:
         return "nearest-neighbours"
     return "jaccard"
+
+
+def _check_law_options(
+    law: Law, n_neighbours: int | None, exponent: float | None, max_donors: int | None
+) -> None:
+    """Reject options of other donor laws."""
+    if law != "nearest-neighbours":
+        check_applicable("--law nearest-neighbours", f"--law {law}", n_neighbours=n_neighbours)
+    if law != "jaccard":
+        check_applicable("--law jaccard", f"--law {law}", exponent=exponent, max_donors=max_donors)
 
 
 def create_law(
