@@ -186,8 +186,8 @@ def test_positions_of_nodes_by_position_mask_and_id() -> None:
         ([-1], "targets must lie between 0 and 2; got -1"),
         (["a", "z"], "targets must hold known ids; got 'z', which is not among them"),
         ([True, False], "targets must hold one entry per node, 3 in all; got 2"),
-        ([0.5], "targets must hold integers; got float64"),
-        ([[0]], r"targets must have one dimension; got shape \(1, 1\)"),
+        ([0.5], "targets must be positions, a boolean mask or node ids; got float64"),
+        ([[0]], r"or node ids; got int64 of shape \(1, 1\)"),
     ],
 )
 def test_wrong_positions_are_named(nodes: Any, message: str) -> None:

@@ -246,7 +246,10 @@ class Graph(RowData):
         >>> path.positions(["c", "a"]).tolist(), path.positions([True, False, True]).tolist()
         ([2, 0], [0, 2])
         """
-        array = check_vector(nodes, name)
+        array = as_array(nodes, name)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "biuUO"):
+            got = repr(nodes) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
+            raise InputError(f"{name} must be positions, a boolean mask or node ids; got {got}.")
         if array.dtype.kind == "b":
             return np.flatnonzero(check_vector(array, name, length=self.n_nodes))
         if array.dtype.kind in "UO" and array.size:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nodecopy import load
 from nodecopy.classify import GCN, BayesianGCN, Classifier, Prediction, Trial
@@ -44,23 +45,6 @@ class TestOwnClassifier(ClassifierContract):
 def test_a_subclass_must_define_predict_trial() -> None:
     with pytest.raises(NotImplementedError, match=r"Classifier must define predict_trial\(trial\)"):
         Classifier().fit(GRAPH, [0, 1, 2])
-
-
-@pytest.mark.parametrize(
-    ("result", "message"),
-    [
-        (np.ones((3, 3)), r"predict_trial of Fixed must have 60 rows, one per node; got shape \(3, 3\)"),
-        (np.ones(60), r"predict_trial of Fixed must have 60 rows, one per node; got shape \(60,\)"),
-        (np.full((60, 3), np.nan), "predict_trial of Fixed must hold finite numbers; got nan"),
-    ],
-)
-def test_results_of_predict_trial_are_checked(result: Any, message: str) -> None:
-    class Fixed(Classifier):
-        def predict_trial(self, trial: Trial) -> Any:
-            return result
-
-    with pytest.raises(InputError, match=message):
-        Fixed().fit(GRAPH, [0, 1, 2])
 
 
 def test_predict_trial_may_return_a_prediction() -> None:
@@ -127,3 +111,75 @@ def test_the_graph_model_and_the_base_are_saved(tmp_path: Path) -> None:
     loaded = load(tmp_path / "model.npz")
     assert (loaded.graph_model.keep, loaded.base.n_epochs) == (0.5, 2)
     assert np.array_equal(loaded.predict_proba(GRAPH), classifier.predict_proba(GRAPH))
+
+
+class Constant(Classifier):
+    """Return a given result, whatever the trial."""
+
+    def __init__(self, result: Any = None) -> None:
+        self.result = result
+
+    def predict_trial(self, trial: Trial) -> Any:
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, "must be a dense array of class probabilities; got NoneType"),
+        (
+            sparse.csr_array(np.ones((60, 3)) / 3),
+            "must be a dense array of class probabilities; got csr_array",
+        ),
+        (np.full((60, 3), "a"), "must be a dense array of class probabilities; got <U1"),
+        (np.full((60, 3), 1j), "must be a dense array of class probabilities; got complex128"),
+        (np.ones(60), r"must have 60 rows, one per node; got shape \(60,\)"),
+        (np.ones((60, 2)) / 2, r"must have 3 columns, one per class; got shape \(60, 2\)"),
+        (np.tile([1.5, -0.5, 0.0], (60, 1)), r"must be probabilities, .* got a row \[ 1.5 -0.5  0. \]"),
+        (np.ones((60, 3)), r"must be probabilities, at least 0 and with a sum of 1 in each row"),
+        (np.full((60, 3), np.nan), "must hold finite numbers; got nan"),
+    ],
+)
+def test_predict_trial_must_return_probabilities(result: Any, message: str) -> None:
+    with pytest.raises(InputError, match="predict_trial of Constant " + message):
+        Constant(result).fit(GRAPH, [0, 1, 2])
+    if isinstance(result, np.ndarray):
+        with pytest.raises(InputError, match="predict_trial of Constant " + message):
+            Constant(Prediction(result, result)).fit(GRAPH, [0, 1, 2])
+
+
+@pytest.mark.parametrize("graph", [None, np.eye(3)])
+def test_graph_must_be_a_graph(graph: Any) -> None:
+    got = type(graph).__name__
+    with pytest.raises(InputError, match=f"graph of GCN must be a Graph; got {got}"):
+        GCN().fit(graph)
+    with pytest.raises(InputError, match=f"graph of Trial must be a Graph; got {got}"):
+        Trial(graph)
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ([], "train must hold at least one node; got none"),
+        (
+            np.arange(60) % 2,
+            r"train must be positions, .* got a mask of integers. Pass np.asarray",
+        ),
+        (3, "train must be positions, a boolean mask or node ids; got 3"),
+        ([0.0, 1.0], "train must be positions, a boolean mask or node ids; got float64"),
+    ],
+)
+def test_wrong_training_nodes(train: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Trial(GRAPH, train)
+
+
+def test_predict_graph_may_return_an_array() -> None:
+    class Uniform(LabelPropagation):
+        def predict_graph(self, graph: Any) -> NDArray[np.float64]:
+            return np.full((graph.n_nodes, len(self.classes_)), 1 / 3)
+
+    fitted = Uniform().fit(GRAPH, [0, 1, 2])
+    np.testing.assert_allclose(fitted.predict_proba(GRAPH.subgraph(range(5))), np.full((5, 3), 1 / 3))
+    with pytest.raises(InputError, match=r"unless the class defines predict_graph\(graph\)"):
+        LabelPropagation().fit(GRAPH, [0, 1, 2]).predict(GRAPH)

@@ -184,9 +184,9 @@ class AttackContract:
             ([1, 60, 2], "targets must lie between 0 and 59; got 60"),
             ([-1, 3, 2], "targets must lie between 0 and 59; got -1"),
             ([3, 4, 3], "targets must be unique; got 3"),
-            ([0.5, 1, 2], "targets must hold integers"),
+            ([0.5, 1, 2], "targets must be positions, a boolean mask or node ids; got float64"),
             (["unknown", "a", "b"], "targets .*'unknown'"),
-            ([[1, 2, 3]], "targets must have one dimension"),
+            ([[1, 2, 3]], "targets must be positions, a boolean mask or node ids; got int64"),
             (None, "targets of .* must hold nodes; got None"),
         ],
     )

@@ -102,8 +102,8 @@ class DefenceContract(ClassifierContract):
             ([0, 60], "nodes must lie between 0 and 59; got 60"),
             ([-1], "nodes must lie between 0 and 59; got -1"),
             ([5, 5], "nodes must be unique; got 5 more than once"),
-            ([0.5], "nodes must hold integers"),
-            ([[1]], "nodes must have one dimension"),
+            ([0.5], "nodes must be positions, a boolean mask or node ids; got float64"),
+            ([[1]], "nodes must be positions, a boolean mask or node ids; got int64"),
         ],
     )
     def test_error_names_wrong_nodes(self, fitted: Defence, wrong: Any, message: str) -> None:

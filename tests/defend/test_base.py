@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, load
-from nodecopy.classify import APPNP, GCN, Trial
+from nodecopy.classify import APPNP, GCN, Classifier, Trial
 from nodecopy.defend import (
     AttackedState,
     CopyingDefence,
@@ -229,3 +229,35 @@ def test_predictions_of_a_plain_classifier_in_trials() -> None:
     (prediction,) = correct_trials(GCN(**QUICK), trials, [SOME])
     (whole,) = GCN(**QUICK).fit_trials(trials)
     assert np.array_equal(prediction.probabilities, whole.probabilities[SOME])
+
+
+class Propagation(Classifier):
+    """Predict the class frequencies among training nodes within two hops, on any graph of the same nodes."""
+
+    def predict_trial(self, trial: Trial) -> Any:
+        self.train_, self.one_hot_ = trial.train, np.eye(trial.n_classes)[trial.codes[trial.train]]
+        return self._propagate(trial.graph)
+
+    def _propagate(self, graph: Graph) -> Any:
+        first = graph.adjacency[:, self.train_] @ self.one_hot_ + 0.01
+        total = graph.adjacency @ first + first
+        return total / total.sum(axis=1, keepdims=True)
+
+
+class GraphPropagation(Propagation):
+    def predict_graph(self, graph: Graph) -> Any:
+        self.check_fitted()
+        return self._propagate(graph)
+
+
+def test_an_own_classifier_in_a_defence_needs_predict_graph() -> None:
+    classifier = GraphPropagation()
+    fitted = CopyingDefence(classifier).fit(CLEAN, TRAIN, rng=0)
+    same = CopyingDefence().from_classifier(GraphPropagation().fit(CLEAN, TRAIN, rng=0), CLEAN, rng=0)
+    np.testing.assert_allclose(fitted.correct_proba(SOME), same.correct_proba(SOME), rtol=1e-5)
+    assert fitted.correct(SOME, graph=CLEAN).tolist() == fitted.correct(SOME).tolist()
+    assert not hasattr(classifier, "prediction_")
+    (trials,) = CopyingDefence(classifier).correct_trials([Trial(CLEAN, TRAIN, rng=0)], [SOME])
+    np.testing.assert_allclose(trials.probabilities, fitted.correct_proba(SOME), rtol=1e-5)
+    with pytest.raises(InputError, match=r"Define predict_graph\(graph\) in Propagation"):
+        CopyingDefence(Propagation()).fit(CLEAN, TRAIN, rng=0).correct([1])

@@ -71,6 +71,7 @@ class Trial:
         validation: ArrayLike | None = None,
         rng: Rng = None,
     ) -> None:
+        check_graph(graph, "Trial")
         if graph.labels is None:
             raise InputError("a graph must have labels to be classified; this one has none.")
         classes, codes = class_codes(graph.labels)
@@ -81,6 +82,8 @@ class Trial:
         watched = None if validation is None else _check_nodes(graph, validation, "validation")
         if train is None and watched is not None:
             chosen = np.setdiff1d(chosen, watched)
+        if not len(chosen):
+            raise InputError("train must hold at least one node; got none.")
         missing = np.setdiff1d(np.arange(len(classes)), codes[chosen])
         if len(missing):
             code = classes[missing[0]]
@@ -92,9 +95,20 @@ class Trial:
         vars(self).update(codes=codes, n_classes=len(classes))
 
 
+def check_graph(graph: Any, owner: str) -> None:
+    """Raise an error that names the class whose parameter ``graph`` is not a graph."""
+    if not isinstance(graph, Graph):
+        raise InputError(f"graph of {owner} must be a Graph; got {type(graph).__name__}.")
+
+
 def _check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
     """Return the positions of labelled nodes, each of which may be given once."""
     chosen = graph.positions(nodes, name)
+    if len(chosen) == graph.n_nodes > 2 and chosen.max() <= 1:
+        raise InputError(
+            f"{name} must be positions, a boolean mask or node ids; got a mask of integers. "
+            f"Pass np.asarray({name}, bool)."
+        )
     check_unique(chosen, name)
     assert graph.labels is not None
     unlabelled = chosen[graph.labels[chosen] == UNLABELLED]
@@ -173,11 +187,10 @@ class Classifier(Saveable):
         keep_networks
             Whether the predictions hold the trained networks, which may be large.
         """
-        results = [(trial, self.predict_trial(trial)) for trial in trials]
         name = f"predict_trial of {type(self).__name__}"
         return [
-            result if isinstance(result, Prediction) else Prediction.from_array(result, trial.graph, name)
-            for trial, result in results
+            Prediction.from_array(self.predict_trial(trial), trial.graph, name, trial.n_classes)
+            for trial in trials
         ]
 
     def fit(
@@ -202,6 +215,7 @@ class Classifier(Saveable):
         rng
             Seed or generator; fresh entropy by default.
         """
+        check_graph(graph, type(self).__name__)
         trial = Trial(graph, train, validation, rng)
         (self.prediction_,) = self.fit_trials([trial], keep_networks=True)
         assert graph.labels is not None
@@ -217,16 +231,29 @@ class Classifier(Saveable):
             raise NotFittedError(f"this {name} is not fitted yet: call fit(graph, train) first.")
         return self.prediction_
 
-    def predict_graph(self, graph: Graph) -> Prediction:
+    def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
         """Return the prediction of the trained networks on a graph with as many features.
 
-        Subclasses without networks override this to predict on graphs other than the observed one.
+        Subclasses without networks override this to predict on graphs other than the observed one. They
+        return class probabilities or a :class:`Prediction`, as in :meth:`predict_trial`.
         """
         networks = self.check_fitted().networks
         if networks is None:
             name = type(self).__name__
-            raise InputError(f"graph must be left out: a {name} predicts on the graph given to fit only.")
+            raise InputError(
+                f"graph must be left out: a {name} predicts on the graph given to fit only, unless the class "
+                f"defines predict_graph(graph)."
+            )
         return networks.predict(graph, self.network_device())
+
+    def prediction_on(self, graph: Graph | None = None) -> Prediction:
+        """Return the prediction for the observed graph, or the checked one for another graph."""
+        observed = self.check_fitted()
+        if graph is None:
+            return observed
+        check_graph(graph, type(self).__name__)
+        name = f"predict_graph of {type(self).__name__}"
+        return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
 
     def network_device(self) -> str:
         """Return the device on which trained networks predict."""
@@ -242,8 +269,7 @@ class Classifier(Saveable):
             A graph with as many features, for example the observed one with other edges, on which the
             trained networks are evaluated; by default the observed graph.
         """
-        prediction = self.check_fitted() if graph is None else self.predict_graph(graph)
-        return prediction.probabilities
+        return self.prediction_on(graph).probabilities
 
     def predict(self, graph: Graph | None = None) -> NDArray[Any]:
         """Return the likeliest class of each node, as the observed graph names it."""
@@ -253,7 +279,7 @@ class Classifier(Saveable):
 
     def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
         """Return the entropy of each prediction, split into noise and disagreement between samples."""
-        return (self.check_fitted() if graph is None else self.predict_graph(graph)).uncertainty()
+        return self.prediction_on(graph).uncertainty()
 
     def score(self, nodes: ArrayLike | None = None, *, graph: Graph | None = None) -> float:
         """Return the accuracy: the share of nodes whose predicted class is their label.
@@ -268,7 +294,10 @@ class Classifier(Saveable):
         """
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
-            raise InputError("graph must be given to score a classifier that was loaded or fitted elsewhere.")
+            raise InputError(
+                "graph must be given to score a classifier that was loaded or fitted elsewhere, since a file "
+                "holds no labels. Call score(graph=graph) with a labelled graph, or compare predict()."
+            )
         labelled = self.trial_.graph if graph is None else graph
         if labelled.labels is None:
             raise InputError("graph must have labels to compare predictions with; this one has none.")
@@ -281,7 +310,10 @@ class Classifier(Saveable):
         else:
             chosen = _check_nodes(labelled, nodes, "nodes")
         if not len(chosen):
-            raise InputError("nodes must hold at least one labelled node that was not used in fit; got none.")
+            raise InputError(
+                "nodes must hold at least one labelled node; got none. By default they are those not "
+                "used in fit: give the nodes to score."
+            )
         return float((predicted[chosen] == np.asarray(labelled.named_labels())[chosen]).mean())
 
     def table(self) -> dict[str, NDArray[Any]]:

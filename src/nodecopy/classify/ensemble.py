@@ -28,6 +28,10 @@ touching fresh memory takes longer than computing with it.
 """
 
 
+SUM_TOLERANCE = 1e-3
+"""How far probabilities that a classifier returns may be below 0, and their sum from 1."""
+
+
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """The class probabilities of every node, averaged over whatever the classifier samples.
@@ -60,12 +64,30 @@ class Prediction:
     networks: Ensemble | None = field(default=None, repr=False)
 
     @classmethod
-    def from_array(cls, probabilities: ArrayLike, graph: Graph, name: str) -> Prediction:
+    def from_array(
+        cls, probabilities: ArrayLike | Prediction, graph: Graph, name: str, n_classes: int | None = None
+    ) -> Prediction:
         """Return checked probabilities as a prediction; ``name`` says in errors what returned them."""
-        array = as_array(probabilities, name).astype(np.float32)
-        check_finite(array, name)
+        given = probabilities.probabilities if isinstance(probabilities, Prediction) else probabilities
+        array = as_array(given, name)
+        if array.dtype.kind not in "biuf":
+            got = type(given).__name__ if array.ndim == 0 else array.dtype
+            raise InputError(f"{name} must be a dense array of class probabilities; got {got}.")
         if array.ndim != 2 or len(array) != graph.n_nodes:
             raise InputError(f"{name} must have {graph.n_nodes} rows, one per node; got shape {array.shape}.")
+        if n_classes is not None and array.shape[1] != n_classes:
+            raise InputError(f"{name} must have {n_classes} columns, one per class; got shape {array.shape}.")
+        check_finite(array, name)
+        array = array.astype(np.float32)
+        sums = array.sum(axis=1)
+        if array.min(initial=0) < -SUM_TOLERANCE or (abs(sums - 1) > SUM_TOLERANCE).any():
+            wrong = array[((array < -SUM_TOLERANCE).any(axis=1) | (abs(sums - 1) > SUM_TOLERANCE)).argmax()]
+            row = np.array2string(wrong, precision=3, threshold=6, edgeitems=2)
+            raise InputError(
+                f"{name} must be probabilities, at least 0 and with a sum of 1 in each row; got a row {row}."
+            )
+        if isinstance(probabilities, Prediction):
+            return probabilities
         return cls(array, entropy(array))
 
     def uncertainty(self) -> Uncertainty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -192,7 +193,7 @@ class Defence(Classifier):
         rng: Rng = None,
     ) -> Self:
         super().fit(graph, train, validation=validation, rng=rng)
-        self.classifier_ = self.build_classifier()
+        self.classifier_ = self._fitted_classifier(self.trial_, self.prediction_)
         self.state_ = self.build_state(self.classifier_, graph, self.prediction_, self.trial_)
         self.correction_ = self.prepare_correction(self.state_)
         return self
@@ -217,7 +218,7 @@ class Defence(Classifier):
         if isinstance(classifier, Classifier):
             trained = classifier.check_fitted()
             prediction = replace(
-                classifier.predict_graph(graph), networks=trained.networks, details=trained.details
+                classifier.prediction_on(graph), networks=trained.networks, details=trained.details
             )
             classes = classifier.classes_
         else:
@@ -270,9 +271,10 @@ class Defence(Classifier):
         if self.retrain and self.knows_targets:
             pairs = zip(trials, positions, strict=True)
             trained = [replace(t, graph=remove_edges_of(t.graph, part)) for t, part in pairs]
-        corrected, classifier = [], self.build_classifier()
+        corrected = []
         predictions = self.fit_trials(trained, keep_networks=True)
         for trial, used, prediction, part in zip(trials, trained, predictions, positions, strict=True):
+            classifier = self._fitted_classifier(used, prediction)
             correction = self.prepare_correction(self.build_state(classifier, used.graph, prediction, trial))
             probabilities = correction.predict_proba(part).astype(np.float32)
             details = prediction.details | correction.details(part)
@@ -337,6 +339,14 @@ class Defence(Classifier):
         seed = self.state_.seed if hasattr(self, "state_") else None
         state = self.build_state(self.classifier_, graph, prediction, self._trial_on(graph), seed=seed)
         return state, self.prepare_correction(state)
+
+    def _fitted_classifier(self, trial: Trial, prediction: Prediction) -> Classifier:
+        """Return the classifier of a prediction; one without networks is fitted to predict other graphs."""
+        classifier = self.build_classifier()
+        if prediction.networks is not None or not _predicts_graphs(classifier):
+            return classifier
+        graph = self.preprocess(trial.graph)
+        return copy.copy(classifier).fit(graph, trial.train, validation=trial.validation, rng=trial.rng)
 
     def _trial_on(self, graph: Graph | None) -> Trial | None:
         """Return the trial of ``fit`` with the edges and features of another graph of the same nodes.
@@ -404,12 +414,22 @@ def _preprocess(defence: Defence, classifier: Any, graph: Graph) -> Graph:
     return _preprocess(classifier, getattr(classifier, "classifier_", classifier.classifier), graph)
 
 
+def _predicts_graphs(classifier: Classifier) -> bool:
+    """Return whether a classifier without networks defines ``predict_graph``."""
+    return type(classifier).predict_graph is not Classifier.predict_graph
+
+
 def _evaluate(classifier: Any, networks: Ensemble | None, graph: Graph) -> Prediction:
     """Return the prediction of trained networks, or of a classifier without any, on a graph."""
     if networks is not None:
         return networks.predict(graph, classifier.network_device())
     if isinstance(classifier, Classifier):
-        return classifier.predict_graph(graph)
+        if not _predicts_graphs(classifier):
+            raise InputError(
+                f"classifier must predict on other graphs than that of fit to be corrected; got "
+                f"{classifier!r}. Define predict_graph(graph) in {type(classifier).__name__}."
+            )
+        return classifier.prediction_on(graph)
     if not hasattr(classifier, "predict_proba"):
         raise InputError(f"classifier must have predict_proba(graph); got {type(classifier).__name__}.")
     return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")
