@@ -154,7 +154,7 @@ def test_attack_as_json(run: Run, files: Graph) -> None:
 
 
 def test_options_of_attacks(run: Run, files: Graph) -> None:
-    """Influencers flip none of the victim's own edges."""
+    """Influencers flip none of the target's own edges."""
     ran = run(
         "attack", "graph.csv", *TABLES, "--method", "dice", "--nodes", "p04", "--delete", "any", "--json"
     )

@@ -63,7 +63,7 @@ def test_the_numbers_of_seeds_stay() -> None:
     assert {seed.name: int(seed) for seed in TrialSeeds} == {
         "SPLIT": 0,
         "METHOD": 1,
-        "VICTIMS": 2,
+        "TARGETS": 2,
         "ATTACK": 3,
     }
     assert {seed.name: int(seed) for seed in GenerationSeeds} == {"FIT": 1, "SAMPLES": 2}

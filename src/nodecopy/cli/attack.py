@@ -76,7 +76,7 @@ def attack(
     budget_value = _parse_budget(budget)
     graph = sources.load_graph(source, labels, features, False, largest_component)
     split, root = node_splits.split_for_attack(graph, source, seed)
-    rng = np.random.default_rng(child(root, TrialSeeds.VICTIMS))
+    rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
     targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
     perturbation = attacker.attack(
         add_identity_features(graph),

@@ -27,7 +27,7 @@ class TrialSeeds(IntEnum):
 
     SPLIT = 0
     METHOD = 1
-    VICTIMS = 2
+    TARGETS = 2
     ATTACK = 3
 
 

@@ -1,4 +1,4 @@
-"""Experiments under attack: the same victims and flips for every method, stored and read again."""
+"""Experiments under attack: the same targets and flips for every method, stored and read again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ labels = [2]
 trials = 3
 validation = 4
 test = 16
-victims = 5
+n_targets = 5
 [attacks.none]
 title = "no attack"
 [attacks.dice]
@@ -75,32 +75,32 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def test_victims_are_test_nodes_with_neighbours_and_the_same_for_all() -> None:
+def test_targets_are_test_nodes_with_neighbours_and_the_same_for_all() -> None:
     drawn = []
     for cell in make_experiment().cells(0):
-        victims = cell.task.draw_victims(cell, 1)
-        assert np.isin(victims, cell.task.split(cell, 1).test).all()
-        assert len(np.unique(victims)) == 5
-        drawn.append(victims.tolist())
+        targets = cell.task.draw_targets(cell, 1)
+        assert np.isin(targets, cell.task.split(cell, 1).test).all()
+        assert len(np.unique(targets)) == 5
+        drawn.append(targets.tolist())
     assert drawn[1:] == drawn[:-1]
-    assert cell.task.draw_victims(cell, 2).tolist() != drawn[0]
+    assert cell.task.draw_targets(cell, 2).tolist() != drawn[0]
     many = find_cell("dice", text=TOML.replace("= 5", "= 40"))
-    with pytest.raises(InputError, match=r"victims of \[protocol\] must be at most .* 16; got 40"):
-        many.task.draw_victims(many, 2)
+    with pytest.raises(InputError, match=r"n_targets of \[protocol\] must be at most .* 16; got 40"):
+        many.task.draw_targets(many, 2)
 
 
 def test_flips_are_stored_and_read_again(store: Store) -> None:
     cell = find_cell("dice")
     graph = cell.task.load_with_features(cell)
-    victims, path = cell.task.draw_victims(cell, 0), flips_path(store, cell)
+    targets, path = cell.task.draw_targets(cell, 0), flips_path(store, cell)
     first = cell.task.attack_graph(cell, 0, store)
     assert first != graph
     assert Perturbation.load(path).apply(graph) == first
-    other = DICE().attack(graph, victims, rng=9)
+    other = DICE().attack(graph, targets, rng=9)
     other.save(path)
     assert cell.task.attack_graph(cell, 0, store) == other.apply(graph)
-    first_two = DICE().attack(graph, victims[:2], rng=9)
-    first_two.save(path)  # of other victims: attacked again
+    first_two = DICE().attack(graph, targets[:2], rng=9)
+    first_two.save(path)  # of other targets: attacked again
     assert cell.task.attack_graph(cell, 0, store) == first
     store.forget(cell, [0])
     assert not path.exists()
@@ -199,7 +199,8 @@ def test_attacks_may_be_chosen() -> None:
 
 def test_with_unknown_targets_all_test_nodes_are_predicted(store: Store) -> None:
     text = TOML.replace(
-        "victims = 5", 'victims = 5\nknown_targets = false\nscores = ["accuracy", "others", "auc", "recall"]'
+        "n_targets = 5",
+        'n_targets = 5\nknown_targets = false\nscores = ["accuracy", "others", "auc", "recall"]',
     )
     text = (
         text[: text.index("[published")]
@@ -223,18 +224,18 @@ settings = { n_donors = 3 }
     known_targets = make_experiment().cells(0)[0].fingerprint
     assert (
         known_targets
-        != make_experiment(TOML.replace("victims = 5", "victims = 5\nknown_targets = false"))
+        != make_experiment(TOML.replace("n_targets = 5", "n_targets = 5\nknown_targets = false"))
         .cells(0)[0]
         .fingerprint
     )
 
 
 def test_detection_by_hand() -> None:
-    """Victims are the first, third and sixth most suspicious of eight nodes; four nodes are corrected."""
+    """Targets are the first, third and sixth most suspicious of eight nodes; four nodes are corrected."""
     suspicion = np.array([8.0, 7, 6, 5, 4, 3, 2, 1])
     hit = np.array([True, False, True, False, False, True, False, False])
     found = score_detection(suspicion, suspicion > 4, hit)
-    # Pairs in order: all 5 with the first victim, 4 with the second, 2 with the third.
+    # Pairs in order: all 5 with the first target, 4 with the second, 2 with the third.
     expected = {"auc": 11 / 15, "precision": 2 / 4, "recall": 2 / 3, "top precision": 2 / 3}
     assert found == pytest.approx(expected)
     nobody = score_detection(suspicion, suspicion > 9, hit)
@@ -244,7 +245,7 @@ def test_detection_by_hand() -> None:
 def test_results_from_before_a_score_are_read(store: Store) -> None:
     """A trial that was kept without precision is neither computed again nor counted in its column."""
     text = TOML.replace(
-        "victims = 5", 'victims = 5\nknown_targets = false\nscores = ["accuracy", "precision"]'
+        "n_targets = 5", 'n_targets = 5\nknown_targets = false\nscores = ["accuracy", "precision"]'
     )
     text = text[: text.index("[published")]
     table = make_experiment(text).narrow(attacks=["dice"], methods=["weak"])
@@ -262,7 +263,7 @@ def test_results_from_before_a_score_are_read(store: Store) -> None:
 
 
 def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
-    text = TOML.replace("victims = 5", 'victims = 5\nscores = ["accuracy", "others"]')
+    text = TOML.replace("n_targets = 5", 'n_targets = 5\nscores = ["accuracy", "others"]')
     table = make_experiment(text[: text.index("[published")])
     for cell in table.cells(0):
         store.write(cell, Record(0, {"accuracy": 0.5, "others": 0.75}, 1.0, {}, {}))
@@ -283,23 +284,27 @@ def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("victims = 5\n", "", r"\[protocol\] must have victims"),
-        ("victims = 5", "victims = 0", r"victims of \[protocol\] must be an integer of at least 1"),
+        ("n_targets = 5\n", "", r"\[protocol\] must have n_targets"),
+        ("n_targets = 5", "n_targets = 0", r"n_targets of \[protocol\] must be an integer of at least 1"),
         (
-            "victims = 5",
-            "victims = 5\nknown_targets = 1",
+            "n_targets = 5",
+            "n_targets = 5\nknown_targets = 1",
             r"known_targets of \[protocol\] must be true or false; got 1",
         ),
-        ("victims = 5", 'victims = 5\nscores = ["auk"]', r"scores of \[protocol\] must be one of .*'auk'"),
+        (
+            "n_targets = 5",
+            'n_targets = 5\nscores = ["auk"]',
+            r"scores of \[protocol\] must be .*'auk'",
+        ),
         ("nodecopy.attacks.DICE", "DICE", r"class of \[attacks.dice\] must be a path such as module.Class"),
         ("nodecopy.attacks.DICE", "nodecopy.attacks.DICES", r"class of \[attacks.dice\] must be importable"),
         ("budget = 1.0", "settings = { delet = 1 }", r"a setting of \[attacks.dice\] .*Did you mean delete"),
         (
             "budget = 1.0",
             "budget = 2.0",
-            r"budget of \[attacks.dice\] must be an integer of at least 1, a share",
+            r"budget of \[attacks.dice\] must be an integer of at least 0, a share",
         ),
-        ("budget = 1.0", "budget = 0", r"budget of \[attacks.dice\] must be an integer .*got 0"),
+        ("budget = 1.0", "budget = -1", r"budget of \[attacks.dice\] must be an integer .*got -1"),
         ('title = "DICE"', 'titel = "DICE"', r"key of \[attacks.dice\] .*Did you mean title"),
         ('["-", "60.0±5.0"]', '["60.0±5.0"]', r"must hold one entry per column, 2 in all"),
     ],
@@ -363,3 +368,8 @@ def test_an_experiment_may_build_upon_another() -> None:
     assert ours.task.shared_files(ours, 3) == theirs.task.shared_files(theirs, 3)
     with pytest.raises(InputError, match=r"that is not a .toml file must be one of .*'table55'"):
         toml.parse('base = "table55"\ntitle = "x"', "mine")
+
+
+def test_a_budget_of_zero_flips_nothing(store: Store) -> None:
+    cell = find_cell("dice", text=TOML.replace("budget = 1.0", "budget = 0"))
+    assert cell.task.attack_graph(cell, 0, store) == cell.task.load_with_features(cell)

@@ -1,4 +1,4 @@
-"""The task ``attack``: accuracy at victims of an attack on the graph, the same victims for every method.
+"""The task ``attack``: accuracy at targets of an attack on the graph, the same targets for every method.
 
 Attackers and methods see a graph that has no features with the identity, one feature for each node. An
 attack may take longer than everything that is trained afterwards, so its flips are stored.
@@ -47,13 +47,13 @@ SCORES = {
     "precision": "precision",
     "recall": "recall",
 }
-"""Scores and their headings; those after ``others`` are of methods that look for the victims themselves."""
+"""Scores and their headings; those after ``others`` are of methods that look for the targets themselves."""
 
 
 read_budget = make_reader(
-    'an integer of at least 1, a share such as 0.5 or "degree"',
+    'an integer of at least 0, a share such as 0.5 or "degree"',
     lambda value: (
-        value == "degree" or (type(value) is int and value >= 1) or (type(value) is float and 0 <= value <= 1)
+        value == "degree" or (type(value) is int and value >= 0) or (type(value) is float and 0 <= value <= 1)
     ),
 )
 
@@ -74,12 +74,12 @@ class AttackSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackTask(NodeTask):
-    """Classification of ``victims`` of the test nodes after they were attacked.
+    """Classification of ``n_targets`` test nodes after they were attacked.
 
-    Methods know the victims, or predict all test nodes without knowing (``known_targets`` false).
+    Methods know the targets, or predict all test nodes without knowing (``known_targets`` false).
     """
 
-    victims: int = key(read_count)
+    n_targets: int = key(read_count)
     known_targets: bool = key(read_flag, default=True)
     scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=("accuracy",))
     attacks: tuple[AttackSpec, ...] = ()
@@ -125,7 +125,11 @@ class AttackTask(NodeTask):
     def protocol(self, cell: Cell) -> dict[str, Any]:
         attack = self.find_attack(cell)
         parts = use_public_names({"class": attack.path, "settings": attack.settings})
-        return super().protocol(cell) | {"attack": parts, "budget": attack.budget, "victims": self.victims}
+        return super().protocol(cell) | {
+            "attack": parts,
+            "budget": attack.budget,
+            "n_targets": self.n_targets,
+        }
 
     def other_parts(self) -> dict[str, Any]:
         return {"known_targets": self.known_targets}
@@ -135,15 +139,15 @@ class AttackTask(NodeTask):
         home = f"seed-{cell.seed}-{digest(self.protocol(cell))}"
         return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
 
-    def draw_victims(self, cell: Cell, trial: int) -> NDArray[np.int64]:
-        """Return the victims of a trial, test nodes that have neighbours."""
+    def draw_targets(self, cell: Cell, trial: int) -> NDArray[np.int64]:
+        """Return the targets of a trial, test nodes that have neighbours."""
         test = self.split(cell, trial).test
         reachable = test[self.load(cell).degrees[test] > 0]
-        if len(reachable) < self.victims:
+        if len(reachable) < self.n_targets:
             allowed = f"at most the test nodes that have neighbours, {len(reachable)}"
-            raise InputError(f"victims of [protocol] must be {allowed}; got {self.victims}.")
-        draws = np.random.default_rng(child(cell.trial_seed(trial), TrialSeeds.VICTIMS))
-        return np.sort(draws.choice(reachable, self.victims, replace=False))
+            raise InputError(f"n_targets of [protocol] must be {allowed}; got {self.n_targets}.")
+        draws = np.random.default_rng(child(cell.trial_seed(trial), TrialSeeds.TARGETS))
+        return np.sort(draws.choice(reachable, self.n_targets, replace=False))
 
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
         """Return the graph of a trial after the attack, whose flips are read from the store or written to it.
@@ -155,53 +159,53 @@ class AttackTask(NodeTask):
         graph, attack = self.load_with_features(cell), self.find_attack(cell)
         if not attack.path:
             return graph
-        victims, perturbation = self.draw_victims(cell, trial), None
+        targets, perturbation = self.draw_targets(cell, trial), None
         path = store.folder / self.shared_files(cell, trial)[0]
         with suppress(InputError, OSError):
             perturbation = Perturbation.load(path)
-        if perturbation is None or not np.array_equal(perturbation.targets, victims):
+        if perturbation is None or not np.array_equal(perturbation.targets, targets):
             attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
             seed, train = child(cell.trial_seed(trial), TrialSeeds.ATTACK), self.split(cell, trial).train
-            perturbation = attacker.attack(graph, victims, budget=attack.budget, train=train, rng=seed)
+            perturbation = attacker.attack(graph, targets, budget=attack.budget, train=train, rng=seed)
             path.parent.mkdir(parents=True, exist_ok=True)
             perturbation.save(path)
         return perturbation.apply(graph)
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield the scores at the victims; if these are unknown, also those at the other test nodes."""
+        """Yield the scores at the targets; if these are unknown, also those at the other test nodes."""
         classifier = make_classifier(cell, device)
         from nodecopy.defend import correct_trials
 
-        victims = [self.draw_victims(cell, trial) for trial in trials]
+        targets = [self.draw_targets(cell, trial) for trial in trials]
         graphs = [self.attack_graph(cell, trial, store, device) for trial in trials]
-        nodes = victims if self.known_targets else [self.split(cell, trial).test for trial in trials]
+        nodes = targets if self.known_targets else [self.split(cell, trial).test for trial in trials]
         start = time.perf_counter()
         predictions = correct_trials(classifier, self.make_trials(cell, trials, graphs), nodes)
         seconds = (time.perf_counter() - start) / len(trials)
         labels = self.find_classes(cell)
-        for trial, prediction, asked, targets in zip(trials, predictions, nodes, victims, strict=True):
-            is_victim = np.isin(asked, targets)
-            judged = scores(prediction.probabilities, labels[asked], np.flatnonzero(is_victim))
+        for trial, prediction, asked, attacked in zip(trials, predictions, nodes, targets, strict=True):
+            is_target = np.isin(asked, attacked)
+            judged = scores(prediction.probabilities, labels[asked], np.flatnonzero(is_target))
             details = dict(prediction.details)
             suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
             if not self.known_targets:
-                others = np.flatnonzero(~is_victim)
+                others = np.flatnonzero(~is_target)
                 judged["others"] = accuracy(prediction.probabilities, labels[asked], others)
                 if suspicion is not None:
-                    judged |= score_detection(suspicion, corrected, is_victim)
+                    judged |= score_detection(suspicion, corrected, is_target)
             yield Record(trial, judged, seconds, details)
 
 
 def score_detection(
-    suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], is_victim: NDArray[np.bool_]
+    suspicion: NDArray[np.float64], corrected: NDArray[np.bool_], is_target: NDArray[np.bool_]
 ) -> dict[str, float]:
-    """Return how well victims are distinguished from other test nodes.
+    """Return how well targets are distinguished from other test nodes.
 
-    ``auc`` judges the whole ranking; ``top precision`` is the share of victims among the most suspicious
-    nodes, as many as there are victims; ``precision`` is their share among the nodes that were corrected,
-    ``recall`` the share of the victims that were. Where no node was corrected there is no precision.
+    ``auc`` judges the whole ranking; ``top precision`` is the share of targets among the most suspicious
+    nodes, as many as there are targets; ``precision`` is their share among the nodes that were corrected,
+    ``recall`` the share of the targets that were. Where no node was corrected there is no precision.
     """
-    top = np.argsort(-suspicion, kind="stable")[: is_victim.sum()]
-    judged = {"auc": area_under_roc(suspicion, is_victim), "recall": float(corrected[is_victim].mean())}
-    judged |= {"precision": float(is_victim[corrected].mean())} if corrected.any() else {}
-    return judged | {"top precision": float(is_victim[top].mean())}
+    top = np.argsort(-suspicion, kind="stable")[: is_target.sum()]
+    judged = {"auc": area_under_roc(suspicion, is_target), "recall": float(corrected[is_target].mean())}
+    judged |= {"precision": float(is_target[corrected].mean())} if corrected.any() else {}
+    return judged | {"top precision": float(is_target[top].mean())}
