@@ -14,8 +14,8 @@ from nodecopy.experiments import rendering
 from nodecopy.recommend import EASE
 from tests.cli.conftest import Run
 from tests.experiments.fakes import TOML
-from tests.experiments.tasks.test_generation import TOML as SAMPLES
-from tests.experiments.tasks.test_recommendation import TOML as BOOKS
+from tests.experiments.tasks.test_generate_task import TOML as SAMPLES
+from tests.experiments.tasks.test_recommend_task import TOML as BOOKS
 
 
 @pytest.fixture

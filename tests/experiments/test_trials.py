@@ -10,7 +10,7 @@ from numpy.random import SeedSequence
 
 from nodecopy import datasets
 from nodecopy._core.random import child
-from nodecopy.experiments.tasks.generation import GenerationSeeds
+from nodecopy.experiments.tasks.generate_task import GenerationSeeds
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_data, trial_seed
 from tests.experiments.fakes import TOML, make_experiment
 

@@ -1,8 +1,8 @@
 """The task types, by the name that a file gives as ``task``; :mod:`.base` is their contract."""
 
 TASKS = {
-    "classify": "nodecopy.experiments.tasks.node_classification.ClassifyTask",
-    "attack": "nodecopy.experiments.tasks.robustness.AttackTask",
-    "recommend": "nodecopy.experiments.tasks.recommendation.RecommendTask",
-    "generate": "nodecopy.experiments.tasks.generation.GenerateTask",
+    "classify": "nodecopy.experiments.tasks.classify_task.ClassifyTask",
+    "attack": "nodecopy.experiments.tasks.attack_task.AttackTask",
+    "recommend": "nodecopy.experiments.tasks.recommend_task.RecommendTask",
+    "generate": "nodecopy.experiments.tasks.generate_task.GenerateTask",
 }

@@ -21,7 +21,7 @@ from nodecopy.experiments.runner import run
 from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.generation import STATISTICS, TABLE_1
+from nodecopy.experiments.tasks.generate_task import STATISTICS, TABLE_1
 from nodecopy.metrics.structure import statistics
 from tests.experiments.conftest import ORIGIN
 
@@ -56,7 +56,7 @@ settings.law.embeddings = { class = "PLACES", use = "embeddings" }
 [published.karate]
 observed = ["4.59", "17", "12.8", "45", "-"]
 near = ["4.5", "1.7e1", "13", "-", "-"]
-""".replace("PLACES", "tests.experiments.tasks.test_generation.Places")
+""".replace("PLACES", "tests.experiments.tasks.test_generate_task.Places")
 
 
 class Places:
@@ -174,7 +174,9 @@ def test_samples_and_statistics_are_part_of_the_fingerprint() -> None:
 
 
 def test_undefined_statistics_are_left_out(store: Store) -> None:
-    text = TOML.replace("nodecopy.experiments.ObservedGraph", "tests.experiments.tasks.test_generation.Empty")
+    text = TOML.replace(
+        "nodecopy.experiments.ObservedGraph", "tests.experiments.tasks.test_generate_task.Empty"
+    )
     (record,) = table().task.solve(table(text).cells(0)[0], [0], store, "cpu")
     assert record.scores == {"mean_degree": 0, "max_degree": 0, "triangles": 0, "edge_overlap": 0}
     assert not any(map(math.isnan, record.scores.values()))

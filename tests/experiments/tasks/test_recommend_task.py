@@ -24,7 +24,7 @@ from nodecopy.experiments.runner import BatchResult, run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.recommendation import SCORES, TrialFits
+from nodecopy.experiments.tasks.recommend_task import SCORES, TrialFits
 from nodecopy.recommend import EASE, CopyEASE, Popularity
 
 TOML = """

@@ -18,7 +18,7 @@ from nodecopy.experiments import rendering, toml
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.tasks.robustness import score_detection
+from nodecopy.experiments.tasks.attack_task import score_detection
 from tests.experiments.fakes import column
 
 TOML = """

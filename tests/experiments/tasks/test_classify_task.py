@@ -18,11 +18,11 @@ from nodecopy.errors import InputError
 from nodecopy.experiments import toml
 from nodecopy.experiments.fit_cache import FITS
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.node_classification import make_classifier
+from nodecopy.experiments.tasks.classify_task import make_classifier
 from tests.experiments.fakes import TOML as FAKE
 from tests.experiments.fakes import make_experiment
 
-HERE = "tests.experiments.tasks.test_node_classification"
+HERE = "tests.experiments.tasks.test_classify_task"
 CALLS: list[tuple[Graph, Any]] = []
 
 TOML = f"""

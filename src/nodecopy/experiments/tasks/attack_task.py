@@ -34,7 +34,7 @@ from nodecopy.experiments.sections import (
 )
 from nodecopy.experiments.spec import Cell, Column, digest
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.node_classification import NodeTask, make_classifier
+from nodecopy.experiments.tasks.classify_task import NodeTask, make_classifier
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import Graph
 from nodecopy.metrics.classification import accuracy, area_under_roc, scores
