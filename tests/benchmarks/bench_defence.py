@@ -15,7 +15,7 @@ from nodecopy import Graph, datasets
 from nodecopy._core.csr import IntArray
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
-from nodecopy.defend.two_hop import MODES
+from nodecopy.defend.copiers import MODES
 from tests.benchmarks.bench_classification import add_features
 from tests.benchmarks.measurement import measure_interleaved
 from tests.benchmarks.synthetic_graphs import power_law_graph

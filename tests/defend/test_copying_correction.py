@@ -22,8 +22,8 @@ from nodecopy.defend import (
     WithoutEdges,
     copying_correction,
 )
+from nodecopy.defend.copiers import WholeGraphCopier
 from nodecopy.defend.donors import embedding_search
-from nodecopy.defend.two_hop import WholeGraphCopier
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract

@@ -1,12 +1,12 @@
 """Defences against attacks on graphs (the paper's section 6): classifiers that correct their predictions."""
 
-from nodecopy.defend.base import AttackedState as AttackedState
-from nodecopy.defend.base import Correction as Correction
 from nodecopy.defend.base import Defence as Defence
 from nodecopy.defend.base import correct_trials as correct_trials
 from nodecopy.defend.controls import DonorAverage as DonorAverage
 from nodecopy.defend.controls import WithoutEdges as WithoutEdges
 from nodecopy.defend.copying_correction import CopyingDefence as CopyingDefence
+from nodecopy.defend.corrections import AttackedState as AttackedState
+from nodecopy.defend.corrections import Correction as Correction
 from nodecopy.defend.detection import SuspectCorrection as SuspectCorrection
 from nodecopy.defend.gcn_jaccard import GCNJaccard as GCNJaccard
 from nodecopy.defend.gcn_svd import GCNSVD as GCNSVD

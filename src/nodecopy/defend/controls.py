@@ -8,9 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy.classify import Classifier
-from nodecopy.defend.base import AttackedState, Correction, Defence
+from nodecopy.defend.base import Defence
+from nodecopy.defend.copiers import PlainPredictions
 from nodecopy.defend.copying_correction import DonorDefence
-from nodecopy.defend.two_hop import PlainPredictions
+from nodecopy.defend.corrections import AttackedState, Correction
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -13,11 +13,12 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import Classifier
 from nodecopy.classify.seeds import ClassifierSeeds
-from nodecopy.defend.base import AttackedState, Correction, Defence, check_nodes
+from nodecopy.defend.base import Defence, check_nodes
+from nodecopy.defend.copiers import MODES, Copier, PlainPredictions, TwoHopCopier, WholeGraphCopier
+from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.defend.donors import DonorFinder, embedding_search
 from nodecopy.defend.suspicion import suspicion
 from nodecopy.defend.trust import trusted_edges
-from nodecopy.defend.two_hop import MODES, Copier, PlainPredictions, TwoHopCopier, WholeGraphCopier
 from nodecopy.graph import Graph
 
 

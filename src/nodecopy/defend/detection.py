@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_choice, check_real
-from nodecopy.defend.base import AttackedState, Correction
+from nodecopy.defend.copiers import MODES
 from nodecopy.defend.copying_correction import CopyingCorrection, DonorDefence, choose_copier
+from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.defend.donors import DonorFinder
 from nodecopy.defend.pruning import remove_edges_of
-from nodecopy.defend.two_hop import MODES
 from nodecopy.graph import Graph
 
 DEFAULT_SHARE = 0.07

@@ -13,8 +13,8 @@ from scipy.special import softmax
 
 from nodecopy import Graph
 from nodecopy.classify.ensemble import Ensemble
-from nodecopy.defend import two_hop
-from nodecopy.defend.two_hop import TwoHopCopier, WholeGraphCopier
+from nodecopy.defend import copiers
+from nodecopy.defend.copiers import TwoHopCopier, WholeGraphCopier
 from nodecopy.nn.networks import Recipe
 from tests.strategies import matrices
 
@@ -127,7 +127,7 @@ def test_pairs_are_evaluated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = nodes, (nodes + 1) % 30
     copying = TwoHopCopier(networks(), graph, "copy-row")
     expected = copying.predict_pairs(*pairs)
-    monkeypatch.setattr(two_hop, "MAX_ENTRIES", 40)
+    monkeypatch.setattr(copiers, "MAX_ENTRIES", 40)
     np.testing.assert_allclose(copying.predict_pairs(*pairs), expected, atol=1e-12)
 
 
