@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nodecopy import Graph
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import RewiredGCN
-from nodecopy.nn.features import build_feature_matrix
+from nodecopy.nn.feature_matrices import build_feature_matrix
 from nodecopy.nn.networks import KIPF
 from tests.attacks.oracles import dense_gcn, small_graphs
 

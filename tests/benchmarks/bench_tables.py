@@ -43,7 +43,7 @@ def measure(engine: Engine, n_edges: int, folder: Path) -> None:
         "plain copy", n_edges, lambda: engine.write(engine.scan(edges), folder / "copy.parquet")
     )
     _measure("fit", n_edges, lambda: model.fit(edges, engine=engine))
-    _measure("donors alone", n_edges, lambda: engine.keep(model.draw_donors(rng=SEED)))
+    _measure("donors alone", n_edges, lambda: engine.materialise(model.draw_donors(rng=SEED)))
     sampling = _measure("sample", n_edges, lambda: model.write(folder / "sample.parquet", rng=SEED))
     wall, processor = (ours / plain for ours, plain in zip(sampling, copying, strict=True))
     print(f"sample / plain copy: {wall:.1f} of wall clock, {processor:.1f} of processor time")
@@ -61,7 +61,7 @@ def check(engine: Engine, model: EdgeTableCopying, edges: Path, path: Path) -> i
     Returns the number of edges of the sample.
     """
     observed, sample = engine.scan(edges), engine.scan(path)
-    donors = engine.keep(model.draw_donors(rng=SEED))
+    donors = engine.materialise(model.draw_donors(rng=SEED))
     chosen = np.random.default_rng(0).integers(0, model.n_nodes_, N_CHECKED).tolist()
     donor_of = {row["node"]: row["donor"] for row in engine.rows(donors.filter(donors.node.isin(chosen)))}
     expected = set()

@@ -106,7 +106,7 @@ def test_what_cannot_be_reported(run: Run) -> None:
         ([], "there is nothing to report"),
         (["karate", "--out", "page.pdf"], ".html"),
         (["karate", "--samples", "0"], "--samples must be"),
-        (["--results", "."], "has none"),
+        (["--results", "."], "--results must be a folder with CSV files of nodecopy reproduce; . has none"),
         (["edges.csv"], "edges.csv must hold at least one node"),
         (["--interactions", "heads.csv"], "heads.csv must hold at least one interaction"),
     ):

@@ -13,7 +13,6 @@ from numpy.random import SeedSequence
 from nodecopy import datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
-from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.defend import (
     CopyingDefence,
     Defence,
@@ -23,6 +22,7 @@ from nodecopy.defend import (
     copying_correction,
 )
 from nodecopy.defend.copiers import WholeGraphCopier
+from nodecopy.defend.defence_seeds import DefenceSeeds
 from nodecopy.defend.donors import embedding_search
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
@@ -154,8 +154,8 @@ def test_seeds_of_donors_are_children_of_the_trial(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(copying_correction, "embedding_search", record)
     CopyingDefence(GCN(**QUICK), n_donors=3).fit(planted_graph(), TRAIN, rng=0)
-    assert seeds == [(ClassifierSeeds.DONOR_EMBEDDING,)]
-    assert len(set(ClassifierSeeds)) == len(ClassifierSeeds.__members__)
+    assert seeds == [(DefenceSeeds.DONOR_EMBEDDING,)]
+    assert len(set(DefenceSeeds)) == len(DefenceSeeds.__members__)
 
 
 def test_donors_of_suspects_are_those_of_copying(gcn: GCN) -> None:

@@ -14,7 +14,7 @@ from nodecopy.defend import CopyingDefence
 from nodecopy.defend.donors import DONOR_NAMES, DonorFinder, embedding_search
 from nodecopy.errors import InputError
 from nodecopy.features.node_embeddings import NodeEmbeddings
-from nodecopy.nn.features import add_identity_features
+from nodecopy.nn.feature_matrices import add_identity_features
 from tests.contracts.classifiers import planted_graph
 from tests.features.test_node_embeddings import plain_connections, wide_graph
 

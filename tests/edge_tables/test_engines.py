@@ -61,7 +61,7 @@ def test_a_table_is_not_written_over_a_file_it_depends_on(engine: Engine, tmp_pa
     source = save(tmp_path / "folder" / "in.parquet", 1)
     for read, target in [(source, source), (source.parent, source.parent / "more.parquet")]:
         table = engine.scan(read)
-        for derived in (table, engine.keep(engine.keep(table.distinct()).alias("other"))):
+        for derived in (table, engine.materialise(engine.materialise(table.distinct()).alias("other"))):
             with pytest.raises(InputError, match="must not be a file that the table depends on"):
                 engine.write(derived, target)
     assert [path.name for path in source.parent.iterdir()] == ["in.parquet"]
@@ -82,7 +82,7 @@ def test_names_are_no_patterns(engine: Engine, tmp_path: Path, name: str) -> Non
 def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: Path) -> None:
     given = ibis.memtable(pyarrow.table({"value": [1, 2, 2]}))
     both = given.join(engine.scan(save(tmp_path / "in.parquet", 2, 3)), "value")
-    assert engine.rows(engine.keep(engine.scan(given).distinct().order_by("value"))) == [
+    assert engine.rows(engine.materialise(engine.scan(given).distinct().order_by("value"))) == [
         {"value": 1},
         {"value": 2},
     ]
@@ -130,7 +130,7 @@ def test_a_closed_engine_is_an_error(tmp_path: Path) -> None:
     uses: list[Any] = [
         lambda: opened.rows(table),
         lambda: opened.scan(path),
-        lambda: opened.keep(table),
+        lambda: opened.materialise(table),
         lambda: opened.write(table, tmp_path / "out.parquet"),
     ]
     for use in uses:

@@ -38,10 +38,10 @@ def test_a_table_with_one_column_is_called_after_its_score(tmp_path: Path) -> No
 
 
 def test_other_files_are_left_out_and_alone_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has none"):
+    with pytest.raises(InputError, match="folder must hold CSV files of results tables"):
         result_tables_section(tmp_path)
     (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has none"):
+    with pytest.raises(InputError, match="folder must hold CSV files of results tables"):
         result_tables_section(tmp_path)
 
 

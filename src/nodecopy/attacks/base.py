@@ -124,7 +124,7 @@ class TargetedAttack(Attack):
         Parameters
         ----------
         edits
-            The graph as the attack has left it so far, as returned by what :meth:`prepare` returned.
+            The graph as the attack has left it so far, created by the function that :meth:`prepare` returns.
         target
             Position of the target.
         budget

@@ -28,7 +28,7 @@ class DegreeTest:
         self._now = self._start
 
     def passes(self, first: Any, second: Any, change: Any) -> NDArray[np.bool_]:
-        """Whether flips would pass unnoticed; arguments as in :meth:`ratio`."""
+        """Return whether flips would pass unnoticed; arguments as in :meth:`ratio`."""
         return np.asarray(self.ratio(first, second, change) < MAX_RATIO)
 
     def ratio(self, first: Any, second: Any, change: Any) -> NDArray[np.float64]:

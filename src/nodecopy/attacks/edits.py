@@ -59,7 +59,7 @@ class Edits:
         return self._changed_rows.get(node, unchanged)
 
     def has_edge(self, first: int, second: int) -> bool:
-        """Whether two nodes are neighbours after the flips."""
+        """Return whether two nodes are neighbours after the flips."""
         neighbours = self.neighbours(first)
         position = np.searchsorted(neighbours, second)
         return bool(position < len(neighbours) and neighbours[position] == second)

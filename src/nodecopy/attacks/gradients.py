@@ -25,7 +25,7 @@ from nodecopy.attacks.surrogate import SurrogateLabels, gcn_weights
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.features import build_feature_matrix
+from nodecopy.nn.feature_matrices import build_feature_matrix
 from nodecopy.nn.networks import KIPF
 from nodecopy.nn.stack import SparseStack
 

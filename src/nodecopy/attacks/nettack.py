@@ -19,7 +19,7 @@ from nodecopy.attacks.linear_logits import LinearLogits
 from nodecopy.attacks.surrogate import LINEAR, SurrogateLabels, linear_weights
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.nn.features import build_feature_matrix
+from nodecopy.nn.feature_matrices import build_feature_matrix
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

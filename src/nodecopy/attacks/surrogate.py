@@ -14,7 +14,7 @@ from nodecopy.attacks.base import Nodes, check_labels
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.features import build_feature_matrix
+from nodecopy.nn.feature_matrices import build_feature_matrix
 from nodecopy.nn.networks import KIPF, Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import Targets, train

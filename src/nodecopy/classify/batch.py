@@ -15,7 +15,7 @@ from nodecopy.classify.base import Trial
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
 from nodecopy.errors import InputError
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.features import build_feature_matrix
+from nodecopy.nn.feature_matrices import build_feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import EarlyStopping, Objective, Targets, TrainingCallback, train

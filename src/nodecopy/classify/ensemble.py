@@ -15,7 +15,7 @@ from nodecopy._core.validation import as_array, check_finite
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.features import build_feature_matrix
+from nodecopy.nn.feature_matrices import build_feature_matrix
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import stack_matrices

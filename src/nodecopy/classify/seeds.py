@@ -1,4 +1,4 @@
-"""The children of a trial's seed: one number for each purpose of the classifiers and the defences."""
+"""The children of a trial's seed: one number for each purpose of the classifiers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class ClassifierSeeds(IntEnum):
     """Which child of a trial's seed serves which purpose.
 
     The stored results of the experiments depend on these numbers, so they never change. A purpose with
-    rounds takes ``MAX_ROUNDS`` numbers, from its own on: round r adds r. A defence trains its classifier with
-    its own seed, so its purposes are listed here as well.
+    rounds takes ``MAX_ROUNDS`` numbers, from its own on: round r adds r.
+    Numbers from 10**7 on are left to methods that train a classifier with their own seed.
     """
 
     NETWORKS = 0
@@ -23,10 +23,6 @@ class ClassifierSeeds(IntEnum):
     """Networks of BayesianGCN's online schedule."""
     GRAPH_MODEL = 10**6
     """Fits of BayesianGCN's graph model; the child's child r belongs to round r."""
-    DONOR_EMBEDDING = 10**7
-    """The embedding by which a defence finds donors."""
-    DONOR_DRAWS = 10**7 + 1
-    """The donors that a defence draws."""
 
 
 MAX_ROUNDS = ClassifierSeeds.GRAPHS - ClassifierSeeds.NETWORKS

@@ -70,7 +70,7 @@ def attack(
     """
     check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
     import_optional("torch", "nodecopy attack")
-    from nodecopy.nn.features import add_identity_features
+    from nodecopy.nn.feature_matrices import add_identity_features
 
     attacker = _create_attack(method, delete, n_influencers, together=not independent)
     budget_value = _parse_budget(budget)

@@ -76,7 +76,7 @@ def defend(
     if suspects is not None:
         check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
     import_optional("torch", "nodecopy defend")
-    from nodecopy.nn.features import add_identity_features
+    from nodecopy.nn.feature_matrices import add_identity_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component)
     graph, attacked = _find_attacked(graph, nodes, flips, suspects)

@@ -23,7 +23,7 @@ from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw
 from nodecopy.report.page import write_page
 from nodecopy.report.page_sections import Section, copied_samples, join_trials
 
-N_SAMPLES, N_DRAWN = 100, 3
+N_SAMPLES, N_PLOTTED = 100, 3
 N_INTERACTION_SPLITS = 10
 N_SPLITS, LABELS_PER_CLASS, N_GRAPHS = 6, 1, 5
 ATTACK_LABELS_PER_CLASS = 5
@@ -75,10 +75,10 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
     print_table([f"{N_SAMPLES} samples", "observed", *comparisons], rows)
     samples = {f"sample, {name}": model.sample(rng=seed) for name, model in models.items()}
     _save_figure(out / "samples.png", lambda: draw_graphs({"observed": graph, **samples}))
-    drawn = {
+    plotted = {
         f"sample {number}, {name}": sample
         for name, model in models.items()
-        for number, sample in enumerate(copied_samples(model, N_DRAWN, seed), 1)
+        for number, sample in enumerate(copied_samples(model, N_PLOTTED, seed), 1)
     }
     text = (
         f"Zachary's karate club. {rule} An edge then exists if either endpoint has it (maximum), or if a "
@@ -86,7 +86,7 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
     )
     statistics = f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation."
     return [
-        page_sections.graphs_section("The karate club", graph, drawn, text=text, rng=seed),
+        page_sections.graphs_section("The karate club", graph, plotted, text=text, rng=seed),
         page_sections.statistics_section(comparisons, text=statistics),
     ]
 

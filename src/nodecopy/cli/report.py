@@ -32,8 +32,8 @@ from nodecopy.report.result_tables import result_tables_section
 if TYPE_CHECKING:
     from nodecopy.classify import BayesianGCN
 
-N_DRAWN, N_GRAPHS = 3, 5
-"""Samples that are drawn, and sampled graphs of the Bayesian GCN."""
+N_PLOTTED, N_GRAPHS = 3, 5
+"""Samples that are plotted, and sampled graphs of the Bayesian GCN."""
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
 MAX_USERS = 100
 """Users with recommendations on the page."""
@@ -122,9 +122,9 @@ def _graph_sections(
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
     donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
     model = NodeCopying(donor_law).fit(labelled)
-    drawn = {
+    plotted = {
         f"sample {number}": sample
-        for number, sample in enumerate(copied_samples(model, min(N_DRAWN, n_samples), seed), 1)
+        for number, sample in enumerate(copied_samples(model, min(N_PLOTTED, n_samples), seed), 1)
     }
     sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
     text = (
@@ -132,7 +132,7 @@ def _graph_sections(
         f"neighbours of a donor, drawn by the donor law {law}."
     )
     return [
-        page_sections.graphs_section(GRAPH, graph, drawn, text=text, rng=seed, **colours),
+        page_sections.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
         page_sections.statistics_section(
             {"samples": compare(graph, sampled)},
             text=f"Statistics of the observed graph and of {n_samples} samples.",
@@ -230,4 +230,10 @@ def results_section(folder: Path) -> Section:
         "Our results, with the published results and the verdict (at two standard errors) below. The best of "
         "our results is bold. The notes beside the tables explain differences."
     )
-    return result_tables_section(folder, titles=titles, text=text)
+    try:
+        return result_tables_section(folder, titles=titles, text=text)
+    except InputError as error:
+        raise InputError(
+            f"--results must be a folder with CSV files of nodecopy reproduce; {folder} has none. "
+            "Write some with nodecopy reproduce TABLE --out FOLDER."
+        ) from error

@@ -20,7 +20,7 @@ from scipy.special import softmax
 from nodecopy._core.csr import FloatArray, IntArray
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.graph import Graph
-from nodecopy.nn.features import scale_features
+from nodecopy.nn.feature_matrices import scale_features
 
 Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 """Row number, node and weight of every entry of some rows."""

@@ -12,10 +12,10 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import Classifier
-from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.defend.base import Defence, check_nodes
 from nodecopy.defend.copiers import MODES, Copier, PlainPredictions, TwoHopCopier, WholeGraphCopier
 from nodecopy.defend.corrections import AttackedState, Correction
+from nodecopy.defend.defence_seeds import DefenceSeeds
 from nodecopy.defend.donors import DonorFinder, embedding_search
 from nodecopy.defend.suspicion import suspicion
 from nodecopy.defend.trust import trusted_edges
@@ -62,7 +62,7 @@ class CopyingCorrection(Correction):
         if self.n_graphs is None:
             donors = self.finder.find(nodes)
         else:
-            seed = child(self.state.seed, ClassifierSeeds.DONOR_DRAWS)
+            seed = child(self.state.seed, DefenceSeeds.DONOR_DRAWS)
             donors = self.finder.draw(nodes, self.n_graphs, seed)
         copies = self.copier.predict_pairs(np.repeat(nodes, donors.shape[1]), donors.ravel())
         mean: NDArray[np.floating[Any]] = copies.reshape(*donors.shape, copies.shape[-1]).mean(axis=1)
@@ -118,7 +118,7 @@ class DonorDefence(Defence):
         search = embedding_search(
             self.donors,
             state.embeddings,
-            seed=child(state.seed, ClassifierSeeds.DONOR_EMBEDDING),
+            seed=child(state.seed, DefenceSeeds.DONOR_EMBEDDING),
             device=self.device,
             owner=type(self).__name__,
         )

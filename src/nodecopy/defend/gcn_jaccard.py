@@ -16,7 +16,7 @@ from nodecopy.defend.pruning import keep_edges
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
-MAX_EDGES = 2**16
+EDGES_PER_BLOCK = 2**16
 """Number of edges whose similarity is computed together."""
 
 
@@ -72,8 +72,8 @@ def jaccard_similarities(graph: Graph) -> NDArray[np.float64]:
     sizes = np.diff(present.indptr)
     first, second = graph.rows.row_numbers, graph.rows.indices
     common: list[NDArray[Any]] = [np.zeros(0)]
-    for start in range(0, len(first), MAX_EDGES):
-        part = slice(start, start + MAX_EDGES)
+    for start in range(0, len(first), EDGES_PER_BLOCK):
+        part = slice(start, start + EDGES_PER_BLOCK)
         common.append((present[first[part]] * present[second[part]]).sum(axis=1))
     both = np.concatenate(common)
     either = sizes[first] + sizes[second] - both

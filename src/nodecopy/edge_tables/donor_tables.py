@@ -170,7 +170,7 @@ class JaccardTable(Configurable, EdgeTableLaw):
         if self.max_item_degree is not None:
             counts = entries.group_by("item").agg(popularity=entries.count())
             entries = entries.semi_join(counts.filter(counts.popularity <= self.max_item_degree), "item")
-        entries = engine.keep(entries)
+        entries = engine.materialise(entries)
         sizes = entries.group_by("i").agg(size=entries.count())
         pairs = entries.join(entries.view().rename(j="i"), "item")
         pairs = pairs.group_by("i", "j").agg(shared=pairs.count())
@@ -200,11 +200,11 @@ class _Lists:
         """Build lists from members (list, id, number, rank), which own their lists by default."""
         in_list = ibis.window(group_by="list", order_by=["rank", "number"])
         members = members.mutate(position=ibis.row_number().over(in_list))
-        members = engine.keep(members.mutate(size=members.count().over(ibis.window(group_by="list"))))
+        members = engine.materialise(members.mutate(size=members.count().over(ibis.window(group_by="list"))))
         if owners is None:
             owners = members
         else:
-            owners = engine.keep(owners.join(members.select("list", "size").distinct(), "list"))
+            owners = engine.materialise(owners.join(members.select("list", "size").distinct(), "list"))
         members = members.select("list", "position", donor="id")
         return cls(owners.select("id", "number", "list", "size"), members, engine)
 
@@ -238,7 +238,7 @@ class _Shares:
         total = sums.total.cast("float64")
         low, high = (sums["sum"] - sums.units).cast("float64") / total, sums["sum"].cast("float64") / total
         shares = sums.select(number="i", donor="donor", low=low, high=high, last=sums["sum"] == sums.total)
-        return cls(nodes, engine.keep(shares), engine)
+        return cls(nodes, engine.materialise(shares), engine)
 
     def draw(self, key: Key, keep: float) -> Any:
         pairs = _draw_uniforms(self.nodes, key, keep, self.engine).join(self.shares, "number")
@@ -268,7 +268,7 @@ def _is_labelled(labels: Any, engine: Engine) -> Any:
 
 def _draw_uniforms(nodes: Any, key: Key, keep: float, engine: Engine) -> Any:
     """Return the nodes that are not their own donors, with a rescaled uniform number in column u."""
-    nodes = engine.staged(uniforms(nodes, key))
+    nodes = engine.stage(uniforms(nodes, key))
     if keep == 0.0:
         return nodes
     nodes = nodes.filter(nodes.u >= exact_literal(keep))
@@ -284,7 +284,7 @@ def _number_pairs(table: Any, nodes: Any, engine: Engine, name: str) -> Any:
         )
     pairs = table.left_join(nodes.rename(match="id", i="number"), [("node", "match")]).drop("match")
     pairs = pairs.left_join(nodes.rename(match="id", j="number"), [("donor", "match")]).drop("match")
-    pairs = engine.keep(pairs)
+    pairs = engine.materialise(pairs)
     n_unknown = engine.row(pairs.aggregate(n=(pairs.i.isnull() | pairs.j.isnull()).sum()))["n"]
     if n_unknown:
         raise InputError(f"{name} must name nodes of the graph; {n_unknown} rows name others.")

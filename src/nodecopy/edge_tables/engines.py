@@ -88,7 +88,7 @@ class Engine(ABC):
         """
         self._check_open()
         if not isinstance(source, (str, os.PathLike)):
-            return self._given(source)
+            return self._as_given_table(source)
         path = Path(source)
         if not path.exists():
             raise InputError(f"{path} does not exist; engines read Parquet files, or folders of them.")
@@ -106,7 +106,7 @@ class Engine(ABC):
         self._origins[table.get_name()] = {path.resolve()}
         return table
 
-    def _given(self, table: Any) -> Any:
+    def _as_given_table(self, table: Any) -> Any:
         if not isinstance(table, ibis.Table):
             raise InputError(
                 "a table must be a Parquet file or an Ibis table (ibis.memtable makes one of a data frame); "
@@ -168,19 +168,19 @@ class Engine(ABC):
         (row,) = self.rows(table)
         return row
 
-    def keep(self, table: Any) -> Any:
+    def materialise(self, table: Any) -> Any:
         """Compute a table and return it from a scratch file, which later queries read."""
         path = self._new_scratch()
         self.write(table, path)
         return self._reread(path, table)
 
-    def staged(self, table: Any) -> Any:
+    def stage(self, table: Any) -> Any:
         """Return a table with long computations in its columns, so that nothing is computed more than once.
 
         Some optimisers move filters and joins below such columns and repeat their definitions, which refer to
         one another. A table in a scratch file prevents that.
         """
-        return self.keep(table)
+        return self.materialise(table)
 
     def distinct(self, rows: Any) -> Any:
         """Return each pair of source and target once, with its largest weight."""
@@ -188,10 +188,10 @@ class Engine(ABC):
             return rows.distinct()
         return rows.group_by("source", "target").agg(weight=rows.weight.max())
 
-    def keep_distinct(self, rows: Any) -> Any:
+    def materialise_distinct(self, rows: Any) -> Any:
         """Compute :meth:`distinct` and return it from a scratch file."""
         before = len(self._scratch_files)
-        stored = self.keep(self.distinct(rows))
+        stored = self.materialise(self.distinct(rows))
         for path in self._scratch_files[before:-1]:
             self._remove(path)
         return stored
@@ -262,7 +262,7 @@ class DuckDB(Engine):
         settings["temp_directory"] = str(self._open_scratch(scratch) / "spilled")
         self.backend = ibis.duckdb.connect(**settings)
 
-    def staged(self, table: Any) -> Any:
+    def stage(self, table: Any) -> Any:
         return table  # DuckDB does not repeat definitions
 
     def distinct(self, rows: Any) -> Any:

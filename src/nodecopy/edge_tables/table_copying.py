@@ -108,13 +108,13 @@ class EdgeTableCopying(Configurable):
             is_edge &= rows.source != rows.target
             all_rows, rows = rows, rows.filter(is_edge)
             rows = rows.union(rows.rename(source="target", target="source").select(rows.columns))
-            rows = engine.keep_distinct(rows)
+            rows = engine.materialise_distinct(rows)
             # Sources of sorted edges need little memory; nodes of dropped rows are added.
             dropped = all_rows.filter(~is_edge)
             listed[:2] = [rows.select(id="source"), dropped.select(id="source"), dropped.select(id="target")]
         else:
             rows = rows.filter(is_edge)
-            rows = rows if distinct else engine.keep_distinct(rows)
+            rows = rows if distinct else engine.materialise_distinct(rows)
         self._number_nodes([ids.cast({"id": id_type}) for ids in listed])
         self._rows, self._fitted = rows, self.law.fit(rows, self.nodes_, engine)
         return self
@@ -135,7 +135,7 @@ class EdgeTableCopying(Configurable):
         closed.
         """
         key = self._key(rng, sample)
-        return self._copy_rows(self._engine.keep(self._donors(key)), key)
+        return self._copy_rows(self._engine.materialise(self._donors(key)), key)
 
     def write(self, path: str | os.PathLike[str], *, rng: Rng = None, sample: int = 0) -> None:
         """Write :meth:`sample` as Parquet: a file with DuckDB, a folder of files with Spark.
@@ -162,7 +162,7 @@ class EdgeTableCopying(Configurable):
         return "uint64"
 
     def _number_nodes(self, tables: list[Any]) -> None:
-        ids = self._engine.keep(
+        ids = self._engine.materialise(
             ibis.union(*tables, distinct=True) if len(tables) > 1 else tables[0].distinct()
         )
         limits = self._engine.row(ids.aggregate(n=ids.count(), low=ids.id.min(), high=ids.id.max()))
@@ -172,7 +172,7 @@ class EdgeTableCopying(Configurable):
         if (limits["low"], limits["high"]) == (0, limits["n"] - 1):
             self.nodes_ = ids.mutate(number=ids.id.cast("int64"))
         else:
-            self.nodes_ = self._engine.keep(
+            self.nodes_ = self._engine.materialise(
                 ids.mutate(number=ibis.row_number().over(order_by=ids.id).cast("int64"))
             )
 
@@ -204,7 +204,7 @@ class EdgeTableCopying(Configurable):
             targets = self.nodes_.rename(target="id", other="number")
             copied = copied.select("node", "number", "target", *weight).join(targets, "target")
             copied = copied.filter(copied.number != copied.other)
-            copied = self._engine.staged(flip_coins(copied, key, copied.number, copied.other))
+            copied = self._engine.stage(flip_coins(copied, key, copied.number, copied.other))
             copied = copied.filter(copied.to_larger == (copied.number > copied.other))
         copied = copied.select("target", *weight, source="node")
         if self._rule is not None:

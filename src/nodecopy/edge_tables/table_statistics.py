@@ -48,7 +48,7 @@ def edge_table_statistics(
     entries = _entries(engine.scan(edges), directed, engine)
     ends = entries.select(id="source").union(entries.select(id="target"))
     table = ends.distinct() if nodes is None else engine.scan(nodes)
-    ids = engine.keep(table.select("id").distinct())
+    ids = engine.materialise(table.select("id").distinct())
     histogram = _degree_histogram(entries, ids, engine)
     n_entries = sum(degree * count for degree, count in histogram)
     values: Statistics = {
@@ -76,7 +76,7 @@ def _entries(table: Any, directed: bool, engine: Engine) -> Any:
     if not directed:
         pairs = pairs.filter(pairs.source != pairs.target)
         pairs = pairs.union(pairs.select(source="target", target="source"))
-    return engine.keep_distinct(pairs)
+    return engine.materialise_distinct(pairs)
 
 
 def _degree_histogram(entries: Any, ids: Any, engine: Engine) -> list[tuple[int, int]]:
@@ -106,17 +106,17 @@ def _label_statistics(entries: Any, nodes: Any, engine: Engine) -> Statistics:
 def _component_statistics(entries: Any, ids: Any, engine: Engine) -> Statistics:
     """Count components: nodes take the smallest name among neighbours, then its name, until no change."""
     both = entries.union(entries.select(source="target", target="source"))
-    names = engine.keep(ids.select("id", name="id"))
+    names = engine.materialise(ids.select("id", name="id"))
     while True:
         around = both.join(names, [("target", "id")]).group_by("source").agg(least=ibis._.name.min())
         lower = names.left_join(around, [("id", "source")])
         lower = lower.select(
             "id", old="name", name=ibis.least(lower.name, ibis.coalesce(lower.least, lower.name))
         )
-        lower = engine.keep(lower)
+        lower = engine.materialise(lower)
         further = lower.select(match="id", further="name")
         jumped = lower.join(further, [("name", "match")])
-        names = engine.keep(jumped.select("id", "old", name="further"))
+        names = engine.materialise(jumped.select("id", "old", name="further"))
         if engine.row(names.aggregate(changed=(names.name != names.old).sum().fill_null(0)))["changed"] == 0:
             break
         names = names.select("id", "name")

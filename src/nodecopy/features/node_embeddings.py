@@ -32,7 +32,7 @@ RIDGE = 1.0
 class NodeEmbeddings:
     """Embeddings of the nodes of a graph, each computed once and on use.
 
-    Rows have length one, so that distances are a matter of angles.
+    Rows have length one, so that Euclidean distance orders rows as cosine similarity does.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from nodecopy.generators.losses import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
 from nodecopy.models import GraphModel
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.features import add_identity_features
+from nodecopy.nn.feature_matrices import add_identity_features
 from nodecopy.nn.networks import Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.steps import AdamStepper

@@ -58,7 +58,7 @@ class _TransitionTraining:
     def evaluate(self, step: int) -> dict[str, Any]:
         down, up = self.down.detach(), self.up.detach()
         self.pi, normalisers = stationary_distribution(down, up, self.pi)
-        self.model._check_finite([self.pi, normalisers])
+        self.model.check_finite([self.pi, normalisers])
         log_weights = (self.pi.log() - normalisers).cpu().numpy()
         return {
             "down_": down.cpu().numpy().copy(),

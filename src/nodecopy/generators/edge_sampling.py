@@ -121,7 +121,7 @@ class EdgeScoreModel(GraphModel[Graph]):
         for setting in ("n_steps", "evaluate_every"):
             check_integer(getattr(self, setting), f"{setting} of {name}", low=1)
 
-    def _check_finite(self, numbers: Iterable[Tensor]) -> None:
+    def check_finite(self, numbers: Iterable[Tensor]) -> None:
         if not all(bool(torch.isfinite(tensor).all()) for tensor in numbers):
             raise InputError(
                 f"settings of {type(self).__name__} must not be so large that training overflows; "

@@ -63,7 +63,7 @@ class _AdversarialTraining:
         self.step = CudaGraphStep(self._step, self.random.source) if on_gpu else self._step
 
     def evaluate(self, step: int) -> dict[str, Any]:
-        self.model._check_finite(self.generator.weights)
+        self.model.check_finite(self.generator.weights)
         counts = count_transitions(
             self.generator, self.model.n_transitions, self.model.walk_length, self.counting_random
         )

@@ -78,7 +78,7 @@ class CrossEntropy:
 
 
 class TrainingCallback(Protocol):
-    """Is called before and after every epoch, and may change the graphs."""
+    """Observe training before and after every epoch, and optionally change the graphs."""
 
     def before_epoch(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
         """Return propagation matrices to train on from this epoch on, or None to keep those before."""

@@ -352,13 +352,13 @@ class Recommender(Saveable, ABC):
             )
         return self.interactions_
 
-    def _score_positions(self, positions: IntArray) -> NDArray[Any]:
+    def score_positions(self, positions: IntArray) -> NDArray[Any]:
         """Return the scores of users of training, all of whom have a history."""
         return self.score_rows(sparse.csr_array(self.interactions_.matrix[positions]))
 
     def _score_known(self, positions: IntArray) -> Scores:
         has_history = self.interactions_.rows.degrees[positions] > 0
-        return self._with_popularity(self._score_positions, positions, has_history)
+        return self._with_popularity(self.score_positions, positions, has_history)
 
     def _score_histories(self, rows: sparse.csr_array) -> Scores:
         return self._with_popularity(self.score_rows, rows, np.diff(rows.indptr) > 0)

@@ -43,7 +43,7 @@ class EmbeddingRecommender(Recommender):
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return cosines(self.item_embeddings_, rows.indices)
 
-    def _score_positions(self, positions: IntArray) -> NDArray[Any]:
+    def score_positions(self, positions: IntArray) -> NDArray[Any]:
         return np.asarray(self.user_embeddings_[positions] @ self.item_embeddings_.T)
 
 

@@ -116,7 +116,7 @@ class EnsembleBPR(Recommender):
         """Return the cosine of the item embeddings, those of all graphs concatenated."""
         return cosines(np.concatenate(self.embedding_stacks()[1], axis=1), rows.indices)
 
-    def _score_positions(self, positions: IntArray) -> NDArray[Any]:
+    def score_positions(self, positions: IntArray) -> NDArray[Any]:
         users, items = self.embedding_stacks()
         if self.average == "scores":
             graphs = zip(users, items, strict=True)

@@ -74,8 +74,8 @@ class Fusion(Recommender):
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return self._sum(self.first_.score_rows(rows), self.second_.score_rows(rows))
 
-    def _score_positions(self, positions: IntArray) -> NDArray[Any]:
-        return self._sum(self.first_._score_positions(positions), self.second_._score_positions(positions))
+    def score_positions(self, positions: IntArray) -> NDArray[Any]:
+        return self._sum(self.first_.score_positions(positions), self.second_.score_positions(positions))
 
     def _sum(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(self.weight * _standardise(first) + (1 - self.weight) * _standardise(second))

@@ -13,7 +13,7 @@ from nodecopy._core.csr import IntArray
 
 
 class NegativeSampler:
-    """Draws, for given users, items outside a set of forbidden pairs.
+    """Draw, for given users, items outside a set of forbidden pairs.
 
     The r-th allowed item of a user is r plus the number of forbidden items before it. The forbidden item
     f_t with number t (from 0) of a user lies before it exactly if f_t - t <= r, and f_t - t does not

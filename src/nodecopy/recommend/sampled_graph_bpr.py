@@ -93,7 +93,7 @@ class SampledGraphBPR(EnsembleBPR):
             self.threshold_, self.n_epochs_ = threshold, network.n_epochs_
             recall = 1.0
             if len(thresholds) > 1 and validation is not None:
-                recall = validation_recall(self._score_positions, interactions, validation)
+                recall = validation_recall(self.score_positions, interactions, validation)
             if recall > best_recall:
                 best_recall, best = recall, dict(vars(self))
         vars(self).update(best)

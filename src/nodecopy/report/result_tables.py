@@ -31,10 +31,7 @@ def result_tables_section(
     """
     tables = [_read_rows(file) for file in sorted(Path(folder).glob("*.csv"))]
     if not any(tables):
-        raise InputError(
-            f"--results must be a folder with CSV files of nodecopy reproduce; {folder} has none. "
-            "Write some with nodecopy reproduce TABLE --out FOLDER."
-        )
+        raise InputError(f"folder must hold CSV files of results tables; got {folder}, which has none.")
     titles = titles or {}
     experiments = [_experiment(rows, titles.get(rows[0]["experiment"], {})) for rows in tables if rows]
     return {"kind": "tables", "title": "Reproduction", "text": text, "experiments": experiments}

@@ -57,7 +57,7 @@ class NodeTask(Task):
 
     def load_with_features(self, cell: Cell) -> Graph:
         """Return the graph of a cell, with one feature for each node if it has none."""
-        from nodecopy.nn.features import add_identity_features
+        from nodecopy.nn.feature_matrices import add_identity_features
 
         return add_identity_features(self.load(cell))
 

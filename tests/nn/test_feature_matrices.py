@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.nn.features import add_identity_features, scale_features
+from nodecopy.nn.feature_matrices import add_identity_features, scale_features
 from nodecopy.nn.networks import Recipe
 
 
