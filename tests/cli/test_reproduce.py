@@ -152,7 +152,7 @@ def test_no_table_is_written_where_one_form_fails(
     def broken(results: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(rendering, "latex", broken)
+    monkeypatch.setattr(rendering, "render_latex", broken)
     assert run("reproduce", table, "--out", "tables").code == 1
     assert not Path("tables").exists()
 

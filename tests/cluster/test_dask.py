@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # what Dask warns of is not 
 
 def scores(table: Experiment, store: Store) -> Any:
     return {
-        cell.folders: [one.scores for one in store.records(cell, range(table.task.trials))]
+        cell.folders: [one.scores for one in store.read_finished(cell, range(table.task.trials))]
         for cell in table.cells(0)
     }
 

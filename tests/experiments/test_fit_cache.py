@@ -22,7 +22,7 @@ def test_a_fit_is_made_once_for_the_same_data_and_settings() -> None:
         return len(fits)
 
     def get(cell: Any = CELL, trial: int | None = 0, device: str = "cpu", **settings: Any) -> Any:
-        return cache.get(cell, trial, device, "a.B", settings, fit)
+        return cache.get_or_fit(cell, trial, device, "a.B", settings, fit)
 
     assert get(k=1, n=2) == get(n=2, k=1) == get(OTHER, k=1, n=2) == 1  # another method, the same data
     assert get(k=2) == 2
@@ -37,7 +37,7 @@ def test_the_fit_that_was_not_used_for_longest_goes_first() -> None:
     cache, fits = FitCache(2), []
 
     def get(number: int) -> None:
-        cache.get(CELL, number, "cpu", "a.B", {}, lambda: fits.append(number))
+        cache.get_or_fit(CELL, number, "cpu", "a.B", {}, lambda: fits.append(number))
 
     for number in (0, 1, 0, 2, 0, 1):
         get(number)
@@ -55,7 +55,7 @@ def test_threads_share_one_fit() -> None:
         return "model"
 
     with ThreadPoolExecutor(4) as pool:
-        models = list(pool.map(lambda _: cache.get(CELL, 0, "cpu", "a.B", {}, fit), range(8)))
+        models = list(pool.map(lambda _: cache.get_or_fit(CELL, 0, "cpu", "a.B", {}, fit), range(8)))
     assert (models, fits) == (["model"] * 8, [1])
 
 

@@ -28,7 +28,7 @@ def results(fill: Fill) -> Results:
 
 
 def test_markdown(results: Results) -> None:
-    text = rendering.markdown(results)
+    text = rendering.render_markdown(results)
     assert text.startswith("# fake: A fake\n\n- In percent")
     assert text[text.index("## karate") :] == (
         "## karate\n"
@@ -53,7 +53,7 @@ def test_markdown(results: Results) -> None:
 
 
 def test_latex(results: Results) -> None:
-    text = rendering.latex(results)
+    text = rendering.render_latex(results)
     comments = [line for line in text.splitlines() if line.startswith("%")]
     assert "% commit: v1-2-gabc" in comments
     assert text[text.index(r"\begin") :] == (
@@ -72,7 +72,7 @@ def test_latex(results: Results) -> None:
 
 
 def test_csv(results: Results) -> None:
-    rows = list(csv.DictReader(io.StringIO(rendering.comma_separated(results))))
+    rows = list(csv.DictReader(io.StringIO(rendering.render_csv(results))))
     assert [(row["labels"], row["method"], row["n"]) for row in rows] == [
         ("1", "weak", "6"),
         ("1", "strong", "6"),
@@ -107,13 +107,13 @@ def test_terminal(results: Results) -> None:
 
 def test_nothing_run_is_said(tmp_path: Path) -> None:
     results = summarise(TABLE, Store(tmp_path))
-    assert "- commit: nothing was run" in rendering.markdown(results)
-    assert "| Weak | - | 60.0 ± 5.0 | - |" in rendering.markdown(results)
+    assert "- commit: nothing was run" in rendering.render_markdown(results)
+    assert "| Weak | - | 60.0 ± 5.0 | - |" in rendering.render_markdown(results)
 
 
 def test_one_trial(fill: Fill) -> None:
     results = summarise(TABLE, fill(TABLE, {("weak", 1): [60.0]}))
-    assert "| Weak | **60.0** (n = 1) | 60.0 ± 5.0 | one trial only |" in rendering.markdown(results)
+    assert "| Weak | **60.0** (n = 1) | 60.0 ± 5.0 | one trial only |" in rendering.render_markdown(results)
 
 
 TIMED = (
@@ -146,7 +146,7 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
         ["Strong", "1.50", "1.50", "-", "-"],
         ["Absent", "-", "-", "86573", "2886"],
     ]
-    text = rendering.markdown(results)
+    text = rendering.render_markdown(results)
     assert "| Absent | - | - | 86573 | 2886 |" in text
     assert "Seconds: the fewest among trials 1 to 3." in text
     without_column = summarise(table.narrow(methods=["strong"], labels=[1]), store)
@@ -154,12 +154,21 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
         [],
         [],
     )
-    assert "Seconds:" not in rendering.markdown(without_column)
+    assert "Seconds:" not in rendering.render_markdown(without_column)
+
+
+def test_heading_of_seconds_is_escaped(fill: Fill) -> None:
+    table = make_experiment(text=TIMED)
+    assert table.timing is not None
+    column = replace(table.timing.column, heading="a & b")
+    results = summarise(replace(table, timing=replace(table.timing, column=column)), fill(table, {}))
+    headings, _ = rendering.time_grid(results, "karate", rendering.LATEX, table.task.columns)
+    assert headings[1] == r"a \& b"
 
 
 def test_without_timing_there_are_no_seconds(results: Results) -> None:
     assert rendering.time_grid(results, "karate", rendering.TERMINAL, TABLE.task.columns) == ([], [])
-    assert "Seconds:" not in rendering.markdown(results)
+    assert "Seconds:" not in rendering.render_markdown(results)
 
 
 @pytest.mark.parametrize(

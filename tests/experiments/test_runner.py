@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.experiments.rendering import markdown
+from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import BatchResult, run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def read_records(table: Experiment, store: Store, seed: int = 0) -> dict[tuple[str, ...], list[Record]]:
-    return {cell.folders: store.records(cell, range(table.task.trials)) for cell in table.cells(seed)}
+    return {cell.folders: store.read_finished(cell, range(table.task.trials)) for cell in table.cells(seed)}
 
 
 def scores(table: Experiment, store: Store) -> dict[tuple[str, ...], list[dict[str, float]]]:
@@ -68,7 +68,7 @@ def store(tmp_path: Path) -> Store:
 def test_every_trial_is_computed_and_kept(store: Store) -> None:
     table = make_experiment()
     reports: list[BatchResult] = []
-    run(table, store, report=reports.append)
+    run(table, store, on_batch=reports.append)
     assert [(str(one.batch.cell), one.n_computed) for one in reports] == [
         ("karate, 1 labels, weak", 6),
         ("karate, 1 labels, strong", 6),
@@ -90,9 +90,9 @@ def test_a_second_start_does_only_what_is_missing(store: Store, tmp_path: Path) 
     table = make_experiment(log=str(log))
     run(table.narrow(trials=2), store)
     assert len(log.read_text().splitlines()) == 8
-    store.forget(table.cells(0)[1], [0])
+    store.remove(table.cells(0)[1], [0])
     reports: list[BatchResult] = []
-    run(table, store, report=reports.append)
+    run(table, store, on_batch=reports.append)
     assert [one.batch.trials for one in reports] == [
         (2, 3, 4, 5),
         (0, 2, 3, 4, 5),
@@ -100,14 +100,14 @@ def test_a_second_start_does_only_what_is_missing(store: Store, tmp_path: Path) 
         (2, 3, 4, 5),
     ]
     assert len(log.read_text().splitlines()) == 8 + 17
-    run(table, store, report=reports.append)
+    run(table, store, on_batch=reports.append)
     assert len(reports) == 4
 
 
 def test_changed_settings_are_computed_anew(store: Store) -> None:
     run(make_experiment(), store)
     reports: list[BatchResult] = []
-    run(make_experiment(text=TOML.replace("skill = 2.0", "skill = 3.0")), store, report=reports.append)
+    run(make_experiment(text=TOML.replace("skill = 2.0", "skill = 3.0")), store, on_batch=reports.append)
     assert [one.batch.cell.method for one in reports] == ["strong", "strong"]
 
 
@@ -129,7 +129,7 @@ def test_trials_do_not_depend_on_order_or_batch(tmp_path: Path, batch_size: int 
     run(table, whole)
     for cell in table.cells(0):
         (alone,) = table.task.solve(cell, [5], parts, "cpu")
-        assert [alone.scores] == [record.scores for record in whole.records(cell, [5])]
+        assert [alone.scores] == [record.scores for record in whole.read_finished(cell, [5])]
         parts.write(cell, alone)
     run(table, parts, batch_size=batch_size)
     assert scores(table, parts) == scores(table, whole)
@@ -155,7 +155,7 @@ def test_a_damaged_record_is_computed_again(store: Store) -> None:
     before = scores(table, store)
     store.path(table.cells(0)[0], 2).write_text('{"experiment": "fa')
     reports: list[BatchResult] = []
-    run(table, store, report=reports.append)
+    run(table, store, on_batch=reports.append)
     assert [one.batch.trials for one in reports] == [(2,)]
     assert scores(table, store) == before
 
@@ -166,7 +166,7 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
     one, two = Store(tmp_path / "one"), Store(tmp_path / "two")
     run(table, one)
     reports: list[BatchResult] = []
-    run(table, two, workers=2, report=reports.append)
+    run(table, two, workers=2, on_batch=reports.append)
     assert sorted(finished.batch.trials for finished in reports) == [(0, 1, 2)] * 4 + [(3, 4, 5)] * 4
     assert scores(table, two) == scores(table, one)
 
@@ -194,12 +194,12 @@ def test_killed_and_resumed_equals_unbroken(tmp_path: Path) -> None:
     n_before, n_computed = n_done(), len(log.read_text().splitlines())
     assert 10 <= n_before < 24
     reports: list[BatchResult] = []
-    run(table, broken, batch_size=1, report=reports.append)
+    run(table, broken, batch_size=1, on_batch=reports.append)
     assert sum(one.n_computed for one in reports) == 24 - n_before  # nothing twice
     assert len(log.read_text().splitlines()) == n_computed + 24 - n_before
     run(table, unbroken)
     assert scores(table, broken) == scores(table, unbroken)
-    tables = [markdown(summarise(table, store)).split("- seed")[0] for store in (broken, unbroken)]
+    tables = [render_markdown(summarise(table, store)).split("- seed")[0] for store in (broken, unbroken)]
     assert tables[0] == tables[1]
 
 

@@ -9,15 +9,15 @@ from nodecopy.errors import InputError
 from nodecopy.experiments.sections import (
     Reader,
     key,
-    list_of,
-    one_of,
+    make_choice_reader,
+    make_list_reader,
     read_class,
     read_count,
     read_flag,
+    read_mapping,
     read_name,
     read_section,
     read_share,
-    read_table,
     read_text,
 )
 
@@ -42,7 +42,7 @@ def test_a_section_becomes_a_dataclass() -> None:
         ({"class": "a.B", "bocks": 2}, r"key of \[shelf\] must be one of books, class; .*mean books"),
         ({"class": "a.B", "name": "y"}, r"key of \[shelf\] .*got 'name'"),
         ({"class": "a.B", "books": 0}, r"books of \[shelf\] must be an integer of at least 1; got 0"),
-        ([], r"\[shelf\] must be a table of keys and values; got \[\]"),
+        ([], r"\[shelf\] must be a section of keys and values; got \[\]"),
     ],
 )
 def test_mistakes_in_a_section_are_named(section: Any, message: str) -> None:
@@ -59,8 +59,8 @@ def test_mistakes_in_a_section_are_named(section: Any, message: str) -> None:
         (read_class, "package.module.Class", ["Class", "a:B", 1, ".B"]),
         (read_count, 1, [0, 1.0, True]),
         (read_share, 0.5, [1.5, -0.1, "x"]),
-        (read_table, {"a": 1}, [[], "a"]),
-        (one_of({"a": 0, "b": 1}), "a", ["c", 1]),
+        (read_mapping, {"a": 1}, [[], "a"]),
+        (make_choice_reader({"a": 0, "b": 1}), "a", ["c", 1]),
     ],
 )
 def test_readers(read: Reader, right: Any, wrong: list[Any]) -> None:
@@ -71,10 +71,10 @@ def test_readers(read: Reader, right: Any, wrong: list[Any]) -> None:
 
 
 def test_lists() -> None:
-    assert list_of(read_count)([1, 2], "x") == (1, 2)
+    assert make_list_reader(read_count)([1, 2], "x") == (1, 2)
     for wrong in ([], [1, 1], 1, [0]):
         with pytest.raises(InputError, match="x must be"):
-            list_of(read_count)(wrong, "x")
-    assert list_of(read_count, may_be_empty=True)([], "x") == ()
+            make_list_reader(read_count)(wrong, "x")
+    assert make_list_reader(read_count, may_be_empty=True)([], "x") == ()
     with pytest.raises(InputError, match="x must be"):
-        list_of(read_count, may_be_empty=True)("ab", "x")
+        make_list_reader(read_count, may_be_empty=True)("ab", "x")

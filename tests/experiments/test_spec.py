@@ -10,7 +10,7 @@ import pytest
 
 from nodecopy.errors import InputError
 from nodecopy.experiments import toml
-from nodecopy.experiments.spec import Column, choose
+from nodecopy.experiments.spec import Column, rounding_error, select_by_name
 from tests.experiments.fakes import TOML, make_experiment
 
 
@@ -91,7 +91,7 @@ def test_the_fingerprint_follows_what_a_result_depends_on() -> None:
 
 
 def test_choices_may_be_given_as_text() -> None:
-    assert choose((5, 10, 20), ["20", "5"], "labels") == (5, 20)
+    assert select_by_name((5, 10, 20), ["20", "5"], "labels") == (5, 20)
 
 
 def test_columns_are_equal_by_score_and_conditions() -> None:
@@ -118,3 +118,7 @@ def test_the_fingerprint_digests_the_version_of_the_seeds(monkeypatch: pytest.Mo
     before = make_experiment().cells(0)[0].fingerprint
     monkeypatch.setattr("nodecopy.experiments.spec.SEED_SCHEME", 99)
     assert make_experiment().cells(0)[0].fingerprint != before
+
+
+def test_rounding_error_is_half_a_unit_of_the_last_decimal() -> None:
+    assert [rounding_error(digits) for digits in (0, 1, 2)] == pytest.approx([0.5, 0.05, 0.005])

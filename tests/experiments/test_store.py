@@ -26,11 +26,16 @@ def test_what_is_written_is_read(store: Store) -> None:
     assert store.read(CELL, 7) is None
     store.write(CELL, RECORD)
     assert store.read(CELL, 7) == RECORD
-    assert store.missing(CELL, range(6, 9)) == [6, 8]
-    assert store.records(CELL, range(10)) == [RECORD]
+    assert store.find_missing(CELL, range(6, 9)) == [6, 8]
+    assert store.read_finished(CELL, range(10)) == [RECORD]
     assert store.path(CELL, 7).relative_to(store.folder).parts[:4] == ("fake", "karate", "1", "weak")
-    store.forget(CELL, range(10))
-    assert store.missing(CELL, [7]) == [7]
+    store.remove(CELL, range(10))
+    assert store.find_missing(CELL, [7]) == [7]
+
+
+def test_folder_may_be_text(tmp_path: Path) -> None:
+    assert Store(str(tmp_path)) == Store(tmp_path)
+    assert Store(str(tmp_path)).folder == tmp_path
 
 
 def test_numbers_of_numpy_become_plain(store: Store) -> None:
@@ -78,7 +83,7 @@ def test_a_damaged_record_is_logged_and_counts_as_missing(
     assert damage(text) != text
     path.write_text(damage(text))
     with caplog.at_level(logging.WARNING):
-        assert store.missing(CELL, [7]) == [7]
+        assert store.find_missing(CELL, [7]) == [7]
     assert f"{path} is damaged and counts as missing" in caplog.text
 
 
@@ -118,6 +123,6 @@ def test_a_claim_without_rivals_gets_all(store: Store) -> None:
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("not a folder")
     store = Store(tmp_path / "store")
-    assert store.missing(CELL, [1]) == [1]
+    assert store.find_missing(CELL, [1]) == [1]
     with pytest.raises(InputError, match=r"the store must be a folder"), store.claim(CELL, [1]):
         pass

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from nodecopy.experiments.spec import Published
-from nodecopy.experiments.summary import Gain, summarise, verdict
+from nodecopy.experiments.summary import Gain, compare_with_published, summarise
 from tests.experiments.conftest import Fill
 from tests.experiments.fakes import column, make_experiment
 
@@ -141,10 +141,10 @@ def test_the_dictionary_is_ready_for_json(fill: Fill) -> None:
     ],
 )
 def test_verdict(mean: float, std: float | None, n: int, expected: str | None) -> None:
-    assert verdict(mean, std, n, Published(70.0, 3.0), 50) == expected
+    assert compare_with_published(mean, std, n, Published(70.0, 3.0), 50) == expected
 
 
 def test_rounding_is_no_difference() -> None:
-    assert verdict(70.049, 0.0, 50, Published(70.0, 0.0), 50) == "level"
-    assert verdict(70.06, 0.0, 50, Published(70.0, 0.0), 50) == "ahead"
-    assert verdict(70.0, 1.0, 50, None, 50) is None
+    assert compare_with_published(70.049, 0.0, 50, Published(70.0, 0.0), 50) == "level"
+    assert compare_with_published(70.06, 0.0, 50, Published(70.0, 0.0), 50) == "ahead"
+    assert compare_with_published(70.0, 1.0, 50, None, 50) is None

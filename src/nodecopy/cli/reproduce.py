@@ -92,16 +92,16 @@ def reproduce(
 ) -> None:
     """Reproduce a table of the paper, or the part of it that the options choose.
 
-    Every finished trial is kept in the store at once, so a run that was stopped, however it was stopped,
-    goes on where it was; results of other settings, seeds or splits are never mixed in.
+    Every finished trial is kept in the store at once, so an interrupted run resumes from the
+    stored trials; results of other settings, seeds or splits are never mixed in.
     """
     given = {"datasets": dataset, "labels": labels, "attacks": attacks, "methods": methods}
-    choices = {
+    filters = {
         name: [part.strip() for part in text.split(",") if part.strip()]
         for name, text in given.items()
         if text is not None
     }
-    chosen = toml.load(experiment).narrow(trials=trials, **choices)
+    chosen = toml.load(experiment).narrow(trials=trials, **filters)
     if (backend is Backend.DASK) != (scheduler is not None):
         raise InputError("--backend dask and --scheduler ADDRESS go together; one of them is missing.")
     if stored and not resume:
@@ -126,29 +126,31 @@ def reproduce(
 def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_options: Any) -> None:
     """Run what is missing under a progress bar that only a terminal shows."""
     trials = range(experiment.task.trials)
-    todo = (trials if fresh else store.missing(cell, trials) for cell in experiment.cells(seed))
+    missing_trials = (
+        trials if fresh else store.find_missing(cell, trials) for cell in experiment.cells(seed)
+    )
     with Progress(console=error_console, transient=True, disable=not error_console.is_terminal) as bar:
-        progress = bar.add_task("trials", total=sum(map(len, todo)))
+        progress = bar.add_task("trials", total=sum(map(len, missing_trials)))
         skipped: set[str] = set()
 
-        def report(result: BatchResult) -> None:
+        def report_batch(result: BatchResult) -> None:
             cell = result.batch.cell
-            if result.skipped and cell.method not in skipped:
+            if result.skip_reason and cell.method not in skipped:
                 skipped.add(cell.method)
-                print_note(f"{cell.method} is skipped: {result.skipped}")
-            bar.advance(progress, len(result.batch.trials) - len(result.elsewhere))
+                print_note(f"{cell.method} is skipped: {result.skip_reason}")
+            bar.advance(progress, len(result.batch.trials) - len(result.locked_elsewhere))
             if result.n_computed:
                 print_note(f"{cell}: {result.n_computed} trials in {result.seconds:.1f} s")
 
-        runner.run(experiment, store, seed=seed, fresh=fresh, report=report, **run_options)
+        runner.run(experiment, store, seed=seed, fresh=fresh, on_batch=report_batch, **run_options)
 
 
 def _write(results: Results, folder: Path) -> list[Path]:
     """Write the three forms; all are made before the first is written."""
     texts = {
-        ".md": rendering.markdown(results),
-        ".csv": rendering.comma_separated(results),
-        ".tex": rendering.latex(results),
+        ".md": rendering.render_markdown(results),
+        ".csv": rendering.render_csv(results),
+        ".tex": rendering.render_latex(results),
     }
     paths = [folder / f"{results.experiment.name}{suffix}" for suffix in texts]
     for path, text in zip(paths, texts.values(), strict=True):
@@ -178,12 +180,12 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 
 
 def _show(results: Results) -> None:
-    for dataset, tables in rendering.blocks(results, rendering.TERMINAL):
+    for dataset, tables in rendering.iterate_tables(results, rendering.TERMINAL):
         console.print(f"\n[bold]{dataset}[/]" if dataset else "")
         for number, grid in enumerate(tables):
             if number:
                 console.print()
             print_table(*grid)
     console.print()
-    for line in rendering.footer(results):
+    for line in rendering.build_footer(results):
         print_note(line)

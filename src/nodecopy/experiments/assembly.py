@@ -1,6 +1,6 @@
 """Instantiate the class of a method with its settings, among which there may be objects.
 
-A table ``{ class = "module.Class", ... }`` among settings stands for an object of that class with the other
+A section ``{ class = "module.Class", ... }`` among settings stands for an object of that class with the other
 keys as its settings. A key ``use`` in it asks the task for something made from such an object, for example
 its embeddings.
 """
@@ -16,12 +16,12 @@ from nodecopy._core.lookup import check_name, import_class, public_name
 from nodecopy._core.optional_imports import EXTRA_OF, import_optional
 from nodecopy.errors import InputError
 
-Use: TypeAlias = Callable[[str, str, dict[str, Any]], Any]
-"""Return what a table with the key ``use`` stands for, given that key, the class and the settings."""
+UseResolver: TypeAlias = Callable[[str, str, dict[str, Any]], Any]
+"""Return what a section with the key ``use`` stands for, given that key, the class and the settings."""
 
 
 def instantiate(
-    path: str, settings: Mapping[str, Any], where: str, device: str, use: Use | None = None
+    path: str, settings: Mapping[str, Any], where: str, device: str, use: UseResolver | None = None
 ) -> Any:
     """Make an object of the class at ``path`` and of the classes among its settings.
 
@@ -30,13 +30,13 @@ def instantiate(
     path
         ``module.Class``.
     settings
-        Keywords of the constructor; tables among them become objects.
+        Keywords of the constructor; sections among them become objects.
     where
         The section that errors name, such as ``[methods.gcn]``.
     device
         Set on every object that has a ``device``, unless its settings name one.
     use
-        Called for tables with the key ``use``.
+        Called for sections with the key ``use``.
     """
 
     def resolve(value: Any) -> Any:
@@ -49,7 +49,7 @@ def instantiate(
 
     parts = {name: resolve(value) for name, value in settings.items()}
     try:
-        whole = import_class(path, where)(**parts)
+        instance = import_class(path, where)(**parts)
     except InputError as error:
         missing = getattr(error.__cause__, "name", None)
         if missing in EXTRA_OF:
@@ -57,9 +57,9 @@ def instantiate(
         raise
     except TypeError as error:
         raise InputError(f"settings of {where} must be keywords of {path}; got {parts} ({error}).") from error
-    if hasattr(whole, "device") and "device" not in settings:
-        whole.device = device
-    return whole
+    if hasattr(instance, "device") and "device" not in settings:
+        instance.device = device
+    return instance
 
 
 def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tuple[str, ...] = ()) -> None:
@@ -87,15 +87,15 @@ def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tup
 def parameter_names(path: str, where: str) -> list[str] | None:
     """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
     try:
-        kind = import_class(path, where)
+        cls = import_class(path, where)
     except InputError as error:
         if getattr(error.__cause__, "name", None) in EXTRA_OF:
             return None
         raise
-    if hasattr(kind, "parameter_names"):
-        return [*kind.parameter_names(), *getattr(kind, "OTHER_SETTINGS", ())]
+    if hasattr(cls, "parameter_names"):
+        return [*cls.parameter_names(), *getattr(cls, "OTHER_SETTINGS", ())]
     try:
-        parameters = inspect.signature(kind).parameters.values()
+        parameters = inspect.signature(cls).parameters.values()
     except ValueError:  # a built-in class
         return None
     has_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
@@ -122,7 +122,7 @@ def use_public_names(value: Any) -> Any:
 
 
 def merge_settings(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with others on top; tables are merged, not replaced."""
+    """Return settings with others on top; sections are merged, not replaced."""
     both = dict(settings)
     for name, value in others.items():
         old = both.get(name)

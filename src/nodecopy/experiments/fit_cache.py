@@ -24,7 +24,7 @@ class FitCache:
         self._entries: OrderedDict[str, tuple[Lock, list[Any]]] = OrderedDict()
         self._lock = Lock()
 
-    def get(
+    def get_or_fit(
         self,
         cell: Cell,
         trial: int | None,
@@ -33,7 +33,7 @@ class FitCache:
         settings: Mapping[str, Any],
         fit: Callable[[], Any],
     ) -> Any:
-        """Return the fit of a class with such settings to the data of a trial; ``fit`` makes it if it is new.
+        """Return the fit of a class with such settings to a trial's data; calls ``fit`` if it is not cached.
 
         Data are those of the cell's dataset, seed and protocol, and of the trial unless it is ``None``.
         Threads that ask for the same fit wait for the first of them.
@@ -58,7 +58,7 @@ class FitCache:
         self._entries.clear()
 
 
-FITS = FitCache(max_fits=16)
+FIT_CACHE = FitCache(max_fits=16)
 """A method of a recommendation table has at most six candidates, so 16 hold those of two methods."""
 
 

@@ -16,14 +16,19 @@ import nodecopy
 PACKAGES = ("nodecopy", "numpy", "scipy", "torch")
 
 
-def provenance(device: str) -> dict[str, Any]:
+def collect_provenance(device: str) -> dict[str, Any]:
     """Return what is stored with every result; plain values, ready for JSON."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"commit": commit(), "versions": versions(), "machine": machine(device), "finished": now}
+    return {
+        "commit": find_commit(),
+        "versions": list_versions(),
+        "machine": describe_machine(device),
+        "finished": now,
+    }
 
 
 @lru_cache(maxsize=1)
-def commit() -> str:
+def find_commit() -> str:
     """Return the commit of the checkout that the package runs from, as ``git describe`` prints it.
 
     The environment variable ``NODECOPY_COMMIT`` replaces it, for copies without their history. For an
@@ -39,7 +44,7 @@ def commit() -> str:
 
 
 @lru_cache
-def machine(device: str) -> dict[str, Any]:
+def describe_machine(device: str) -> dict[str, Any]:
     """Return the processor, the number of cores, and the name of the GPU if one was used."""
     try:  # Linux: platform.processor() knows only the architecture
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -54,7 +59,7 @@ def machine(device: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that numbers depend on."""
     installed = {"python": platform.python_version()}
     for package in PACKAGES:

@@ -35,22 +35,27 @@ LATEX = Style(r"\textbf{{{}}}", plus_minus=r"$\pm$", special="&%$#_{}")
 TERMINAL = Style("{} best")
 
 
-def markdown(results: Results) -> str:
+def render_markdown(results: Results) -> str:
     """Return a table per dataset, the gains below it, and where the numbers come from."""
     experiment = results.experiment
-    lines = [f"# {experiment.name}: {experiment.title}", "", *(f"- {note}" for note in notes(results)), ""]
-    for dataset, tables in blocks(results, MARKDOWN):
+    lines = [
+        f"# {experiment.name}: {experiment.title}",
+        "",
+        *(f"- {note}" for note in build_notes(results)),
+        "",
+    ]
+    for dataset, tables in iterate_tables(results, MARKDOWN):
         lines += [f"## {dataset}", ""] if dataset else []
         for headings, rows in tables:
             rules = ["---"] * len(headings)
             lines += [*(f"| {' | '.join(row)} |" for row in (headings, rules, *rows)), ""]
-    return "\n".join([*lines, *(f"- {line}" for line in footer(results)), ""])
+    return "\n".join([*lines, *(f"- {line}" for line in build_footer(results)), ""])
 
 
-def latex(results: Results) -> str:
+def render_latex(results: Results) -> str:
     """Return a ``tabular`` with a block per dataset, or several of them; needs the booktabs package."""
     experiment = results.experiment
-    comments = [f"{experiment.name}: {experiment.title}", *notes(results), *footer(results)]
+    comments = [f"{experiment.name}: {experiment.title}", *build_notes(results), *build_footer(results)]
     lines = [f"% {line}" for line in comments]
     for columns in split_columns(results):
         for number, dataset in enumerate(experiment.task.datasets):
@@ -64,7 +69,7 @@ def latex(results: Results) -> str:
     return "\n".join(lines)
 
 
-def comma_separated(results: Results) -> str:
+def render_csv(results: Results) -> str:
     """Return one line per cell with every number in full, and its provenance."""
     others = sorted({other for method in results.experiment.methods for other in method.gain_over})
     rows = []
@@ -93,7 +98,7 @@ def split_columns(results: Results) -> list[list[Column]]:
     return [[column for column in columns if column.part == part] for part in parts]
 
 
-def blocks(results: Results, style: Style) -> Iterator[tuple[str, list[Grid]]]:
+def iterate_tables(results: Results, style: Style) -> Iterator[tuple[str, list[Grid]]]:
     """Yield each dataset with its tables (results, gains, run times), then "" with the table of ranks.
 
     Gains, run times and ranks are left out where there are none.
@@ -149,7 +154,7 @@ def time_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
         return [], []
     titles = {method.name: style.escape(method.title) for method in results.experiment.methods}
     ratio = f"ratio to {titles.get(timing.over, timing.over)}"
-    headings = ["seconds per trial", timing.column.heading, ratio, "paper", "paper's ratio"]
+    headings = ["seconds per trial", style.escape(timing.column.heading), ratio, "paper", "paper's ratio"]
     cells = {name: results.cells.get((dataset, timing.column, name)) for name in {*titles, timing.over}}
     ours = {name: cell.seconds_alone if cell else None for name, cell in cells.items()}
     rows = []
@@ -183,12 +188,15 @@ def rank_grid(results: Results, style: Style) -> Grid:
     for method in experiment.methods:
         own = [ranks.get((dataset, method.name)) for dataset in task.datasets]
         if any(own):
-            texts = ("-" if one is None else f"{sum(one) / len(one):.1f}" for one in own)
+            texts = (
+                "-" if dataset_ranks is None else f"{sum(dataset_ranks) / len(dataset_ranks):.1f}"
+                for dataset_ranks in own
+            )
             rows.append([style.escape(method.title), *texts])
     return ["mean rank of nearness", *map(style.escape, task.datasets)], rows
 
 
-def notes(results: Results) -> list[str]:
+def build_notes(results: Results) -> list[str]:
     """Return how to read the table."""
     experiment, task, timing = results.experiment, results.experiment.task, results.experiment.timing
     lines = task.notes({method.name: method.title for method in experiment.methods})
@@ -198,7 +206,7 @@ def notes(results: Results) -> list[str]:
     return [*lines, *experiment.notes]
 
 
-def footer(results: Results) -> list[str]:
+def build_footer(results: Results) -> list[str]:
     """Return where the numbers come from, a line each."""
     lines = [f"trials: {results.experiment.task.trials}", f"seed: {results.seed}"]
     for key, values in results.provenance.items():

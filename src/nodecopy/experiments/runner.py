@@ -18,7 +18,7 @@ from typing import TypeAlias
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.experiments.provenance import provenance
+from nodecopy.experiments.provenance import collect_provenance
 from nodecopy.experiments.spec import Cell, Experiment
 from nodecopy.experiments.store import Store
 
@@ -41,20 +41,20 @@ class BatchResult:
         Trials that were computed.
     seconds
         How long they took.
-    elsewhere
+    locked_elsewhere
         Trials that another process has under way.
-    skipped
+    skip_reason
         Why nothing was computed, if the method needs a package that is not installed.
     """
 
     batch: Batch
     n_computed: int
     seconds: float
-    elsewhere: tuple[int, ...]
-    skipped: str = ""
+    locked_elsewhere: tuple[int, ...]
+    skip_reason: str = ""
 
 
-Report: TypeAlias = Callable[[BatchResult], object]
+OnBatch: TypeAlias = Callable[[BatchResult], object]
 Solve: TypeAlias = Callable[[Batch], BatchResult]
 SolveAll: TypeAlias = Callable[[Solve, list[Batch]], Iterator[BatchResult]]
 
@@ -69,7 +69,7 @@ def run(
     workers: int = 1,
     scheduler: str | None = None,
     fresh: bool = False,
-    report: Report = lambda result: None,
+    on_batch: OnBatch = lambda result: None,
 ) -> None:
     """Compute every trial of an experiment that the store does not hold.
 
@@ -97,7 +97,7 @@ def run(
     fresh
         Whether everything is computed again: what the store holds of it is removed after these parameters
         are checked.
-    report
+    on_batch
         Called in this process after every batch.
     """
     check_integer(workers, "workers", low=1)
@@ -113,23 +113,23 @@ def run(
     with _open_workers(workers, scheduler) as (solve_all, workers):
         if fresh:
             for cell in experiment.cells(seed):
-                store.forget(cell, range(task.trials))
+                store.remove(cell, range(task.trials))
         batches = _make_batches(experiment, store, seed, batch_size, workers)
         solve = partial(_solve_batch, store=store, device=device)
         # Trials that another process has under way are left to it; only at the end are they waited for.
-        elsewhere, skipped = [], {}
+        locked_elsewhere, skipped = [], {}
         for result in solve_all(partial(solve, wait=False), batches):
-            report(result)
+            on_batch(result)
             cell = result.batch.cell
-            written = [trial for trial in result.batch.trials if trial not in result.elsewhere]
-            if result.skipped:
-                skipped[cell.folders] = result.skipped
-            elif result.n_computed and store.missing(cell, written):
+            written = [trial for trial in result.batch.trials if trial not in result.locked_elsewhere]
+            if result.skip_reason:
+                skipped[cell.folders] = result.skip_reason
+            elif result.n_computed and store.find_missing(cell, written):
                 raise InputError(f"the store must be a folder that all workers see; {store.folder} is not.")
-            if result.elsewhere:
-                elsewhere.append(Batch(cell, result.elsewhere))
-        for result in solve_all(partial(solve, wait=True), elsewhere):
-            report(result)
+            if result.locked_elsewhere:
+                locked_elsewhere.append(Batch(cell, result.locked_elsewhere))
+        for result in solve_all(partial(solve, wait=True), locked_elsewhere):
+            on_batch(result)
         if skipped and len(skipped) == len(experiment.cells(seed)):
             raise MissingExtraError(next(iter(skipped.values())))
 
@@ -140,11 +140,11 @@ def _make_batches(
     """Return what is missing, by cell, or by trial if the task does not solve trials together."""
     task, batches = experiment.task, []
     for cell in experiment.cells(seed):
-        missing = store.missing(cell, range(task.trials))
-        size = batch_size or (math.ceil(len(missing) / workers) if task.solves_together else 1)
+        missing = store.find_missing(cell, range(task.trials))
+        size = batch_size or (math.ceil(len(missing) / workers) if task.is_batched else 1)
         for start in range(0, len(missing), size or 1):
             batches.append(Batch(cell, tuple(missing[start : start + size])))
-    if not task.solves_together:
+    if not task.is_batched:
         batches.sort(key=lambda batch: (task.datasets.index(batch.cell.dataset), batch.trials))
     return batches
 
@@ -194,12 +194,12 @@ def _prepare_worker(workers: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
     parent = multiprocessing.parent_process()
 
-    def follow() -> None:
+    def exit_with_parent() -> None:
         if parent is not None:
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=follow, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
 def _solve_batch(batch: Batch, store: Store, device: str, wait: bool) -> BatchResult:
@@ -207,11 +207,11 @@ def _solve_batch(batch: Batch, store: Store, device: str, wait: bool) -> BatchRe
     cell = batch.cell
     with store.claim(cell, batch.trials, wait=wait) as held:
         start = time.perf_counter()
-        todo = store.missing(cell, held)  # another process may have been faster
+        missing_trials = store.find_missing(cell, held)  # another process may have been faster
         try:
-            for record in cell.task.solve(cell, todo, store, device) if todo else ():
-                store.write(cell, replace(record, provenance=provenance(device)))
+            for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
+                store.write(cell, replace(record, provenance=collect_provenance(device)))
         except MissingExtraError as error:
             return BatchResult(batch, 0, 0.0, (), str(error))
-    elsewhere = tuple(trial for trial in batch.trials if trial not in held)
-    return BatchResult(batch, len(todo), time.perf_counter() - start, elsewhere)
+    locked_elsewhere = tuple(trial for trial in batch.trials if trial not in held)
+    return BatchResult(batch, len(missing_trials), time.perf_counter() - start, locked_elsewhere)

@@ -16,7 +16,7 @@ from nodecopy.errors import InputError
 
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
 CLASS_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
-Kind = TypeVar("Kind")
+SectionClass = TypeVar("SectionClass")
 Reader: TypeAlias = Callable[[Any, str], Any]
 """Return the value of a key, checked; the second argument says where it stands."""
 
@@ -38,7 +38,7 @@ read_count = make_reader("an integer of at least 1", lambda value: type(value) i
 read_share = make_reader(
     "a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1
 )
-read_table = make_reader("a table of keys and values", lambda value: isinstance(value, dict))
+read_mapping = make_reader("a section of keys and values", lambda value: isinstance(value, dict))
 read_class = make_reader(
     "a path such as module.Class", lambda value: isinstance(value, str) and CLASS_PATH.fullmatch(value)
 )
@@ -51,7 +51,7 @@ read_list = make_reader(
 )
 
 
-def list_of(read: Reader, *, may_be_empty: bool = False) -> Reader:
+def make_list_reader(read: Reader, *, may_be_empty: bool = False) -> Reader:
     """Return a reader of lists whose entries are read by ``read``."""
 
     def read_entries(value: Any, where: str) -> tuple[Any, ...]:
@@ -61,7 +61,7 @@ def list_of(read: Reader, *, may_be_empty: bool = False) -> Reader:
     return read_entries
 
 
-def one_of(names: Iterable[str]) -> Reader:
+def make_choice_reader(names: Iterable[str]) -> Reader:
     """Return a reader of names out of ``names``."""
     return lambda value, where: check_name(value, names, where)
 
@@ -74,16 +74,16 @@ def key(read: Reader, name: str = "", **options: Any) -> Any:
     return field(metadata={"read": read, "key": name}, **options)
 
 
-def read_section(kind: type[Kind], section: Any, where: str, **others: Any) -> Kind:
-    """Make a ``kind`` from a section; ``others`` are the fields that are no keys."""
-    content = read_table(section, where)
-    entries = [entry for entry in fields(kind) if entry.metadata]  # type: ignore[arg-type]
+def read_section(cls: type[SectionClass], section: Any, where: str, **others: Any) -> SectionClass:
+    """Make a ``cls`` from a section; ``others`` are the fields that are no keys."""
+    content = read_mapping(section, where)
+    entries = [entry for entry in fields(cls) if entry.metadata]  # type: ignore[arg-type]
     keys = {entry.metadata["key"] or entry.name: entry for entry in entries}
     required = [name for name, entry in keys.items() if entry.default is entry.default_factory is MISSING]
     check_keys(content, where, keys, required)
     for name in content:
         others[keys[name].name] = keys[name].metadata["read"](content[name], f"{name} of {where}")
-    return kind(**others)
+    return cls(**others)
 
 
 def check_keys(

@@ -15,7 +15,7 @@ from nodecopy._core.lookup import check_name
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import merge_settings, use_public_names
-from nodecopy.experiments.sections import key, list_of, read_class, read_table, read_text
+from nodecopy.experiments.sections import key, make_list_reader, read_class, read_mapping, read_text
 from nodecopy.experiments.trials import SEED_SCHEME, trial_seed
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Column:
     part: str = field(default="", compare=False)
 
 
-Place: TypeAlias = tuple[str, Column, str]
+CellKey: TypeAlias = tuple[str, Column, str]
 """Dataset, column and method."""
 
 
@@ -109,11 +109,11 @@ class Method:
     name: str
     title: str = key(read_text)
     path: str = key(read_class, "class", default="")
-    settings: Mapping[str, Any] = key(read_table, default_factory=dict)
-    on: Mapping[str, Mapping[str, Any]] = key(read_table, default_factory=dict)
-    gain_over: tuple[str, ...] = key(list_of(read_text), default=())
-    search: tuple[Mapping[str, Any], ...] = key(list_of(read_table), default=())
-    datasets: tuple[str, ...] = key(list_of(read_text), default=())
+    settings: Mapping[str, Any] = key(read_mapping, default_factory=dict)
+    on: Mapping[str, Mapping[str, Any]] = key(read_mapping, default_factory=dict)
+    gain_over: tuple[str, ...] = key(make_list_reader(read_text), default=())
+    search: tuple[Mapping[str, Any], ...] = key(make_list_reader(read_mapping), default=())
+    datasets: tuple[str, ...] = key(make_list_reader(read_text), default=())
 
     def runs_on(self, dataset: str) -> bool:
         """Return whether the method is run on a dataset."""
@@ -158,7 +158,7 @@ class Cell:
     def fingerprint_parts(self) -> dict[str, Any]:
         """Return what the fingerprint digests."""
         parts = {"class": self.path, "settings": self.settings, "search": self.search}
-        protocol = {"protocol": self.task.protocol(self), **self.task.other_parts()}
+        protocol = {"protocol": self.task.protocol(self), **self.task.fingerprint_extras()}
         return {"seeds": SEED_SCHEME, **use_public_names(parts), **protocol}
 
     def trial_seed(self, trial: int) -> SeedSequence:
@@ -184,13 +184,13 @@ class Experiment:
     title: str
     task: Task
     methods: tuple[Method, ...]
-    published: Mapping[Place, Published]
+    published: Mapping[CellKey, Published]
     published_trials: int
     notes: tuple[str, ...] = ()
     timing: Timing | None = None
 
     def narrow(
-        self, *, methods: Sequence[str] | None = None, trials: int | None = None, **choices: Sequence[Any]
+        self, *, methods: Sequence[str] | None = None, trials: int | None = None, **filters: Sequence[Any]
     ) -> Experiment:
         """Return the same experiment with some of its methods, datasets and conditions, in its order.
 
@@ -200,21 +200,21 @@ class Experiment:
             Names of methods; the reference stays too.
         trials
             Number of trials.
-        choices
-            Values of fields of the task, see :attr:`.Task.choices`: ``datasets``, ``labels``, ``attacks``.
+        filters
+            Values of fields of the task, see :attr:`.Task.filters`: ``datasets``, ``labels``, ``attacks``.
         """
         changes: dict[str, Any] = {}
-        for name, wanted in choices.items():
-            if name not in self.task.choices:
+        for name, wanted in filters.items():
+            if name not in self.task.filters:
                 given = ", ".join(map(str, wanted))
                 raise InputError(f"{name} must be left out: {self.name} has none; got {given}.")
-            changes[name] = choose(getattr(self.task, name), wanted, f"{name} of {self.name}")
+            changes[name] = select_by_name(getattr(self.task, name), wanted, f"{name} of {self.name}")
         if trials is not None:
             changes["trials"] = check_integer(trials, "trials", low=1)
         task, rows = replace(self.task, **changes), self.methods
         if methods is not None:
             runnable = [method.name for method in rows if method.path]
-            names = choose(runnable, methods, f"a method that {self.name} runs")
+            names = select_by_name(runnable, methods, f"a method that {self.name} runs")
             rows = tuple(method for method in rows if method.name in (*names, task.reference))
             if not any(method.runs_on(dataset) for method in rows for dataset in task.datasets):
                 where = f"{' or '.join(names)} must run on one of {', '.join(task.datasets)}"
@@ -242,16 +242,21 @@ class Experiment:
         ]
 
 
-def choose(items: Sequence[Any], wanted: Sequence[Any], what: str) -> tuple[Any, ...]:
-    """Return the items whose names, or that themselves, are wanted, in their order."""
-    names = [str(getattr(item, "name", item)) for item in items]
-    if not wanted:
-        raise InputError(f"{what} must be given; got none. Allowed: {', '.join(names)}.")
-    for value in map(str, wanted):
-        if value not in names and all(map(str.isdecimal, names)):
-            raise InputError(f"{what} must be one of {', '.join(names)}; got {value}.")
-        check_name(value, names, what)
-    return tuple(item for item, name in zip(items, names, strict=True) if name in map(str, wanted))
+def select_by_name(items: Sequence[Any], names: Sequence[Any], what: str) -> tuple[Any, ...]:
+    """Return the items whose name is in ``names``, in their original order."""
+    allowed = [str(getattr(item, "name", item)) for item in items]
+    if not names:
+        raise InputError(f"{what} must be given; got none. Allowed: {', '.join(allowed)}.")
+    for value in map(str, names):
+        if value not in allowed and all(map(str.isdecimal, allowed)):
+            raise InputError(f"{what} must be one of {', '.join(allowed)}; got {value}.")
+        check_name(value, allowed, what)
+    return tuple(item for item, name in zip(items, allowed, strict=True) if name in map(str, names))
+
+
+def rounding_error(digits: int) -> float:
+    """Return the largest rounding error of a number printed with ``digits`` decimals."""
+    return 0.5 * 10.0**-digits
 
 
 def digest(parts: Any) -> str:

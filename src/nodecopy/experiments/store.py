@@ -57,11 +57,14 @@ class Record:
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Store:
     """Finished trials below a folder; any number of processes may use one."""
 
     folder: Path
+
+    def __init__(self, folder: str | Path) -> None:
+        object.__setattr__(self, "folder", Path(folder))
 
     def path(self, cell: Cell, trial: int) -> Path:
         """Return the file of a trial."""
@@ -96,16 +99,16 @@ class Store:
         with atomic_write(self.path(cell, record.trial)) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
 
-    def records(self, cell: Cell, trials: Iterable[int]) -> list[Record]:
+    def read_finished(self, cell: Cell, trials: Iterable[int]) -> list[Record]:
         """Return those of the trials that are finished."""
         records = (self.read(cell, trial) for trial in trials)
         return [record for record in records if record is not None]
 
-    def missing(self, cell: Cell, trials: Iterable[int]) -> list[int]:
+    def find_missing(self, cell: Cell, trials: Iterable[int]) -> list[int]:
         """Return those of the trials that are not finished."""
         return [trial for trial in trials if self.read(cell, trial) is None]
 
-    def forget(self, cell: Cell, trials: Iterable[int]) -> None:
+    def remove(self, cell: Cell, trials: Iterable[int]) -> None:
         """Remove trials, with the files that they share with other cells, so that they are computed again."""
         for trial in trials:
             shared = (self.folder / file for file in cell.task.shared_files(cell, trial))
@@ -114,7 +117,9 @@ class Store:
 
     @contextmanager
     def claim(self, cell: Cell, trials: Sequence[int], *, wait: bool = False) -> Iterator[list[int]]:
-        """Hold trials that no other process has under way, and yield which; with ``wait``, all of them.
+        """Lock the trials that no other process has locked and yield their numbers.
+
+        With ``wait``, block until all are locked.
 
         A lock is one byte, the trial's, in a file that all processes open; trials are taken in
         ascending order, so that two processes never wait for each other.

@@ -24,9 +24,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nodecopy.experiments.spec import Column, Experiment, Place, Published
+from nodecopy.experiments.spec import CellKey, Column, Experiment, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import rounding
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
 TrialValues: TypeAlias = Mapping[str, Mapping[int, float]]
@@ -106,7 +105,7 @@ class Results:
 
     experiment: Experiment
     seed: int
-    cells: Mapping[Place, Summary]
+    cells: Mapping[CellKey, Summary]
     provenance: Mapping[str, tuple[str, ...]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,10 +122,12 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
     """Gather what the store holds of an experiment; trials that are missing are left out."""
     task = experiment.task
     records = {
-        (cell.dataset, tuple(cell.conditions.items()), cell.method): store.records(cell, range(task.trials))
+        (cell.dataset, tuple(cell.conditions.items()), cell.method): store.read_finished(
+            cell, range(task.trials)
+        )
         for cell in experiment.cells(seed)
     }
-    cells: dict[Place, Summary] = {}
+    cells: dict[CellKey, Summary] = {}
     for dataset, column in product(task.datasets, task.columns):
         by_method = {
             method.name: [
@@ -149,7 +150,7 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
     return Results(experiment, seed, cells, _join_provenance(list(chain(*records.values()))))
 
 
-def verdict(
+def compare_with_published(
     mean: float,
     std: float | None,
     n: int,
@@ -161,16 +162,16 @@ def verdict(
 
     Without ``digits``, that is for statistics: ``above``, ``level`` or ``below``.
 
-    >>> verdict(73.0, 2.8, 50, Published(73.8, 2.7), 50)
+    >>> compare_with_published(73.0, 2.8, 50, Published(73.8, 2.7), 50)
     'level'
-    >>> verdict(72.0, 2.8, 50, Published(73.8, 2.7), 50)
+    >>> compare_with_published(72.0, 2.8, 50, Published(73.8, 2.7), 50)
     'behind'
     """
     if published is None or std is None:
         return None
     difference = mean - published.mean
     theirs = std**2 / n if published.std is None else published.std**2 / published_trials
-    rounded = published.rounding if digits is None else rounding(digits)
+    rounded = published.rounding if digits is None else rounding_error(digits)
     if abs(difference) <= 2 * math.sqrt(std**2 / n + theirs) + (rounded or 0.0):
         return "level"
     higher, lower = ("above", "below") if digits is None else ("ahead", "behind")
@@ -179,7 +180,7 @@ def verdict(
 
 def _summarise_cell(
     experiment: Experiment,
-    place: Place,
+    place: CellKey,
     records: Sequence[Record],
     values: TrialValues,
     gain_over: Iterable[str],
@@ -191,8 +192,12 @@ def _summarise_cell(
     mean = float(np.mean(own)) if n else None
     std = float(np.std(own, ddof=1)) if n > 1 else None
     published = experiment.published.get(place)
-    timed = [one.seconds for one in records if experiment.timing and one.trial < experiment.timing.trials]
-    samples = (value for one in records for value in one.details.get("samples", {}).get(column.score, []))
+    timed = [
+        record.seconds for record in records if experiment.timing and record.trial < experiment.timing.trials
+    ]
+    samples = (
+        value for record in records for value in record.details.get("samples", {}).get(column.score, [])
+    )
     gains = (_find_gain(experiment, place, other, values) for other in gain_over)
     return Summary(
         *place,
@@ -204,17 +209,17 @@ def _summarise_cell(
         difference=mean - published.mean if mean is not None and published else None,
         verdict=None
         if mean is None
-        else verdict(mean, std, n, published, experiment.published_trials, task.digits),
+        else compare_with_published(mean, std, n, published, experiment.published_trials, task.digits),
         best=best,
         significant=significant,
         gains=tuple(gain for gain in gains if gain),
         extra_scores={
-            name: _mean([one.scores[name] for one in records if name in one.scores])
+            name: _mean([record.scores[name] for record in records if name in record.scores])
             for name in task.extra_scores
         },
-        seconds=_mean([one.seconds for one in records]),
+        seconds=_mean([record.seconds for record in records]),
         seconds_alone=min(timed, default=None),
-        seconds_total=math.fsum(one.seconds for one in records),
+        seconds_total=math.fsum(record.seconds for record in records),
         values=own,
         samples=tuple(column.scale * value for value in samples),
         provenance=_join_provenance(records),
@@ -241,7 +246,7 @@ def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str
     return ranking[0], bool(pairs[0]) and is_significantly_better(*pairs)
 
 
-def _find_gain(experiment: Experiment, place: Place, other: str, values: TrialValues) -> Gain | None:
+def _find_gain(experiment: Experiment, place: CellKey, other: str, values: TrialValues) -> Gain | None:
     """Return the gain of a method over another, if they share a trial."""
     dataset, column, method = place
     first, second = _pair(values[method], values.get(other, {}))
@@ -267,9 +272,9 @@ def _join_provenance(records: Sequence[Record]) -> dict[str, tuple[str, ...]]:
     """Return every commit, set of versions, machine and day behind the results."""
     joined: dict[str, tuple[str, ...]] = {}
     for key in ("commit", "versions", "machine"):
-        parts = [one.provenance.get(key, "unknown") for one in records]
+        parts = [record.provenance.get(key, "unknown") for record in records]
         tables = [part if isinstance(part, dict) else {"": part} for part in parts]
         texts = {", ".join(f"{name} {entry}".strip() for name, entry in table.items()) for table in tables}
         joined[key] = tuple(sorted(texts))
-    days = sorted({str(one.provenance.get("finished", "unknown"))[:10] for one in records})
+    days = sorted({str(record.provenance.get("finished", "unknown"))[:10] for record in records})
     return joined | {"date": tuple(dict.fromkeys([days[0], days[-1]])) if days else ()}

@@ -1,8 +1,8 @@
 """Experiments as TOML files; those of the paper's tables come with the package (``configs/``).
 
-Everything is checked when a file is read, so that a misspelt setting costs no hours: :mod:`.sections` reads
-sections, the task its own ones (``tasks/``), and :mod:`.assembly` compares settings with the parameters of
-classes.
+Everything is checked when a file is read, so that a misspelt setting is reported before anything is
+computed: :mod:`.sections` reads sections, the task its own ones (``tasks/``), and :mod:`.assembly` compares
+settings with the parameters of classes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from nodecopy.experiments import tasks
 from nodecopy.experiments.assembly import check_settings, merge_settings
 from nodecopy.experiments.sections import (
     check_keys,
-    list_of,
+    make_list_reader,
+    read_mapping,
     read_name,
     read_section,
-    read_table,
     read_text,
 )
-from nodecopy.experiments.spec import Experiment, Method, Place, Published, Timing
+from nodecopy.experiments.spec import CellKey, Experiment, Method, Published, Timing
 from nodecopy.experiments.tasks.base import Task
 
 
@@ -62,9 +62,11 @@ def parse(text: str, name: str) -> Experiment:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file} must be valid TOML; {error}.") from error
     check_keys(content, file, content, ("title", "task", "protocol", "methods"))
-    kind: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
-    check_keys(content, file, ("title", "task", "notes", "methods", "published", "seconds", *kind.sections))
-    task = kind.read(content)
+    task_class: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
+    check_keys(
+        content, file, ("title", "task", "notes", "methods", "published", "seconds", *task_class.sections)
+    )
+    task = task_class.read(content)
     methods = _read_methods(content["methods"], task, file)
     method_names = [method.name for method in methods]
     return Experiment(
@@ -74,7 +76,7 @@ def parse(text: str, name: str) -> Experiment:
         methods,
         _read_published(content.get("published", {}), task, method_names),
         task.trials,
-        list_of(read_text)(content["notes"], f"notes of {file}") if "notes" in content else (),
+        make_list_reader(read_text)(content["notes"], f"notes of {file}") if "notes" in content else (),
         _read_timing(content["seconds"], task, method_names) if "seconds" in content else None,
     )
 
@@ -89,12 +91,12 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     if "base" not in content:
         return content
     base = _extend(tomllib.loads(_read_packaged(read_text(content["base"], "base of a file"))))
-    protocol = read_table(content.get("protocol", {}), "[protocol]")
+    protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     base = _restrict(base, protocol.get("datasets", base["protocol"]["datasets"]))
     whole = {**base, **content, "protocol": base["protocol"] | protocol}
     del whole["base"]
     for part in base.keys() - {"task", "protocol"}:
-        entries, inherited = read_table(whole[part], f"[{part}]"), base[part]
+        entries, inherited = read_mapping(whole[part], f"[{part}]"), base[part]
         whole[part] = {
             name: inherited[check_name(name, inherited, f"an empty section of [{part}]")]
             if entry == {}
@@ -138,21 +140,21 @@ def _read_packaged(source: str) -> str:
 
 def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
     methods = []
-    for name, content in read_table(section, "[methods]").items():
+    for name, content in read_mapping(section, "[methods]").items():
         where = f"[methods.{read_name(name, 'name of a method')}]"
         for key in task.unused_keys:
-            if key in read_table(content, where):
+            if key in read_mapping(content, where):
                 raise InputError(f"{key} of {where} must be left out: this task has no use for it.")
         method = read_section(Method, content, where, name=name)
         for key in ("datasets", "on"):
             for dataset in getattr(method, key):
                 check_name(dataset, task.datasets, f"{key} of {where}")
         for dataset, settings in method.on.items():
-            read_table(settings, f"on.{dataset} of {where}")
+            read_mapping(settings, f"on.{dataset} of {where}")
         if method.path:
             for dataset, choice in product(["", *method.on], method.search or ({},)):
                 settings = merge_settings(method.settings_on(dataset), choice)
-                check_settings(method.path, settings, where, task.uses)
+                check_settings(method.path, settings, where, task.allowed_uses)
         methods.append(method)
     if not methods:
         raise InputError(f"[methods] of {file} must have a method; it is empty.")
@@ -166,11 +168,11 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
     return tuple(methods)
 
 
-def _read_published(section: Any, task: Task, methods: Iterable[str]) -> dict[Place, Published]:
+def _read_published(section: Any, task: Task, methods: Iterable[str]) -> dict[CellKey, Published]:
     published = {}
-    for dataset, rows in read_table(section, "[published]").items():
+    for dataset, rows in read_mapping(section, "[published]").items():
         check_name(dataset, task.datasets, "dataset of [published]")
-        for method, entries in read_table(rows, f"[published.{dataset}]").items():
+        for method, entries in read_mapping(rows, f"[published.{dataset}]").items():
             where = f"{method} of [published.{dataset}]"
             check_name(method, methods, f"method of [published.{dataset}]")
             if not isinstance(entries, list) or len(entries) != len(task.columns):
@@ -185,7 +187,7 @@ def _read_published(section: Any, task: Task, methods: Iterable[str]) -> dict[Pl
 def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
     """Read [seconds]: keys other than ``over``, ``trials`` and ``published`` are conditions of the column."""
     where = "[seconds]"
-    content = read_table(section, where)
+    content = read_mapping(section, where)
     conditions = dict(task.columns[0].conditions)
     keys = ("over", "trials", "published", *conditions)
     check_keys(content, where, keys, keys)
@@ -203,6 +205,6 @@ def _read_timing(section: Any, task: Task, methods: Sequence[str]) -> Timing:
             check_name(name, methods, f"published of {where}"): check_real(
                 number, f"{name} of {where}", low=0.0
             )
-            for name, number in read_table(content["published"], f"published of {where}").items()
+            for name, number in read_mapping(content["published"], f"published of {where}").items()
         },
     )

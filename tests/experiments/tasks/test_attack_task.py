@@ -102,7 +102,7 @@ def test_flips_are_stored_and_read_again(store: Store) -> None:
     first_two = DICE().attack(graph, targets[:2], rng=9)
     first_two.save(path)  # of other targets: attacked again
     assert cell.task.attack_graph(cell, 0, store) == first
-    store.forget(cell, [0])
+    store.remove(cell, [0])
     assert not path.exists()
     path.write_bytes(b"broken")
     assert cell.task.attack_graph(cell, 0, store) == first
@@ -142,7 +142,7 @@ def test_all_methods_share_an_attack_and_no_attack_is_none(store: Store) -> None
     clean, dice = (find_cell(attack, "strong") for attack in ("none", "dice"))
     assert not flips_path(store, clean).exists()
     assert Perturbation.load(flips_path(store, dice)).spent.sum() > 0
-    assert all(record.scores["accuracy"] == 1 for record in store.records(dice, range(3)))
+    assert all(record.scores["accuracy"] == 1 for record in store.read_finished(dice, range(3)))
 
 
 def test_columns_are_attacks(store: Store) -> None:
@@ -252,7 +252,7 @@ def test_results_from_before_a_score_are_read(store: Store) -> None:
     (cell,) = table.cells(0)
     for trial, scores in enumerate([{"accuracy": 0.5}, {"accuracy": 0.7, "precision": 0.25}]):
         store.write(cell, Record(trial, scores, 1.0, {}, {}))
-    assert store.missing(cell, range(3)) == [2]
+    assert store.find_missing(cell, range(3)) == [2]
     cells = summarise(table, store).cells
     numbers = {
         score: cells["karate", column(score, labels=2, attack="dice"), "weak"]
@@ -270,15 +270,15 @@ def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
     results = summarise(table, store)
     wide = summarise(make_experiment(), store)
     assert rendering.split_columns(wide) == [list(wide.experiment.task.columns)]
-    ((_, tables),) = rendering.blocks(results, rendering.TERMINAL)
+    ((_, tables),) = rendering.iterate_tables(results, rendering.TERMINAL)
     heads = [heads for heads, _ in tables]
     assert [one[1:] for one in heads if one[0] == "method"] == [
         ["no attack", "no attack, others"],
         ["DICE", "DICE, others"],
     ]
     assert [one[0] for one in heads] == ["method", "gain"] * 2
-    assert rendering.latex(results).count(r"\begin{tabular}{lll}") == 2
-    assert rendering.markdown(results).count("| Weak | **50.0** (n = 1) |") == 2
+    assert rendering.render_latex(results).count(r"\begin{tabular}{lll}") == 2
+    assert rendering.render_markdown(results).count("| Weak | **50.0** (n = 1) |") == 2
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from numpy.random import SeedSequence
 from nodecopy import Graph, GraphModel
 from nodecopy.errors import InputError
 from nodecopy.experiments import toml
-from nodecopy.experiments.fit_cache import FITS
+from nodecopy.experiments.fit_cache import FIT_CACHE
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.classify_task import make_classifier
 from tests.experiments.fakes import TOML as FAKE
@@ -61,10 +61,10 @@ class Slow(GraphModel[Graph]):
 
 @pytest.fixture(autouse=True)
 def forget_fits() -> Iterator[None]:
-    FITS.clear()
+    FIT_CACHE.clear()
     CALLS.clear()
     yield
-    FITS.clear()
+    FIT_CACHE.clear()
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_every_trial_counts_the_time_of_the_fit(store: Store) -> None:
     def fail() -> None:
         raise AssertionError("the fit must be cached")
 
-    FITS.get(cell, None, "cpu", path, settings, fail).seconds = 1000.0
+    FIT_CACHE.get_or_fit(cell, None, "cpu", path, settings, fail).seconds = 1000.0
     assert all(1000 < record.seconds < 1100 for record in solve(TOML, store))
     assert len(CALLS) == 1
 
@@ -162,7 +162,7 @@ def test_features_are_the_identity_where_a_graph_has_none() -> None:
 def test_classes_are_columns_in_the_order_of_labels() -> None:
     cell = make_experiment().cells(0)[0]
     _, columns = np.unique(cell.task.load(cell).labels, return_inverse=True)
-    assert cell.task.find_classes(cell).tolist() == columns.tolist()
+    assert cell.task.get_class_codes(cell).tolist() == columns.tolist()
 
 
 def test_the_fingerprint_does_not_depend_on_labels() -> None:

@@ -16,7 +16,7 @@ from nodecopy import Graph, NearestNeighbours, NodeCopying, datasets
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.experiments import ObservedGraph, rendering, toml
-from nodecopy.experiments.fit_cache import FITS
+from nodecopy.experiments.fit_cache import FIT_CACHE
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Record, Store
@@ -87,7 +87,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(autouse=True)
 def forget() -> None:
-    FITS.clear()
+    FIT_CACHE.clear()
     Places.trained = 0
 
 
@@ -105,7 +105,7 @@ def cell_of(method: str) -> Any:
 
 
 def records(store: Store) -> dict[str, list[Record]]:
-    return {cell.method: store.records(cell, range(3)) for cell in table().cells(0)}
+    return {cell.method: store.read_finished(cell, range(3)) for cell in table().cells(0)}
 
 
 def test_a_trial_by_hand(store: Store) -> None:
@@ -137,8 +137,8 @@ def test_every_trial_is_kept_and_none_is_computed_twice(store: Store) -> None:
     run(table(), store)
     assert Places.trained == 3
     assert records(store) == first
-    store.forget(cell_of("far"), [1])
-    FITS.clear()
+    store.remove(cell_of("far"), [1])
+    FIT_CACHE.clear()
     run(table(), store)
     assert Places.trained == 4
     assert [one.scores for one in records(store)["far"]] == [one.scores for one in first["far"]]
@@ -153,11 +153,11 @@ def test_a_model_is_trained_once_for_all_its_samplers(store: Store) -> None:
     ]
     together = table(head + "".join(rows))
     run(together, store)
-    assert len(FITS) == together.task.trials
+    assert len(FIT_CACHE) == together.task.trials
     corrected = together.cells(0)[-1]
-    FITS.clear()
+    FIT_CACHE.clear()
     (alone,) = table().task.solve(corrected, [0], store, "cpu")
-    assert store.records(corrected, [0])[0].scores == alone.scores
+    assert store.read_finished(corrected, [0])[0].scores == alone.scores
 
 
 def test_samples_and_statistics_are_part_of_the_fingerprint() -> None:
@@ -213,12 +213,12 @@ def test_mean_ranks(store: Store) -> None:
         ["mean rank of nearness", "karate"],
         [["Near", "1.0"], ["Far", "2.0"]],
     )
-    assert "| Near | 1.0 |" in rendering.markdown(results)
+    assert "| Near | 1.0 |" in rendering.render_markdown(results)
 
 
 def test_verdicts_of_statistics(store: Store) -> None:
     filled(store, {"observed": [4.61] * 3, "near": [4.6, 4.6, 4.6], "far": [5.0, 6.0, 7.0]})
-    text = rendering.markdown(summarise(table(), store))
+    text = rendering.render_markdown(summarise(table(), store))
     assert "| Observed | 4.61 ± 0.00 | 4.59 | above +0.02 |" in text
     # Printed as 4.5, which may stand for anything from 4.45 to 4.55.
     assert "| Near | **4.60 ± 0.00** | 4.50 | above +0.10 |" in text

@@ -19,7 +19,7 @@ from nodecopy.copying import Jaccard
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments import rendering, toml
 from nodecopy.experiments.assembly import instantiate, merge_settings
-from nodecopy.experiments.fit_cache import FITS
+from nodecopy.experiments.fit_cache import FIT_CACHE
 from nodecopy.experiments.runner import BatchResult, run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
@@ -109,17 +109,17 @@ def load(name: str) -> Any:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     yield Store(tmp_path / "store")
-    FITS.clear()
+    FIT_CACHE.clear()
 
 
 def read_records(table: Experiment, store: Store) -> dict[str, list[Record]]:
-    return {cell.method: store.records(cell, range(table.task.trials)) for cell in table.cells(0)}
+    return {cell.method: store.read_finished(cell, range(table.task.trials)) for cell in table.cells(0)}
 
 
 def test_scores_are_those_of_a_recommender_fitted_by_hand(store: Store) -> None:
     table = make_experiment()
     reports: list[BatchResult] = []
-    run(table, store, report=reports.append)
+    run(table, store, on_batch=reports.append)
     assert [(str(one.batch.cell), one.n_computed) for one in reports] == 3 * [
         ("library, popularity", 1),
         ("library, ease", 1),
@@ -178,14 +178,14 @@ def test_trials_are_kept_one_by_one(store: Store, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Popularity, "fit", breaking)
     with pytest.raises(KeyboardInterrupt):
         run(make_experiment().narrow(methods=["popularity"]), store, batch_size=3)
-    assert store.missing(find_cell("popularity"), range(3)) == [2]
+    assert store.find_missing(find_cell("popularity"), range(3)) == [2]
 
 
 def test_the_table(store: Store) -> None:
     table = make_experiment()
     run(table, store)
     results = summarise(table, store)
-    text = rendering.markdown(results)
+    text = rendering.render_markdown(results)
     assert "standard deviations too" not in text
     assert "Printed convention" in text
     assert "plus 0.005 (the paper's rounding)" in text
@@ -203,8 +203,8 @@ def test_the_table(store: Store) -> None:
     assert cell.mean == pytest.approx(np.mean(values))
     assert cell.extra_scores == {}
     assert json.loads(json.dumps(results.to_dict()))["cells"][0]["score"] == "recall@10"
-    assert "books,library,recall@10,ease" in rendering.comma_separated(results)
-    assert r"44.10$\pm$0.20" in rendering.latex(results)
+    assert "books,library,recall@10,ease" in rendering.render_csv(results)
+    assert r"44.10$\pm$0.20" in rendering.render_latex(results)
 
 
 def test_networks_are_trained_once_for_the_methods_on_them(
@@ -265,8 +265,10 @@ def test_what_needs_a_missing_package_is_skipped(store: Store, monkeypatch: pyte
     monkeypatch.setattr(EASE, "fit", missing)
     table = make_experiment()
     reports: list[BatchResult] = []
-    run(table, store, report=reports.append)
-    assert {one.batch.cell.method: one.skipped for one in reports}["ease"].startswith("EASE needs an abacus")
+    run(table, store, on_batch=reports.append)
+    assert {one.batch.cell.method: one.skip_reason for one in reports}["ease"].startswith(
+        "EASE needs an abacus"
+    )
     assert [len(records) for records in read_records(table, store).values()] == [3, 0, 3]
     with pytest.raises(MissingExtraError, match="abacus"):
         run(table.narrow(methods=["ease"]), store)
@@ -310,7 +312,7 @@ def test_without_torch_networks_are_skipped(store: Store, monkeypatch: pytest.Mo
             "expnent = 2.0",
             r"a setting of user_law in \[methods.copy-ease\] .*mean exponent",
         ),
-        ("{ regularisation = 0.01 }", "1", r"search of \[methods.ease\] must be a table"),
+        ("{ regularisation = 0.01 }", "1", r"search of \[methods.ease\] must be a section"),
     ],
 )
 def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:

@@ -1,7 +1,7 @@
 """The task ``attack``: accuracy at targets of an attack on the graph, the same targets for every method.
 
-Attackers and methods see a graph that has no features with the identity, one feature for each node. An
-attack may take longer than everything that is trained afterwards, so its flips are stored.
+A graph without features gets the identity matrix as features. An attack may take longer than
+everything that is trained afterwards, so its flips are stored.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import check_settings, instantiate, use_public_names
 from nodecopy.experiments.sections import (
     key,
-    list_of,
+    make_choice_reader,
+    make_list_reader,
     make_reader,
-    one_of,
     read_class,
     read_count,
     read_flag,
+    read_mapping,
     read_name,
     read_section,
-    read_table,
     read_text,
 )
 from nodecopy.experiments.spec import Cell, Column, digest
@@ -68,7 +68,7 @@ class AttackSpec:
     name: str
     title: str = key(read_text)
     path: str = key(read_class, "class", default="")
-    settings: Mapping[str, Any] = key(read_table, default_factory=dict)
+    settings: Mapping[str, Any] = key(read_mapping, default_factory=dict)
     budget: int | float | str | None = key(read_budget, default=None)
 
 
@@ -81,17 +81,17 @@ class AttackTask(NodeTask):
 
     n_targets: int = key(read_count)
     known_targets: bool = key(read_flag, default=True)
-    scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=("accuracy",))
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(SCORES)), default=("accuracy",))
     attacks: tuple[AttackSpec, ...] = ()
 
     sections: ClassVar[tuple[str, ...]] = ("protocol", "attacks")
-    choices: ClassVar[tuple[str, ...]] = ("datasets", "labels", "attacks")
+    filters: ClassVar[tuple[str, ...]] = ("datasets", "labels", "attacks")
 
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
         """Read [protocol] and [attacks], and check them."""
         attacks = []
-        for name, section in read_table(sections.get("attacks", {}), "[attacks]").items():
+        for name, section in read_mapping(sections.get("attacks", {}), "[attacks]").items():
             where = f"[attacks.{read_name(name, 'name of an attack')}]"
             attacks.append(read_section(AttackSpec, section, where, name=name))
             if attacks[-1].path:
@@ -131,7 +131,7 @@ class AttackTask(NodeTask):
             "n_targets": self.n_targets,
         }
 
-    def other_parts(self) -> dict[str, Any]:
+    def fingerprint_extras(self) -> dict[str, Any]:
         return {"known_targets": self.known_targets}
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
@@ -142,12 +142,12 @@ class AttackTask(NodeTask):
     def draw_targets(self, cell: Cell, trial: int) -> NDArray[np.int64]:
         """Return the targets of a trial, test nodes that have neighbours."""
         test = self.split(cell, trial).test
-        reachable = test[self.load(cell).degrees[test] > 0]
-        if len(reachable) < self.n_targets:
-            allowed = f"at most the test nodes that have neighbours, {len(reachable)}"
+        candidates = test[self.load(cell).degrees[test] > 0]
+        if len(candidates) < self.n_targets:
+            allowed = f"at most the test nodes that have neighbours, {len(candidates)}"
             raise InputError(f"n_targets of [protocol] must be {allowed}; got {self.n_targets}.")
         draws = np.random.default_rng(child(cell.trial_seed(trial), TrialSeeds.TARGETS))
-        return np.sort(draws.choice(reachable, self.n_targets, replace=False))
+        return np.sort(draws.choice(candidates, self.n_targets, replace=False))
 
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
         """Return the graph of a trial after the attack, whose flips are read from the store or written to it.
@@ -182,18 +182,20 @@ class AttackTask(NodeTask):
         start = time.perf_counter()
         predictions = correct_trials(classifier, self.make_trials(cell, trials, graphs), nodes)
         seconds = (time.perf_counter() - start) / len(trials)
-        labels = self.find_classes(cell)
-        for trial, prediction, asked, attacked in zip(trials, predictions, nodes, targets, strict=True):
-            is_target = np.isin(asked, attacked)
-            judged = scores(prediction.probabilities, labels[asked], np.flatnonzero(is_target))
+        labels = self.get_class_codes(cell)
+        for trial, prediction, scored_nodes, attacked in zip(
+            trials, predictions, nodes, targets, strict=True
+        ):
+            is_target = np.isin(scored_nodes, attacked)
+            trial_scores = scores(prediction.probabilities, labels[scored_nodes], np.flatnonzero(is_target))
             details = dict(prediction.details)
             suspicion, corrected = details.pop("suspicion", None), details.pop("corrected", None)
             if not self.known_targets:
                 others = np.flatnonzero(~is_target)
-                judged["others"] = accuracy(prediction.probabilities, labels[asked], others)
+                trial_scores["others"] = accuracy(prediction.probabilities, labels[scored_nodes], others)
                 if suspicion is not None:
-                    judged |= score_detection(suspicion, corrected, is_target)
-            yield Record(trial, judged, seconds, details)
+                    trial_scores |= score_detection(suspicion, corrected, is_target)
+            yield Record(trial, trial_scores, seconds, details)
 
 
 def score_detection(
@@ -206,6 +208,6 @@ def score_detection(
     ``recall`` the share of the targets that were. Where no node was corrected there is no precision.
     """
     top = np.argsort(-suspicion, kind="stable")[: is_target.sum()]
-    judged = {"auc": area_under_roc(suspicion, is_target), "recall": float(corrected[is_target].mean())}
-    judged |= {"precision": float(is_target[corrected].mean())} if corrected.any() else {}
-    return judged | {"top precision": float(is_target[top].mean())}
+    trial_scores = {"auc": area_under_roc(suspicion, is_target), "recall": float(corrected[is_target].mean())}
+    trial_scores |= {"precision": float(is_target[corrected].mean())} if corrected.any() else {}
+    return trial_scores | {"top precision": float(is_target[top].mean())}

@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Self
 from nodecopy import datasets
 from nodecopy._core.lookup import check_name
 from nodecopy.errors import InputError
-from nodecopy.experiments.sections import key, list_of, read_count, read_section, read_text
-from nodecopy.experiments.spec import Cell, Column, Published
+from nodecopy.experiments.sections import key, make_list_reader, read_count, read_section, read_text
+from nodecopy.experiments.spec import Cell, Column, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.trials import load_data
 
-PRINTED = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
-BEST = (
+MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
+BEST_NOTE = (
     "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %."
 )
-VERDICT = (
+VERDICT_NOTE = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
     "plus {} (the paper's rounding); otherwise {} by the difference."
 )
@@ -34,9 +34,9 @@ class Task(ABC):
     :attr:`columns`, :meth:`solve` and :meth:`notes`, and overrides what differs from the defaults below.
     """
 
-    datasets: tuple[str, ...] = key(list_of(read_text))
+    datasets: tuple[str, ...] = key(make_list_reader(read_text))
     trials: int = key(read_count)
-    largest_component: tuple[str, ...] = key(list_of(read_text, may_be_empty=True), default=())
+    largest_component: tuple[str, ...] = key(make_list_reader(read_text, may_be_empty=True), default=())
     """Datasets of which only the largest component is used."""
     reference: str = ""
     """The row to which the others should be near; empty where higher is better."""
@@ -51,15 +51,15 @@ class Task(ABC):
     """What datasets hold: ``"graph"`` or ``"interactions"``."""
     digits: ClassVar[int | None] = 1
     """Digits after the decimal point, in the paper's table and in ours; ``None``: three significant ones."""
-    choices: ClassVar[tuple[str, ...]] = ("datasets",)
+    filters: ClassVar[tuple[str, ...]] = ("datasets",)
     """Fields by which an experiment can be narrowed, which are also options of ``nodecopy reproduce``."""
     unused_keys: ClassVar[tuple[str, ...]] = ("search",)
     """Keys of [methods.x] that mean nothing to the task."""
-    uses: ClassVar[tuple[str, ...]] = ()
+    allowed_uses: ClassVar[tuple[str, ...]] = ()
     """Values that ``use`` may have in an object among settings."""
     extra_scores: ClassVar[tuple[str, ...]] = ()
     """Scores whose means are listed beside every column."""
-    solves_together: ClassVar[bool] = False
+    is_batched: ClassVar[bool] = False
     """Whether many trials of a cell are faster together. If not, trials are solved one after another, each by
     all methods, so that methods can share fits."""
 
@@ -82,7 +82,7 @@ class Task(ABC):
 
     def read_published(self, entry: Any, where: str) -> Published:
         """Read a number of the section ``[published]``, such as ``"70.0±3.7"``."""
-        printed = PRINTED.fullmatch(entry) if isinstance(entry, str) else None
+        printed = MEAN_AND_STD.fullmatch(entry) if isinstance(entry, str) else None
         if printed is None:
             raise InputError(f"{where} must hold entries such as '70.0±3.7' or '-'; got {entry!r}.")
         return Published(*map(float, printed.groups()))
@@ -108,7 +108,7 @@ class Task(ABC):
             own["largest_component"] = cell.dataset in self.largest_component
         return own
 
-    def other_parts(self) -> dict[str, Any]:
+    def fingerprint_extras(self) -> dict[str, Any]:
         """Return what results depend on besides the protocol and the method, by name."""
         return {}
 
@@ -126,9 +126,4 @@ class Task(ABC):
 
     def notes_on_paper(self) -> list[str]:
         """Return how to read the columns with the paper's numbers."""
-        return [VERDICT.format(f"{rounding(self.digits or 0):g}", "ahead or behind")]
-
-
-def rounding(digits: int) -> float:
-    """Return how far a number printed with so many digits after the point may be from its own."""
-    return 0.5 * 0.1**digits
+        return [VERDICT_NOTE.format(f"{rounding_error(self.digits or 0):g}", "ahead or behind")]

@@ -17,11 +17,11 @@ from nodecopy._core.random import child
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import instantiate
-from nodecopy.experiments.fit_cache import FITS, CachedGraphModel
-from nodecopy.experiments.sections import key, list_of, read_count, read_flag
+from nodecopy.experiments.fit_cache import FIT_CACHE, CachedGraphModel
+from nodecopy.experiments.sections import key, make_list_reader, read_count, read_flag
 from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import BEST, Task
+from nodecopy.experiments.tasks.base import BEST_NOTE, Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed
 from nodecopy.graph import Graph, class_codes
 from nodecopy.metrics.classification import scores
@@ -41,15 +41,15 @@ CALLED_ERRORS = (
 class NodeTask(Task):
     """What the tasks on nodes share: ``labels`` training nodes per class, and how many others there are."""
 
-    labels: tuple[int, ...] = key(list_of(read_count))
+    labels: tuple[int, ...] = key(make_list_reader(read_count))
     validation: int = key(read_count)
     test: int = key(read_count)
 
     main_score: ClassVar[str] = "accuracy"
     protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
-    choices: ClassVar[tuple[str, ...]] = ("datasets", "labels")
+    filters: ClassVar[tuple[str, ...]] = ("datasets", "labels")
     extra_scores: ClassVar[tuple[str, ...]] = ("nll", "brier", "ece")
-    solves_together: ClassVar[bool] = True
+    is_batched: ClassVar[bool] = True
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
@@ -61,8 +61,8 @@ class NodeTask(Task):
 
         return add_identity_features(self.load(cell))
 
-    def find_classes(self, cell: Cell) -> NDArray[np.int64]:
-        """Return the column of every node's class, -1 where unknown: columns are the labels in order."""
+    def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
+        """Return the class code of every node (its column of the probabilities), -1 for unlabelled nodes."""
         return class_codes(self.load(cell).labels)[1]
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
@@ -81,7 +81,7 @@ class NodeTask(Task):
         ]
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        return [UNITS, BEST]
+        return [UNITS, BEST_NOTE]
 
     def notes_on_paper(self) -> list[str]:
         return [*super().notes_on_paper(), CALLED_ERRORS]
@@ -94,7 +94,7 @@ class ClassifyTask(NodeTask):
     without_test_edges: bool = key(read_flag, default=False)
 
     protocol_fields: ClassVar[tuple[str, ...]] = (*NodeTask.protocol_fields, "without_test_edges")
-    uses: ClassVar[tuple[str, ...]] = ("fitted-once",)
+    allowed_uses: ClassVar[tuple[str, ...]] = ("fitted-once",)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -114,10 +114,10 @@ class ClassifyTask(NodeTask):
         seconds = (time.perf_counter() - start) / len(trials)
         graph_model = getattr(classifier, "graph_model", None)
         seconds += graph_model.seconds if isinstance(graph_model, CachedGraphModel) else 0.0
-        labels = self.find_classes(cell)
+        labels = self.get_class_codes(cell)
         for trial, prediction, split in zip(trials, predictions, splits, strict=True):
-            judged = scores(prediction.probabilities, labels, split.test)
-            yield Record(trial, judged, seconds, dict(prediction.details))
+            trial_scores = scores(prediction.probabilities, labels, split.test)
+            yield Record(trial, trial_scores, seconds, dict(prediction.details))
 
     def fit_once(self, cell: Cell, device: str, _use: str, path: str, settings: dict[str, Any]) -> Any:
         """Return a graph model that is fitted once for all trials of a process.
@@ -138,7 +138,7 @@ class ClassifyTask(NodeTask):
             model.fit(graph, rng=dataset_seed(cell.seed, cell.dataset))
             return CachedGraphModel(model, time.perf_counter() - start)
 
-        return FITS.get(cell, None, device, path, settings, fit)
+        return FIT_CACHE.get_or_fit(cell, None, device, path, settings, fit)
 
 
 def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:

@@ -20,11 +20,11 @@ from numpy.random import SeedSequence
 from nodecopy._core.random import Rng, child
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import instantiate
-from nodecopy.experiments.fit_cache import FITS
-from nodecopy.experiments.sections import key, list_of, one_of, read_count, read_text
-from nodecopy.experiments.spec import Cell, Column, Published
+from nodecopy.experiments.fit_cache import FIT_CACHE
+from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_count, read_text
+from nodecopy.experiments.spec import Cell, Column, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import VERDICT, Task
+from nodecopy.experiments.tasks.base import VERDICT_NOTE, Task
 from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, select_statistics
 from nodecopy.models import GraphModel
@@ -34,7 +34,7 @@ UNITS = (
     "Every training of a model is a trial, after which {} graphs are sampled. Means and standard deviations "
     "over trials, in the units of the paper."
 )
-NEAREST = (
+NEAREST_NOTE = (
     "Bold: the nearest of ours to {}. Asterisk: nearer than our second nearest by the Wilcoxon signed-rank "
     "test at 5 %."
 )
@@ -100,18 +100,18 @@ class GenerateTask(Task):
 
     samples: int = key(read_count)
     reference: str = key(read_text)
-    scores: tuple[str, ...] = key(list_of(one_of(STATISTICS)), default=tuple(TABLE_1))
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(TABLE_1))
 
     protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
     digits: ClassVar[int | None] = None
     unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
-    uses: ClassVar[tuple[str, ...]] = ("embeddings",)
+    allowed_uses: ClassVar[tuple[str, ...]] = ("embeddings",)
 
     @property
     def main_score(self) -> str:  # type: ignore[override]
         return self.scores[0]
 
-    def other_parts(self) -> dict[str, Any]:
+    def fingerprint_extras(self) -> dict[str, Any]:
         return {"samples": self.samples, "scores": sorted(self.scores)}
 
     def read_published(self, entry: Any, where: str) -> Published:
@@ -120,21 +120,21 @@ class GenerateTask(Task):
         if printed is None:
             raise InputError(f"{where} must hold entries such as '3.89', '1.43e3' or '-'; got {entry!r}.")
         digits, exponent = len(printed[1] or ""), int(printed[2] or 0)
-        return Published(float(entry), None, 0.5 * 10.0 ** (exponent - digits))
+        return Published(float(entry), None, rounding_error(digits - exponent))
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        chosen = [(score, STATISTICS[score]) for score in self.scores]
+        statistics_by_score = [(score, STATISTICS[score]) for score in self.scores]
         return tuple(
-            Column(score, heading=one.heading, scale=one.scale, is_compared=one.is_compared)
-            for score, one in chosen
+            Column(score, heading=statistic.heading, scale=statistic.scale, is_compared=statistic.is_compared)
+            for score, statistic in statistics_by_score
         )
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        return [UNITS.format(self.samples), NEAREST.format(titles.get(self.reference, ""))]
+        return [UNITS.format(self.samples), NEAREST_NOTE.format(titles.get(self.reference, ""))]
 
     def notes_on_paper(self) -> list[str]:
-        return [VERDICT.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
+        return [VERDICT_NOTE.format("half a unit of the printed digits", "above or below"), NO_DEVIATIONS]
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the means of the statistics of a trial's samples; the details have those of each sample.
@@ -147,7 +147,7 @@ class GenerateTask(Task):
             start = time.perf_counter()
             model = fit_model(cell, trial, device)
             seconds_to_fit = seconds = time.perf_counter() - start
-            counted: list[Statistics] = []
+            statistics: list[Statistics] = []
             samples = iter(
                 model.sample_many(self.samples, rng=child(cell.trial_seed(trial), GenerationSeeds.SAMPLES))
             )
@@ -157,11 +157,11 @@ class GenerateTask(Task):
                 seconds += time.perf_counter() - start
                 if sample is None:
                     break
-                is_repeated = bool(counted) and sample is graph
-                counted.append(
-                    counted[-1] if is_repeated else select_statistics(sample, self.scores, observed=graph)
+                is_repeated = bool(statistics) and sample is graph
+                statistics.append(
+                    statistics[-1] if is_repeated else select_statistics(sample, self.scores, observed=graph)
                 )
-            each = {name: [statistics[name] for statistics in counted] for name in self.scores}
+            each = {name: [values[name] for values in statistics] for name in self.scores}
             defined = {name: values for name, values in each.items() if not any(map(math.isnan, values))}
             means = {name: float(np.mean(values)) for name, values in defined.items()}
             yield Record(trial, means, seconds, {"seconds_to_fit": seconds_to_fit, "samples": defined})
@@ -176,7 +176,7 @@ def fit_model(cell: Cell, trial: int, device: str) -> Any:
         if "sampler" in settings:
             settings = {**settings, "sampler": "raw"}
         model = instantiate(path, settings, where, device)
-        return FITS.get(cell, trial, device, path, settings, lambda: model.fit(graph, rng=seed))
+        return FIT_CACHE.get_or_fit(cell, trial, device, path, settings, lambda: model.fit(graph, rng=seed))
 
     if "sampler" in cell.settings:
         return fit_shared(cell.path, cell.settings).with_sampler(cell.settings["sampler"])

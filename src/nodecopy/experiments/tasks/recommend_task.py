@@ -18,11 +18,11 @@ from nodecopy._core.random import child
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import instantiate, merge_settings
-from nodecopy.experiments.fit_cache import FITS
-from nodecopy.experiments.sections import key, list_of, one_of, read_share
+from nodecopy.experiments.fit_cache import FIT_CACHE
+from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_share
 from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.tasks.base import BEST, Task
+from nodecopy.experiments.tasks.base import BEST_NOTE, Task
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.interactions import Interactions
 
@@ -58,14 +58,14 @@ class RecommendTask(Task):
 
     validation: float = key(read_share)
     test: float = key(read_share)
-    scores: tuple[str, ...] = key(list_of(one_of(SCORES)), default=tuple(SCORES))
+    scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(SCORES)), default=tuple(SCORES))
 
     main_score: ClassVar[str] = SELECTION_SCORE
     protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
     data_kind: ClassVar[str] = "interactions"
     digits: ClassVar[int | None] = 2
     unused_keys: ClassVar[tuple[str, ...]] = ()
-    uses: ClassVar[tuple[str, ...]] = ("fitted",)
+    allowed_uses: ClassVar[tuple[str, ...]] = ("fitted",)
 
     def check(self) -> None:
         super().check()
@@ -79,7 +79,7 @@ class RecommendTask(Task):
         return tuple(Column(score, heading=SCORES[score]) for score in self.scores)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        return [UNITS, CONVENTIONS, BEST]
+        return [UNITS, CONVENTIONS, BEST_NOTE]
 
     def split(self, cell: Cell, trial: int) -> Split[Interactions]:
         """Return the interactions of a trial, the same for every method."""
@@ -93,11 +93,11 @@ class RecommendTask(Task):
             start = time.perf_counter()
             split = self.split(cell, trial)
             best, details = TrialFits(cell, trial, device, split).search()
-            judged: dict[str, float] = {}
+            trial_scores: dict[str, float] = {}
             for convention, prefix in (("formula", ""), ("printed", "printed ")):
                 ranked = best.evaluate(split.test, validation=split.validation, convention=convention)
-                judged |= {prefix + name: value for name, value in ranked.items()}
-            yield Record(trial, judged, time.perf_counter() - start, details)
+                trial_scores |= {prefix + name: value for name, value in ranked.items()}
+            yield Record(trial, trial_scores, time.perf_counter() - start, details)
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,14 @@ class TrialFits:
         _, best, seconds, choice = max(candidates, key=lambda candidate: candidate[0])  # the first of ties
         details: dict[str, Any] = {}
         if cell.search:
-            tried = [{"settings": other, SELECTION_SCORE: recall} for recall, _, _, other in candidates]
-            details = {"chosen": choice, "search": tried}
-        learnt = {name.strip("_"): getattr(best, name) for name in FITTED_DETAILS if hasattr(best, name)}
-        return best, {**details, "seconds_to_fit": seconds, **learnt}
+            candidate_scores = [
+                {"settings": other, SELECTION_SCORE: recall} for recall, _, _, other in candidates
+            ]
+            details = {"chosen": choice, "search": candidate_scores}
+        fitted_details = {
+            name.strip("_"): getattr(best, name) for name in FITTED_DETAILS if hasattr(best, name)
+        }
+        return best, {**details, "seconds_to_fit": seconds, **fitted_details}
 
     def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
         """Return a recommender that is fitted to the training part, and the seconds of its fit."""
@@ -144,7 +148,7 @@ class TrialFits:
             model.fit(self.split.train, validation=self.split.validation, rng=seed)
             return model, time.perf_counter() - start
 
-        model, seconds = FITS.get(self.cell, self.trial, self.device, path, before, fit)
+        model, seconds = FIT_CACHE.get_or_fit(self.cell, self.trial, self.device, path, before, fit)
         model = copy.copy(model)
         for name in SETTINGS_AFTER_FIT:
             if name in settings:
