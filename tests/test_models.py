@@ -6,6 +6,7 @@ import pickle
 import threading
 import weakref
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,54 @@ def test_an_error_in_a_thread_reaches_the_caller_in_its_place(workers: int) -> N
     assert [next(stream), next(stream)] == [0.5, 1.0]
     with pytest.raises(ZeroDivisionError):
         next(stream)
+
+
+class FixedSample(GraphModel[Graph]):
+    """Return a given sample, whatever the seed."""
+
+    def __init__(self, given: Any = None) -> None:
+        self.given = given
+
+    def fit(self, graph: Graph, *, rng: Rng = None) -> FixedSample:
+        self.graph_ = graph
+        return self
+
+    def draw(self, seed: SeedSequence) -> Any:
+        return self.given
+
+
+PATH = Graph.from_edges(["a", "b"], ["b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        (None, "must return a Graph; got NoneType"),
+        (PATH.adjacency, "must return a Graph; got csr_array"),
+        (PATH.subgraph([0, 1]), "must return a sample with the nodes of the observed graph"),
+        (PATH.replace(node_ids=["a", "c", "b"]), "must return a sample with the nodes of the observed graph"),
+        (PATH.replace(directed=True), "must return a sample with edges with directions if and only if"),
+    ],
+)
+def test_results_of_draw_are_checked(sample: Any, message: str) -> None:
+    with pytest.raises(InputError, match="draw of FixedSample " + message):
+        FixedSample(sample).fit(PATH).sample(rng=0)
+
+
+def test_equal_ids_need_not_be_the_same_array() -> None:
+    sample = Graph.from_edges(["a"], ["c"], node_ids=["a", "b", "c"])
+    assert FixedSample(sample).fit(PATH).sample(rng=0) is sample
+
+
+def test_an_unfitted_model_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError, match="this RandomPairs is not fitted yet"):
+        RandomPairs().save(tmp_path / "model.npz")
+
+
+def test_constructors_must_store_their_arguments() -> None:
+    class Forgetful(FixedSample):
+        def __init__(self, given: Any = None, probability: float = 0.5) -> None:
+            self.given = given
+
+    with pytest.raises(InputError, match="probability must be stored by the constructor of Forgetful"):
+        Forgetful().get_params()

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
 from numpy.random import SeedSequence
 
+from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_integer
@@ -82,13 +84,47 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         check_integer(n, "n of sample_many", low=0)
         check_integer(workers, "workers of sample_many", low=1)
         seed = seed_sequence(rng)
-        return sample_stream(lambda number: self.draw(child(seed, number)), n, workers)
+        return sample_stream(lambda number: self._checked_draw(child(seed, number)), n, workers)
+
+    def _checked_draw(self, seed: SeedSequence) -> Data:
+        """Return the sample of a seed after a check that it has the nodes of the observed graph."""
+        sample, observed = self.draw(seed), self.graph_
+        kind = Graph if isinstance(observed, Graph) else Interactions
+        if not isinstance(sample, kind):
+            allowed, got = f"a {kind.__name__}", type(sample).__name__
+        elif not _same_ids(sample, observed):
+            allowed, got = f"the nodes of the observed graph, {observed!r},", repr(sample)
+        elif getattr(sample, "directed", None) != getattr(observed, "directed", None):
+            allowed, got = "edges with directions if and only if the observed graph has them", repr(sample)
+        else:
+            return sample
+        verb = "return" if not isinstance(sample, kind) else "return a sample with"
+        raise InputError(f"draw of {type(self).__name__} must {verb} {allowed}; got {got}.")
+
+    def save(self, path: PathLike) -> None:
+        self.check_fitted()
+        super().save(path)
+
+    save.__doc__ = Saveable.save.__doc__
 
     def check_fitted(self) -> Data:
         """Return the observed graph, or raise :class:`~nodecopy.errors.NotFittedError`."""
         if not hasattr(self, "graph_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) first.")
         return self.graph_
+
+
+def _same_ids(sample: Any, observed: Any) -> bool:
+    """Return whether two graphs or tables have the same ids; those of most samples are the same arrays."""
+    if (sample.rows.n_rows, sample.rows.n_columns) != (observed.rows.n_rows, observed.rows.n_columns):
+        return False
+    names = [name for name in ("_node_ids", "user_ids", "item_ids") if name in vars(observed)]
+    pairs = [(vars(sample)[name], vars(observed)[name]) for name in names]
+    if all(first is second for first, second in pairs):
+        return True
+    if isinstance(observed, Graph):
+        return np.array_equal(sample.node_ids, observed.node_ids)
+    return all(np.array_equal(first, second) for first, second in pairs)
 
 
 def check_graph_model(model: Any, name: str) -> GraphModel[Any]:

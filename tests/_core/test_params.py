@@ -120,3 +120,18 @@ def test_errors_name_what_there_is() -> None:
         NodeCopying(SameLabel()).set_params(keep__k=0.1)
     with pytest.raises(InputError, match="a parameter of NearestNeighbours"):
         NodeCopying(NearestNeighbours()).set_params(law__kk=3)
+
+
+def test_set_params_changes_nothing_if_a_name_is_wrong() -> None:
+    model = NodeCopying(NearestNeighbours(n_neighbours=5), keep=0.1)
+    before = model.get_params()
+    for changes in (
+        {"keep": 0.5, "kep": 1},
+        {"keep": 0.5, "law__n_neighbors": 7},
+        {"law__n_neighbours": 7, "x": 1},
+    ):
+        with pytest.raises(InputError, match="must be one of"):
+            model.set_params(**changes)
+        assert model.get_params() == before
+    with pytest.raises(InputError, match="a parameter of NearestNeighbours must be one of"):
+        model.set_params(law__=1)

@@ -372,3 +372,39 @@ def test_private_attributes_are_no_state() -> None:
     holder.__dict__.update(_cache_=1, public=2, fitted_=4)
     assert holder.get_state() == {"fitted_": 4}
     assert isinstance(holder, Configurable)
+
+
+@pytest.mark.parametrize("classes", [Graph, "own.Model", ["own.Model"], 3])
+def test_classes_must_be_class_objects(classes: Any, tmp_path: Path) -> None:
+    NodeCopying(SameLabel()).fit(community_graph()).save(tmp_path / "model.npz")
+    with pytest.raises(InputError, match=r"classes must be a list of class objects such as \[MyModel\]; got"):
+        nodecopy.load(tmp_path / "model.npz", classes=classes)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"model.npz"])
+def test_path_must_be_a_path(path: Any) -> None:
+    model = NodeCopying(SameLabel()).fit(community_graph())
+    for call in (nodecopy.load, model.save):
+        with pytest.raises(InputError, match=r"path must be a string or a pathlib\.Path; got"):
+            call(path)
+
+
+def test_the_file_must_hold_an_object(tmp_path: Path) -> None:
+    np.savez(tmp_path / "list.npz", tree=np.array("[1, 2]"))
+    with pytest.raises(InputError, match=r"must hold a fitted object that save\(\) wrote"):
+        nodecopy.load(tmp_path / "list.npz")
+
+
+def test_a_perturbation_has_its_own_load(tmp_path: Path) -> None:
+    np.savez(tmp_path / "attack.npz", about=np.array("{}"), flips=np.zeros((0, 2)))
+    with pytest.raises(InputError, match=r"holds a perturbation; use Perturbation\.load"):
+        nodecopy.load(tmp_path / "attack.npz")
+
+
+def test_foreign_files_give_no_advice_to_allow_pickles(tmp_path: Path) -> None:
+    np.savez(tmp_path / "pickled.npz", tree=np.array([{}], dtype=object))
+    (tmp_path / "text.npz").write_text("no archive", encoding="utf-8")
+    for name in ("pickled.npz", "text.npz"):
+        with pytest.raises(InputError, match="damaged or of another format") as caught:
+            nodecopy.load(tmp_path / name)
+        assert "allow_pickle" not in str(caught.value)

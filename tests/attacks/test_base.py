@@ -40,10 +40,8 @@ def test_share_is_rounded_up_but_not_by_binary_rounding() -> None:
 def test_type_of_a_budget_decides_its_meaning() -> None:
     assert isinstance(check_budget(1, "x"), int)
     assert isinstance(check_budget(np.float32(1), "x"), float)
-    with pytest.raises(InputError, match="budget of x must be an integer or a share between"):
+    with pytest.raises(InputError, match="budget of x must be an integer of at least 0 or a share between"):
         check_budget("degree", "x", allow_degree=False)
-    with pytest.raises(InputError, match="budget of x must be an integer of at least 0; got True"):
-        check_budget(True, "x")
 
 
 def test_seed_of_a_target_does_not_depend_on_other_targets() -> None:
@@ -53,3 +51,24 @@ def test_seed_of_a_target_does_not_depend_on_other_targets() -> None:
     draws = np.random.default_rng(child(child(SeedSequence(5), AttackSeeds.TARGETS), target))
     row = graph.rows.indices[graph.rows.indptr[target] : graph.rows.indptr[target + 1]]
     assert flips.tolist() == [[target, int(draws.choice(row, 1, replace=False)[0])]]
+
+
+class Excessive(TargetedAttack):
+    """Make one flip more than granted."""
+
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        for other in np.setdiff1d(np.arange(budget + 2), target)[: budget + 1].tolist():
+            edits.flip(target, other)
+
+
+def test_more_flips_than_the_budget_are_an_error() -> None:
+    message = "attack_target of Excessive must make at most 2 flips, the budget of target 5; got 3"
+    with pytest.raises(InputError, match=message):
+        Excessive().attack(planted_graph(), [5], budget=2)
+
+
+@pytest.mark.parametrize("budget", [-1, 1.5, True, "some", None, [1], float("nan")])
+def test_every_wrong_budget_names_all_forms(budget: object) -> None:
+    message = "budget of x must be an integer of at least 0, a share between 0.0 and 1.0 or 'degree'; got"
+    with pytest.raises(InputError, match=message):
+        check_budget(budget, "x")

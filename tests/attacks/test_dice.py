@@ -67,7 +67,7 @@ def test_error_names_delete() -> None:
 def test_global_dice_takes_a_share_of_the_edges() -> None:
     assert len(GlobalDICE().attack(hub(), budget=0.5, rng=0).flips) == 4  # of 7 edges, rounded up
     assert len(GlobalDICE().attack(hub(), rng=0).flips) == 1  # 0.05 by default
-    with pytest.raises(InputError, match="budget of GlobalDICE must be an integer or a share"):
+    with pytest.raises(InputError, match="budget of GlobalDICE must be an integer of at least 0 or a share"):
         GlobalDICE().attack(hub(), budget="degree")
 
 
@@ -100,7 +100,7 @@ def test_global_dice_flips_all_pairs_where_the_budget_is_larger() -> None:
 def test_global_dice_has_no_targets() -> None:
     with pytest.raises(InputError, match="targets of GlobalDICE must be None"):
         GlobalDICE().attack(hub(), [1], budget=3)
-    with pytest.raises(InputError, match="budget of GlobalDICE must be an integer of at least 0; got -1"):
+    with pytest.raises(InputError, match="budget of GlobalDICE must be an integer of at least 0 or a share"):
         GlobalDICE().attack(hub(), budget=-1)
     with pytest.raises(InputError, match="graph must have labels for GlobalDICE"):
         GlobalDICE().attack(hub().replace(labels=None), budget=1)

@@ -86,9 +86,9 @@ class AttackContract:
         explicit = self.build().attack(graph, TARGETS, budget=attack.default_budget, train=TRAIN, rng=0)
         assert default == explicit
         for wrong, message in (
-            (-1, "must be an integer of at least 0; got -1"),
-            (1.5, "must be a number between 0 and 1; got 1.5"),
-            ("half", "must be an integer, 'degree' or a share between 0.0 and 1.0; got 'half'"),
+            (-1, "must be an integer of at least 0, a share .* got -1"),
+            (1.5, "must be an integer of at least 0, a share .* got 1.5"),
+            ("half", "must be an integer of at least 0, a share between 0.0 and 1.0 or 'degree'; got 'half'"),
         ):
             with pytest.raises(InputError, match=f"budget of {type(attack).__name__} {message}"):
                 self.run(graph, budget=wrong)

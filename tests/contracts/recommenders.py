@@ -215,7 +215,10 @@ class RecommenderContract:
         train = split.train
         user, loner = train.user_ids[[4, LONER]].tolist()
         if not fitted.is_linear:
-            with pytest.raises(InputError, match=r"explain needs a linear model \(EASE, CopyEASE or Item"):
+            with pytest.raises(
+                InputError,
+                match="ItemKNN or a class with is_linear = True; got",
+            ):
                 fitted.explain(user, train.item_ids[0])
             return
         history = train.item_ids[train.matrix[[4]].indices]

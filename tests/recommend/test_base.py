@@ -148,3 +148,49 @@ def test_recommendations_leave_out_what_is_seen() -> None:
 def test_a_recommender_without_score_rows_scores_no_new_users() -> None:
     with pytest.raises(InputError, match="RandomProjection scores only the users that it was fitted to"):
         RandomProjection().fit(tastes(), rng=0).score_new([["item 1"]])
+
+
+class FixedScores(Recommender):
+    """Return given scores, whatever the rows."""
+
+    def __init__(self, scores: Any = None) -> None:
+        self.scores = scores
+
+    def fit_interactions(
+        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
+    ) -> None:
+        self.n_items_ = interactions.n_items
+
+    def score_rows(self, rows: sparse.csr_array) -> Any:
+        return self.scores
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (None, r"must return numbers of shape \(2, 24\), .* got NoneType"),
+        (np.ones(24), r"must return numbers of shape \(2, 24\), .* got float64 of shape \(24,\)"),
+        (np.ones((1, 24)), r"got float64 of shape \(1, 24\)"),
+        (np.ones((2, 5)), r"got float64 of shape \(2, 5\)"),
+        (np.full((2, 24), "a"), r"got <U1 of shape \(2, 24\)"),
+        (np.full((2, 24), np.inf), "must hold finite numbers; got inf"),
+    ],
+)
+def test_results_of_score_rows_are_checked(scores: Any, message: str) -> None:
+    log = tastes()
+    fitted = FixedScores(scores).fit(log)
+    histories = [log.item_ids[:2], log.item_ids[3:5]]
+    for call in (
+        lambda: fitted.recommend(log.user_ids[:2], 1),
+        lambda: fitted.score_new(histories),
+        lambda: fitted.recommend_new(histories, 1),
+    ):
+        with pytest.raises(InputError, match="score_rows of FixedScores .*" + message):
+            call()
+
+
+def test_sparse_scores_count_as_dense_ones() -> None:
+    log = tastes()
+    scores = np.arange(48.0).reshape(2, 24)
+    fitted = FixedScores(sparse.csr_array(scores)).fit(log)
+    assert np.array_equal(fitted.score(log.user_ids[:2]), scores)

@@ -31,6 +31,8 @@ def format_of(path: TableLike, suffixes: Iterable[str]) -> str:
     """
     if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"path must be a string or a pathlib.Path; got {path!r}.")
     name = Path(path).name.lower()
     plain = name.removesuffix(".gz")
     suffix = Path(plain).suffix
@@ -78,4 +80,6 @@ def reading(path: TableLike) -> Iterator[Any]:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
+        if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own
+            reason = "neither an array nor an archive of arrays without pickles"
         raise InputError(f"{path}: cannot be read, it is damaged or of another format ({reason}).") from error

@@ -22,7 +22,7 @@ class Configurable:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the constructor; ``deep`` adds those of parts, such as ``law__keep``."""
-        params = {name: getattr(self, name) for name in self.parameter_names()}
+        params = {name: self._get_param(name) for name in self.parameter_names()}
         if deep:
             for name, part in list(params.items()):
                 if isinstance(part, Configurable):
@@ -31,24 +31,38 @@ class Configurable:
 
     def set_params(self, **changes: Any) -> Self:
         """Change parameters in place and return the object; the fitted state stays until the next ``fit``."""
+        for owner, name, value in self._find_changes(changes):  # found before anything changes
+            setattr(owner, name, value)
+        return self
+
+    def _get_param(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError as error:
+            kind = type(self).__name__
+            raise InputError(
+                f"{name} must be stored by the constructor of {kind} as self.{name}; got no such attribute."
+            ) from error
+
+    def _find_changes(self, changes: dict[str, Any]) -> list[tuple[Configurable, str, Any]]:
+        """Return the owner, the name and the new value of each parameter, or raise an error."""
         own: dict[str, Any] = {}
         of_parts: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
-            head, _, inner = name.partition("__")
+            head, separator, inner = name.partition("__")
             check_name(head, self.parameter_names(), f"a parameter of {type(self).__name__}")
-            if inner:
+            if separator:
                 of_parts.setdefault(head, {})[inner] = value
             else:
                 own[head] = value
+        owners: list[tuple[Configurable, str, Any]] = [(self, name, value) for name, value in own.items()]
         for name, inners in of_parts.items():
             part = own.get(name, getattr(self, name, None))
             if not isinstance(part, Configurable):
                 where = f"{name} of {type(self).__name__}"
                 raise InputError(f"{where} must have parameters to set {min(inners)}; got {part!r}.")
-            own[name] = part.set_params(**inners)
-        for name, value in own.items():
-            setattr(self, name, value)
-        return self
+            owners += part._find_changes(inners)
+        return owners
 
     @classmethod
     def parameter_names(cls) -> list[str]:

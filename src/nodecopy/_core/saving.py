@@ -91,14 +91,28 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -
     True
     """
     format_of(path, (".npz",))
-    own = {public_name(kind): kind for kind in classes}
+    own = {public_name(kind): kind for kind in _check_classes(classes)}
     with reading(path) as name, name.open("rb") as file:
         with np.load(file, allow_pickle=False) as archive:
             if TREE not in archive.files:
                 held = ", ".join(sorted(archive.files)) or "nothing"
+                if {"about", "flips"} <= set(archive.files):
+                    raise InputError("the file holds a perturbation; use Perturbation.load.")
                 raise InputError(f"the file must hold something that save() wrote; it holds {held}.")
             arrays = {key: archive[key] for key in archive.files}
-        return _decode(json.loads(str(arrays[TREE])), arrays, own, device)
+        tree = json.loads(str(arrays[TREE]))
+        if not isinstance(tree, dict) or "class" not in tree:
+            raise InputError("the file must hold a fitted object that save() wrote; it holds another value.")
+        return _decode(tree, arrays, own, device)
+
+
+def _check_classes(classes: Any) -> list[type]:
+    """Return the classes that a file may hold, or raise an error that says how to pass them."""
+    is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, type))
+    kinds = list(classes) if is_list else []
+    if not is_list or not all(isinstance(kind, type) for kind in kinds):
+        raise InputError(f"classes must be a list of class objects such as [MyModel]; got {classes!r}.")
+    return kinds
 
 
 def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_integer, check_real, check_unique
+from nodecopy._core.validation import check_unique
 from nodecopy.attacks.edits import Edits, check_attackable
 from nodecopy.attacks.perturbation import Perturbation
 from nodecopy.errors import InputError
@@ -175,7 +175,14 @@ class TargetedAttack(Attack):
             budgets.append(self._n_flips(edits, target, granted))
             # With a seed of its own, a target is attacked alone as it is attacked among others.
             draws = np.random.default_rng(child(child(seed, AttackSeeds.TARGETS), target))
+            n_before = len(edits.flips) + len(edits.feature_flips)
             self.attack_target(edits, target, budgets[-1], draws)
+            n_flips = len(edits.flips) + len(edits.feature_flips) - n_before
+            if n_flips > budgets[-1]:
+                raise InputError(
+                    f"attack_target of {name} must make at most {budgets[-1]} flips, the budget of target "
+                    f"{target}; got {n_flips}."
+                )
         described = f"{self!r} with budget {granted!r}"
         return Perturbation.from_edits(described, graph, nodes, budgets, records, together=self.together)
 
@@ -191,15 +198,15 @@ class TargetedAttack(Attack):
 
 def check_budget(budget: Any, attack: str, *, allow_degree: bool = True) -> Budget:
     """Return a valid budget; its type says whether it is a number of flips, a share or ``"degree"``."""
-    name = f"budget of {attack}"
-    if isinstance(budget, (float, np.floating)):
-        return check_real(budget, name, low=0, high=1)
-    if not isinstance(budget, str):
-        return check_integer(budget, name, low=0)
-    if budget != "degree" or not allow_degree:
-        words = ", 'degree'" if allow_degree else ""
-        raise InputError(f"{name} must be an integer{words} or a share between 0.0 and 1.0; got {budget!r}.")
-    return budget
+    if isinstance(budget, (float, np.floating)) and 0 <= budget <= 1:
+        return float(budget)
+    if isinstance(budget, (int, np.integer)) and not isinstance(budget, bool) and budget >= 0:
+        return int(budget)
+    if isinstance(budget, str) and budget == "degree" and allow_degree:
+        return budget
+    share = "a share between 0.0 and 1.0"
+    forms = f", {share} or 'degree'" if allow_degree else f" or {share}"
+    raise InputError(f"budget of {attack} must be an integer of at least 0{forms}; got {budget!r}.")
 
 
 def ceil_of_share(share: float, number: int) -> int:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -66,6 +67,10 @@ class Edits:
 
     def flip(self, first: int, second: int) -> None:
         """Remove the edge between two nodes if there is one, add it otherwise."""
+        last = self.graph.n_nodes - 1
+        first, second = (check_integer(node, "node of flip", low=0, high=last) for node in (first, second))
+        if first == second:
+            raise InputError(f"nodes of flip must be two different nodes; got {first} twice.")
         is_added = not self.has_edge(first, second)
         for node, other in ((first, second), (second, first)):
             neighbours = self.neighbours(node)

@@ -17,7 +17,7 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import as_array, check_finite, check_integer
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
@@ -271,7 +271,8 @@ class Recommender(Saveable, ABC):
         train = self.check_fitted()
         if not self.is_linear:
             raise InputError(
-                f"explain needs a linear model (EASE, CopyEASE or ItemKNN); got {type(self).__name__}."
+                f"explain needs a linear model: EASE, CopyEASE, ItemKNN or a class with is_linear = True; "
+                f"got {type(self).__name__}."
             )
         check_integer(k, "k", low=1)
         (row,), (column,) = find_ids([user], train.user_ids, "user"), find_ids([item], train.item_ids, "item")
@@ -281,7 +282,8 @@ class Recommender(Saveable, ABC):
                 f"user must have a history; {train.user_ids[row].item()!r} has none and is scored "
                 f"by popularity."
             )
-        contributions = np.asarray(self.score_rows(one_hot(history, train.n_items)), np.float32)[:, column]
+        scores = self._checked_scores(one_hot(history, train.n_items))
+        contributions = scores[:, column].astype(np.float32)
         order = np.argsort(-contributions, kind="stable")[:k]
         return train.item_ids[history[order]], contributions[order]
 
@@ -354,14 +356,28 @@ class Recommender(Saveable, ABC):
 
     def score_positions(self, positions: IntArray) -> NDArray[Any]:
         """Return the scores of users of training, all of whom have a history."""
-        return self.score_rows(sparse.csr_array(self.interactions_.matrix[positions]))
+        return self._checked_scores(sparse.csr_array(self.interactions_.matrix[positions]))
+
+    def _checked_scores(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return what ``score_rows`` returns after a check of its shape and numbers."""
+        name = f"score_rows of {type(self).__name__}"
+        scores: Any = self.score_rows(rows)
+        array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
+        if array.shape != rows.shape or array.dtype.kind not in "biuf":
+            got = type(scores).__name__ if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
+            raise InputError(
+                f"{name} must return numbers of shape {rows.shape}, a row per user and a column per item; "
+                f"got {got}."
+            )
+        check_finite(array, name)
+        return array
 
     def _score_known(self, positions: IntArray) -> Scores:
         has_history = self.interactions_.rows.degrees[positions] > 0
         return self._with_popularity(self.score_positions, positions, has_history)
 
     def _score_histories(self, rows: sparse.csr_array) -> Scores:
-        return self._with_popularity(self.score_rows, rows, np.diff(rows.indptr) > 0)
+        return self._with_popularity(self._checked_scores, rows, np.diff(rows.indptr) > 0)
 
     def _with_popularity(self, score: Callable[[Any], NDArray[Any]], users: Any, has_history: Any) -> Scores:
         """Return the model's scores of users with a history, and popularity for the others."""
