@@ -66,9 +66,7 @@ def test_weights_of_other_items_are_refused(cut: Any, tmp_path: Path) -> None:
     arrays = read_arrays(path)
     (weights,) = (name for name, array in arrays.items() if array.ndim == 2)
     np.savez(path, **arrays | {weights: arrays[weights][cut]})
-    with pytest.raises(
-        InputError, match=r"model.npz: (cannot be read|score_rows of EASE must return numbers of shape)"
-    ):
+    with pytest.raises(InputError, match=r"model.npz: (cannot be read|score_rows of EASE must return)"):
         nodecopy.load(path)
 
 
