@@ -72,6 +72,6 @@ draw_attacked_node(target, neighbours, probabilities, digits.labels, names, imag
 # :class:`.SuspectCorrection` corrects the most suspicious nodes, as many as the accuracy on validation nodes
 # allows.
 
-suspicion = defence.suspicion()
+suspicion = defence.score_suspicion()
 rank = (-suspicion).argsort().argsort()
 print("ranks of the targets among", digits.n_nodes, "nodes:", np.sort(rank[targets] + 1))

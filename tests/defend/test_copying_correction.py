@@ -23,7 +23,7 @@ from nodecopy.defend import (
 )
 from nodecopy.defend.copiers import WholeGraphCopier
 from nodecopy.defend.defence_seeds import DefenceSeeds
-from nodecopy.defend.donors import embedding_search
+from nodecopy.defend.donors import build_donor_search
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
@@ -150,9 +150,9 @@ def test_seeds_of_donors_are_children_of_the_trial(monkeypatch: pytest.MonkeyPat
 
     def record(*arguments: Any, seed: SeedSequence, **others: Any) -> Any:
         seeds.append(seed.spawn_key)
-        return embedding_search(*arguments, seed=seed, **others)
+        return build_donor_search(*arguments, seed=seed, **others)
 
-    monkeypatch.setattr(copying_correction, "embedding_search", record)
+    monkeypatch.setattr(copying_correction, "build_donor_search", record)
     CopyingDefence(GCN(**QUICK), n_donors=3).fit(planted_graph(), TRAIN, rng=0)
     assert seeds == [(DefenceSeeds.DONOR_EMBEDDING,)]
     assert len(set(DefenceSeeds)) == len(DefenceSeeds.__members__)

@@ -50,7 +50,7 @@ def attacked() -> tuple[CopyingDefence, Graph, Any]:
 
 def test_attacked_nodes_are_detected_and_corrected(attacked: tuple[CopyingDefence, Graph, Any]) -> None:
     defence, graph, targets = attacked
-    scores = defence.suspicion()
+    scores = defence.score_suspicion()
     assert scores.shape == (graph.n_nodes,)
     chosen = np.argsort(-scores)[:30]
     assert len(np.intersect1d(chosen, targets)) >= 24
@@ -64,7 +64,7 @@ def test_attacked_nodes_are_detected_and_corrected(attacked: tuple[CopyingDefenc
 def correct_share(defence: CopyingDefence, graph: Graph, share: float) -> Any:
     """Return the predictions of all nodes if a share of them is corrected."""
     suspicious = SuspectCorrection(share=share).from_classifier(defence.classifier_, graph, rng=0)
-    np.testing.assert_allclose(suspicious.suspicion(), defence.suspicion(), atol=1e-6)
+    np.testing.assert_allclose(suspicious.score_suspicion(), defence.score_suspicion(), atol=1e-6)
     return suspicious.correct_proba(np.arange(graph.n_nodes))
 
 
@@ -98,7 +98,7 @@ def test_retrained_corrections_equal_training_without_the_suspects(
     split = datasets.label_split(graph.labels, 10, validation=0, test=200, rng=0)
     parameters: Any = {"share": 0.2, "n_donors": 5}
     defence = SuspectCorrection(GCN(n_epochs=60), retrain=True, **parameters).fit(graph, split.train, rng=0)
-    scores = defence.suspicion()
+    scores = defence.score_suspicion()
     suspects = np.argsort(-scores, kind="stable")[: round(0.2 * graph.n_nodes)]
     pruned = remove_edges_of(graph, suspects)
     retrained = CopyingDefence(GCN(n_epochs=60), n_donors=5).fit(pruned, split.train, rng=0)

@@ -11,7 +11,7 @@ from numpy.random import SeedSequence
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
-from nodecopy.defend.donors import DONOR_NAMES, DonorFinder, embedding_search
+from nodecopy.defend.donors import DONOR_NAMES, DonorFinder, build_donor_search
 from nodecopy.errors import InputError
 from nodecopy.features.node_embeddings import NodeEmbeddings
 from nodecopy.nn.feature_matrices import add_identity_features
@@ -30,7 +30,9 @@ def test_edges_of_a_node_do_not_choose_its_donors_by_features() -> None:
 
 
 def find(donors: Any, graph: Graph, nodes: Any, n_donors: int = 4) -> Any:
-    search = embedding_search(donors, NodeEmbeddings(graph), seed=SeedSequence(0), device="cpu", owner="test")
+    search = build_donor_search(
+        donors, NodeEmbeddings(graph), seed=SeedSequence(0), device="cpu", caller="test"
+    )
     return DonorFinder(search, n_donors).find(np.array(nodes))
 
 
@@ -67,17 +69,17 @@ def test_features_are_required() -> None:
 @pytest.mark.parametrize("features", [None, np.eye(60)], ids=["no features", "identity"])
 def test_features_of_single_nodes_find_no_donors(features: Any) -> None:
     graph = planted_graph().replace(features=features)
-    named: Any = {"seed": SeedSequence(0), "device": "cpu", "owner": "test"}
+    named: Any = {"seed": SeedSequence(0), "device": "cpu", "caller": "test"}
     for donors in ("features", "expected"):
-        with pytest.raises(InputError, match="graph must have features to find similar nodes"):
-            embedding_search(donors, NodeEmbeddings(graph), **named)
+        with pytest.raises(InputError, match=r"graph must have features .* Donors can be found by 'neigh"):
+            build_donor_search(donors, NodeEmbeddings(graph), **named)
     exact = plain_connections(graph)
-    by_neighbourhoods = embedding_search("neighbourhoods", NodeEmbeddings(graph), **named)
+    by_neighbourhoods = build_donor_search("neighbourhoods", NodeEmbeddings(graph), **named)
     distances = ((exact[:, None] - exact[None]) ** 2).sum(axis=2)
     np.fill_diagonal(distances, np.inf)
     _, nearest = by_neighbourhoods.nearest(1, of=np.arange(60), include_self=False)
     np.testing.assert_allclose(distances[np.arange(60), nearest.ravel()], distances.min(axis=1), atol=1e-9)
-    assert embedding_search("vgae", NodeEmbeddings(graph), **named).matrix.shape[0] == 60
+    assert build_donor_search("vgae", NodeEmbeddings(graph), **named).matrix.shape[0] == 60
 
 
 def test_a_graph_without_features_is_defended() -> None:
@@ -92,4 +94,4 @@ def test_a_graph_without_features_is_defended() -> None:
                 graph, np.arange(9), rng=0
             ).correct_proba([4])
     with pytest.raises(InputError, match="graph must have features to find similar nodes"):
-        defence.suspicion()
+        defence.score_suspicion()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.defend.suspicion import divergence, suspicion
+from nodecopy.defend.suspicion import divergence, score_suspicion
 from nodecopy.features.node_embeddings import NodeEmbeddings
 
 
@@ -36,7 +36,9 @@ def test_suspicion_of_a_path() -> None:
     first, second = np.log(2) / 4 * 2**0.4, 3 / 2 * np.log(2)
     expected = [0, first**3 / (first**2 + second**2), second**3 / (first**2 + second**2) / 16, 0]
     np.testing.assert_allclose(
-        suspicion(graph, NodeEmbeddings(graph).features, expected_neighbourhoods, plain, copied, copied),
+        score_suspicion(
+            graph, NodeEmbeddings(graph).features, expected_neighbourhoods, plain, copied, copied
+        ),
         expected,
         atol=1e-12,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, DonorAverage
-from nodecopy.defend.trust import fit_weights, trusted_edges
+from nodecopy.defend.trust import estimate_trust, fit_weights
 from nodecopy.features.node_embeddings import NodeEmbeddings
 
 QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
@@ -35,7 +35,7 @@ def two_kinds() -> Graph:
 
 def test_edges_between_similar_nodes_are_trusted() -> None:
     graph = two_kinds()
-    trust, kept = trusted_edges(graph, NodeEmbeddings(graph).features, np.array([0, 5]))
+    trust, kept = estimate_trust(graph, NodeEmbeddings(graph).features, np.array([0, 5]))
     assert trust.shape == (2, 1)
     assert 0.2 < trust[0, 0] < 0.6 < trust[1, 0] <= 1
     assert kept.adjacency[[0]].indices.tolist() == [1, 2]
@@ -55,6 +55,6 @@ def test_trust_mixes_corrected_and_own_predictions() -> None:
             kind(n_donors=3, trust_edges=trust_edges).from_classifier(gcn, graph)
             for trust_edges in (False, True)
         )
-        trust, kept = trusted_edges(graph, NodeEmbeddings(graph).features, nodes)
+        trust, kept = estimate_trust(graph, NodeEmbeddings(graph).features, nodes)
         expected = (1 - trust) * plain.correct_proba(nodes) + trust * gcn.predict_proba(kept)[nodes]
         np.testing.assert_allclose(mixed.correct_proba(nodes), expected, atol=1e-6)

@@ -102,7 +102,7 @@ def test_connections_are_neighbourhoods_of_the_nodes_themselves() -> None:
 def test_search_by_expected_neighbourhood_and_features() -> None:
     """The query of a node is its expected neighbourhood beside half its features."""
     embeddings = NodeEmbeddings(wide_graph())
-    search = embeddings.search("expected", owner="a test")
+    search = embeddings.search("expected", parameter="donors", owner="a test")
     rows = np.hstack([embeddings.neighbourhoods, 0.5 * embeddings.features])
     queries = np.hstack([embeddings.expected, 0.5 * embeddings.features])
     distances = ((queries[:, None] - rows[None]) ** 2).sum(axis=2)
@@ -110,7 +110,7 @@ def test_search_by_expected_neighbourhood_and_features() -> None:
     _, nearest = search.nearest(1, include_self=False)
     assert nearest.tolist() == distances.argmin(axis=1).tolist()
     with pytest.raises(InputError, match="donors of a test must be one of 'expected', 'features', 'neigh"):
-        embeddings.search("vgae", owner="a test")
+        embeddings.search("vgae", parameter="donors", owner="a test")
 
 
 def test_cosines_of_pairs() -> None:

@@ -102,6 +102,6 @@ class AdaptiveCopyingAttack(GradientAttack):
         if callable(self.donors):
             search = NeighbourSearch(self.donors(graph), owner=owner)
         else:
-            search = NodeEmbeddings(graph).search(self.donors, owner=owner)
+            search = NodeEmbeddings(graph).search(self.donors, parameter="donors", owner=owner)
         _, nearest = search.nearest(self.n_donors, of=targets, include_self=False)
         return nearest.reshape(len(targets), self.n_donors).astype(np.int64)

@@ -155,7 +155,7 @@ def _create_defence(
 
 def _find_suspects(defence: CommandDefence, share: float) -> NDArray[np.int64]:
     """Return the most suspicious nodes, ties by position."""
-    suspicion = defence.suspicion()
+    suspicion = defence.score_suspicion()
     return np.argsort(-suspicion, kind="stable")[: round(share * len(suspicion))]
 
 

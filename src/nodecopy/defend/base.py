@@ -62,7 +62,7 @@ class Defence(Classifier):
     classifier: Classifier | None = None
     retrain: bool = False
     device: str = "cpu"
-    knows_targets: ClassVar[bool] = True
+    expects_targets: ClassVar[bool] = True
     """Whether the nodes given to :meth:`correct` are the ones that may have been attacked."""
 
     classifier_: Any
@@ -111,7 +111,7 @@ class Defence(Classifier):
     ) -> Self:
         super().fit(graph, train, validation=validation, rng=rng)
         self.classifier_ = self._fitted_classifier(self.trial_, self.prediction_)
-        self.state_ = self.build_state(self.classifier_, graph, self.prediction_, self.trial_)
+        self.state_ = self.build_attacked_state(self.classifier_, graph, self.prediction_, self.trial_)
         self.correction_ = self.prepare_correction(self.state_)
         return self
 
@@ -144,7 +144,7 @@ class Defence(Classifier):
         vars(self).pop("trial_", None)
         self.classifier_, self.prediction_ = classifier, prediction
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
-        self.state_ = self.build_state(classifier, graph, prediction, seed=seed_sequence(rng))
+        self.state_ = self.build_attacked_state(classifier, graph, prediction, seed=seed_sequence(rng))
         self.correction_ = self.prepare_correction(self.state_)
         return self
 
@@ -167,10 +167,10 @@ class Defence(Classifier):
             The attacked graph; by default the one given to ``fit``.
         """
         self.check_fitted()
-        if self.retrain and self.knows_targets:
+        if self.retrain and self.expects_targets:
             trial = self.check_retrainable(self._trial_on(graph))
             return self.correct_trials([trial], [nodes])[0].probabilities
-        state, correction = self.prepare(graph)
+        state, correction = self.get_state_and_correction(graph)
         return correction.predict_proba(check_nodes(state.graph, nodes)).astype(np.float32)
 
     def correct_trials(self, trials: Sequence[Trial], nodes: Sequence[ArrayLike]) -> list[Prediction]:
@@ -185,14 +185,16 @@ class Defence(Classifier):
         """
         positions = [check_nodes(t.graph, part) for t, part in zip(trials, nodes, strict=True)]
         trained = trials
-        if self.retrain and self.knows_targets:
+        if self.retrain and self.expects_targets:
             pairs = zip(trials, positions, strict=True)
             trained = [replace(t, graph=remove_edges_of(t.graph, part)) for t, part in pairs]
         corrected = []
         predictions = self.fit_trials(trained, keep_networks=True)
         for trial, used, prediction, part in zip(trials, trained, predictions, positions, strict=True):
             classifier = self._fitted_classifier(used, prediction)
-            correction = self.prepare_correction(self.build_state(classifier, used.graph, prediction, trial))
+            correction = self.prepare_correction(
+                self.build_attacked_state(classifier, used.graph, prediction, trial)
+            )
             probabilities = correction.predict_proba(part).astype(np.float32)
             details = prediction.details | correction.details(part)
             corrected.append(Prediction(probabilities, entropy(probabilities), details))
@@ -225,7 +227,7 @@ class Defence(Classifier):
         unfitted = type(self.classifier_)(**self.classifier_.get_params(deep=False))
         return state | {"classifier_": unfitted}
 
-    def build_state(
+    def build_attacked_state(
         self,
         classifier: Any,
         graph: Graph,
@@ -244,7 +246,7 @@ class Defence(Classifier):
         probabilities, networks = prediction.probabilities, prediction.networks
         return AttackedState(seen, probabilities, classifier, networks, seed, complete, trial)
 
-    def prepare(self, graph: Graph | None = None) -> tuple[AttackedState, Correction]:
+    def get_state_and_correction(self, graph: Graph | None = None) -> tuple[AttackedState, Correction]:
         """Return the state and the correction of the graph given to ``fit``, or of another graph."""
         networks = self.check_fitted().networks
         if graph is None:
@@ -254,7 +256,9 @@ class Defence(Classifier):
         self.check_parameters(graph)
         prediction = replace(self.predict_graph(graph), networks=networks)
         seed = self.state_.seed if hasattr(self, "state_") else None
-        state = self.build_state(self.classifier_, graph, prediction, self._trial_on(graph), seed=seed)
+        state = self.build_attacked_state(
+            self.classifier_, graph, prediction, self._trial_on(graph), seed=seed
+        )
         return state, self.prepare_correction(state)
 
     def _fitted_classifier(self, trial: Trial, prediction: Prediction) -> Classifier:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import Defence
-from nodecopy.defend.copiers import PlainPredictions
+from nodecopy.defend.copiers import PredictionsWithoutCopying
 from nodecopy.defend.copying_correction import DonorDefence
 from nodecopy.defend.corrections import AttackedState, Correction
 
@@ -39,7 +39,7 @@ class DonorAverage(DonorDefence):
     trust_edges: bool = False
 
     def prepare_correction(self, state: AttackedState) -> Correction:
-        copier = PlainPredictions(state.probabilities, at_donors=True)
+        copier = PredictionsWithoutCopying(state.probabilities, at_donors=True)
         return self.build_correction(state, copier, trust_edges=self.trust_edges)
 
 

@@ -178,13 +178,13 @@ class WholeGraphCopier:
     def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
         """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
         swaps = self.mode == "swap-features"
-        change = with_swapped_features if swaps else with_copied_row
+        change = replace_features if swaps else copy_row
         pairs = zip(nodes.tolist(), donors.tolist(), strict=True)
         return np.array([self.predict(change(self.graph, v, d))[d if swaps else v] for v, d in pairs])
 
 
 @dataclass(frozen=True, eq=False)
-class PlainPredictions:
+class PredictionsWithoutCopying:
     """Predict without copying: as the donors are predicted (a control), or as the nodes themselves are.
 
     The latter is exact for classifiers that do not use edges.
@@ -199,7 +199,7 @@ class PlainPredictions:
         return rows
 
 
-def with_swapped_features(graph: Graph, node: int, donor: int) -> Graph:
+def replace_features(graph: Graph, node: int, donor: int) -> Graph:
     """Return the graph in which the donor has the features of the node."""
     rows = np.arange(graph.n_nodes)
     rows[donor] = node
@@ -207,7 +207,7 @@ def with_swapped_features(graph: Graph, node: int, donor: int) -> Graph:
     return graph.replace(features=features[rows])
 
 
-def with_copied_row(graph: Graph, node: int, donor: int) -> Graph:
+def copy_row(graph: Graph, node: int, donor: int) -> Graph:
     """Return the graph in which the node has the donor's neighbours (undirected: in both directions)."""
     row = graph.adjacency[[donor]].tocoo()
     rest = graph.adjacency.tocoo()

@@ -13,12 +13,12 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import Defence, check_nodes
-from nodecopy.defend.copiers import MODES, Copier, PlainPredictions, TwoHopCopier, WholeGraphCopier
+from nodecopy.defend.copiers import MODES, Copier, PredictionsWithoutCopying, TwoHopCopier, WholeGraphCopier
 from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.defend.defence_seeds import DefenceSeeds
-from nodecopy.defend.donors import DonorFinder, embedding_search
-from nodecopy.defend.suspicion import suspicion
-from nodecopy.defend.trust import trusted_edges
+from nodecopy.defend.donors import DonorFinder, build_donor_search
+from nodecopy.defend.suspicion import score_suspicion
+from nodecopy.defend.trust import estimate_trust
 from nodecopy.graph import Graph
 
 
@@ -51,7 +51,7 @@ class CopyingCorrection(Correction):
         if not self.trust_edges:
             return copied
         state = self.state
-        trust, trusted_graph = trusted_edges(state.complete_graph, state.embeddings.features, nodes)
+        trust, trusted_graph = estimate_trust(state.complete_graph, state.embeddings.features, nodes)
         own: NDArray[np.floating[Any]] = state.predict(trusted_graph)[nodes]
         return (1 - trust) * copied + trust * own
 
@@ -68,9 +68,14 @@ class CopyingCorrection(Correction):
         mean: NDArray[np.floating[Any]] = copies.reshape(*donors.shape, copies.shape[-1]).mean(axis=1)
         return mean
 
+    @property
+    def suspicion(self) -> NDArray[np.float64]:
+        """Return the suspicion of every node."""
+        return self.score_nodes()[0]
+
     def with_similar_donors(self) -> CopyingCorrection:
         """Return the correction by donors whose neighbourhoods are similar to the node's own."""
-        search = self.state.embeddings.search("neighbourhoods", owner="suspicion")
+        search = self.state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
         return replace(self, finder=DonorFinder(search, self.finder.n_donors))
 
     def score_nodes(self) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
@@ -78,7 +83,7 @@ class CopyingCorrection(Correction):
         state, nodes = self.state, np.arange(self.state.graph.n_nodes)
         copied, similar = (part.average_copies(nodes) for part in (self, self.with_similar_donors()))
         features, expected = state.embeddings.features, state.embeddings.expected
-        scores = suspicion(state.graph, features, expected, state.probabilities, copied, similar)
+        scores = score_suspicion(state.graph, features, expected, state.probabilities, copied, similar)
         return scores, copied, similar
 
 
@@ -87,7 +92,7 @@ def choose_copier(state: AttackedState, mode: str) -> Copier:
     if state.networks is not None:
         recipe = state.networks.recipe
         if recipe.propagation == "none":
-            return PlainPredictions(state.probabilities)
+            return PredictionsWithoutCopying(state.probabilities)
         if recipe.propagation == "convolution" and recipe.rank is None:
             return TwoHopCopier(state.networks, state.graph, mode)
     return WholeGraphCopier(state.predict, state.graph, mode)
@@ -106,29 +111,39 @@ class DonorDefence(Defence):
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
-        owner, n_others = type(self).__name__, graph.n_nodes - 1
-        check_integer(self.n_donors, f"n_donors of {owner}", low=1, high=n_others, high_name="n_nodes - 1")
+        caller, n_others = type(self).__name__, graph.n_nodes - 1
+        check_integer(self.n_donors, f"n_donors of {caller}", low=1, high=n_others, high_name="n_nodes - 1")
         if self.n_graphs is not None:
-            check_integer(self.n_graphs, f"n_graphs of {owner}", low=1)
+            check_integer(self.n_graphs, f"n_graphs of {caller}", low=1)
 
     def build_correction(
         self, state: AttackedState, copier: Copier, *, trust_edges: bool = False
     ) -> CopyingCorrection:
         """Return the correction with the donors of the parameters and a copier."""
-        search = embedding_search(
+        search = build_donor_search(
             self.donors,
             state.embeddings,
             seed=child(state.seed, DefenceSeeds.DONOR_EMBEDDING),
             device=self.device,
-            owner=type(self).__name__,
+            caller=type(self).__name__,
         )
         finder = DonorFinder(search, self.n_donors)
         return CopyingCorrection(state, finder, copier, self.n_graphs, trust_edges)
 
+    def score_suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
+        """Return a score of every node; attacked nodes tend to have the highest ones.
+
+        See :func:`.score_suspicion`. All nodes are copied, and the time to find donors grows with the square
+        of their number.
+        """
+        correction: Any = self.get_state_and_correction(graph)[1]
+        scores: NDArray[np.float64] = correction.suspicion
+        return scores
+
     def nearest_donors(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.int64]:
         """Return the donors of some nodes, ``[len(nodes), n_donors]``, nearest first."""
         correction: Any
-        state, correction = self.prepare(graph)
+        state, correction = self.get_state_and_correction(graph)
         donors: NDArray[np.int64] = correction.finder.find(check_nodes(state.graph, nodes))
         return donors
 
@@ -163,9 +178,9 @@ class CopyingDefence(DonorDefence):
         correction of a node then depends on the others. It needs :meth:`fit`.
     trust_edges
         Whether to mix the correction with the prediction from those of the node's own edges that are
-        plausible (see :func:`.trusted_edges`), so that a node that was not attacked loses little. An attacker
-        may choose plausible edges, so this costs accuracy under strong attacks. The correction of a node
-        then depends on the others.
+        plausible (see :func:`.estimate_trust`), so that a node that was not attacked loses little. An
+        attacker may choose plausible edges, so this costs accuracy under strong attacks. The correction of
+        a node then depends on the others.
     mode
         ``"swap-features"``: the node's features are put in place of the donor's, as in the authors' code.
         ``"copy-row"``: the node itself gets the donor's row of the adjacency, undirected in both directions.
@@ -200,13 +215,3 @@ class CopyingDefence(DonorDefence):
 
     def prepare_correction(self, state: AttackedState) -> CopyingCorrection:
         return self.build_correction(state, choose_copier(state, self.mode), trust_edges=self.trust_edges)
-
-    def suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
-        """Return a score of every node; attacked nodes tend to have the highest ones.
-
-        See :func:`.suspicion`. All nodes are copied, and the time to find donors grows with the square of
-        their number.
-        """
-        correction: Any = self.prepare(graph)[1]
-        scores: NDArray[np.float64] = correction.score_nodes()[0]
-        return scores

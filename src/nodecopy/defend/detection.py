@@ -52,16 +52,17 @@ class DetectedCorrection(Correction):
 class SuspectCorrection(DonorDefence):
     """Detect attacked nodes and correct them by copying; :meth:`correct` may be called for all nodes.
 
-    The nodes with the highest :meth:`suspicion` are corrected as in :class:`.CopyingDefence`. All others are
-    predicted with copied neighbourhoods too, but of donors whose neighbourhoods are similar to their own,
-    which makes up for the nodes that are corrected without need.
+    The nodes with the highest :meth:`score_suspicion` are corrected as in :class:`.CopyingDefence`. All
+    others are predicted with copied neighbourhoods too, but of donors whose neighbourhoods are similar to
+    their own, which makes up for the nodes that are corrected without need.
 
     Parameters
     ----------
     share
         Share of all nodes that are corrected: the larger, the more attacked nodes are found and the more
         others lose accuracy. ``None`` corrects as many as possible while the accuracy at the validation nodes
-        falls by at most 0.5 points, and 7 % of the nodes where there are no validation nodes.
+        falls at most 0.5 points below the classifier's own accuracy on the validation nodes, or below the
+        best attainable if every choice loses; and 7 % of the nodes where there are no validation nodes.
     retrain
         Whether corrections come from a classifier that is trained again without the edges of the most
         suspicious nodes. It needs :meth:`fit`.
@@ -78,7 +79,7 @@ class SuspectCorrection(DonorDefence):
     [7, 3]
     """
 
-    knows_targets = False
+    expects_targets = False
 
     share: float | None = None
     mode: str = "swap-features"
@@ -102,15 +103,6 @@ class SuspectCorrection(DonorDefence):
         probabilities = np.where(is_corrected[:, None], copied, similar)
         return DetectedCorrection(probabilities, scores, is_corrected, copying.finder)
 
-    def suspicion(self, *, graph: Graph | None = None) -> NDArray[np.float64]:
-        """Return a score of every node; attacked nodes tend to have the highest ones.
-
-        See :func:`.suspicion`. The time to find donors grows with the square of the number of nodes.
-        """
-        correction: Any = self.prepare(graph)[1]
-        scores: NDArray[np.float64] = correction.suspicion
-        return scores
-
     def _retrained_copies(
         self, copying: CopyingCorrection, suspects: IntArray
     ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -119,7 +111,7 @@ class SuspectCorrection(DonorDefence):
         trial = self.check_retrainable(state.trial)
         pruned = replace(trial, graph=remove_edges_of(trial.graph, suspects))
         (prediction,) = self.fit_trials([pruned], keep_networks=True)
-        retrained = self.build_state(self.build_classifier(), pruned.graph, prediction, trial)
+        retrained = self.build_attacked_state(self.build_classifier(), pruned.graph, prediction, trial)
         corrected = self.build_correction(retrained, choose_copier(retrained, self.mode))
         # Similar donors are found, and copied, in the graph with all edges.
         complete = replace(state, classifier=retrained.classifier, networks=retrained.networks)
@@ -150,14 +142,15 @@ def choose_n_corrected(
     if share is not None or state.trial is None or validation is None or not len(validation):
         return round((DEFAULT_SHARE if share is None else share) * len(order))
     codes = state.trial.codes
-    watched = order[np.isin(order, validation)]
-    plain, corrected, uncorrected = (
-        (part.argmax(axis=1) == codes).astype(int)[watched] for part in (state.probabilities, copied, similar)
+    validation_nodes = order[np.isin(order, validation)]
+    own, corrected, uncorrected = (
+        (part.argmax(axis=1) == codes).astype(int)[validation_nodes]
+        for part in (state.probabilities, copied, similar)
     )
     # The gain in correct validation nodes if the n most suspicious of them are corrected, for every n.
-    gains = (uncorrected - plain).sum() + np.concatenate([[0], np.cumsum(corrected - uncorrected)])
-    allowed = np.flatnonzero(gains >= min(0, gains.max()) - MAX_ACCURACY_LOSS * len(watched))
-    n_watched = allowed[-1]
-    if n_watched == len(watched):
+    gains = (uncorrected - own).sum() + np.concatenate([[0], np.cumsum(corrected - uncorrected)])
+    allowed = np.flatnonzero(gains >= min(0, gains.max()) - MAX_ACCURACY_LOSS * len(validation_nodes))
+    n_validation_corrected = allowed[-1]
+    if n_validation_corrected == len(validation_nodes):
         return len(order)
-    return int(np.flatnonzero(order == watched[n_watched])[0])
+    return int(np.flatnonzero(order == validation_nodes[n_validation_corrected])[0])

@@ -31,7 +31,7 @@ class DonorFinder:
     Parameters
     ----------
     search
-        A search for nearest neighbours in an embedding; see :func:`embedding_search`.
+        A search for nearest neighbours in an embedding; see :func:`build_donor_search`.
     n_donors
         Number of donors of each node.
     """
@@ -54,8 +54,8 @@ class DonorFinder:
         return np.take_along_axis(self.find(nodes), (uniforms * self.n_donors).astype(np.int64), axis=1)
 
 
-def embedding_search(
-    donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, owner: str
+def build_donor_search(
+    donors: Any, embeddings: NodeEmbeddings, *, seed: SeedSequence, device: str, caller: str
 ) -> NeighbourSearch:
     """Return the search for donors that the parameter ``donors`` of a defence describes.
 
@@ -67,20 +67,26 @@ def embedding_search(
         Embeddings of the attacked graph.
     seed, device
         For the training of autoencoders.
-    owner
+    caller
         Name of the defence in error messages.
     """
     graph = embeddings.graph
     if isinstance(donors, str):
-        check_choice(donors, f"donors of {owner}", DONOR_NAMES)
+        check_choice(donors, f"donors of {caller}", DONOR_NAMES)
         if donors in EMBEDDING_NAMES:
-            return embeddings.search(donors, owner=owner)
+            try:
+                return embeddings.search(donors, parameter="donors", owner=caller)
+            except InputError as error:
+                if embeddings.feature_counts is not None:
+                    raise
+                hint = "Donors can be found by 'neighbourhoods', 'vgae' or 'gae'."
+                raise InputError(f"{error} {hint}") from error
         autoencoder = VGAE if donors == "vgae" else GAE
         model = autoencoder(sampler="raw", device=device)  # no calibration, since no graph is sampled
-        return NeighbourSearch(model.fit(graph, rng=seed).embeddings(), owner=owner)
-    search = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=owner)
+        return NeighbourSearch(model.fit(graph, rng=seed).embeddings(), owner=caller)
+    search = NeighbourSearch(donors(graph) if callable(donors) else donors, owner=caller)
     if search.matrix.shape[0] != graph.n_nodes:
         raise InputError(
-            f"donors of {owner} must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}."
+            f"donors of {caller} must have {graph.n_nodes} rows, one per node; got {search.matrix.shape[0]}."
         )
     return search

@@ -19,28 +19,29 @@ OUTLIER_WEIGHT = 4.0
 """Weight of the divergence between a node's prediction and those of its neighbours."""
 
 
-def suspicion(
+def score_suspicion(
     graph: Graph,
     features: Matrix,
     expected: Matrix,
-    plain: NDArray[Any],
+    own: NDArray[Any],
     copied: NDArray[Any],
-    similar: NDArray[Any],
+    copied_from_similar: NDArray[Any],
 ) -> NDArray[np.float64]:
     """Return a score for every node; attacked nodes tend to have the highest ones.
 
     The dissimilarity of two neighbours is one minus the cosine of their features times one minus that of
     their expected neighbourhoods. The implausibility of their edge is the dissimilarity times the divergence
-    between their two copied predictions. The first score is (J F + W) degree^0.4: J is the sum of the
-    divergences of both predictions with copied neighbours from the plain one, F the mean dissimilarity of a
-    node and its neighbours, W the mean implausibility of its edges. A node without edges cannot have been
+    between their two copied predictions. The first score is
+    (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4: own_divergence is the sum of the
+    divergences of ``copied`` and ``copied_from_similar`` from ``own``, and the means are over the edges of
+    the node. A node without edges cannot have been
     attacked and has the score zero.
 
     The blame for an implausible edge is then divided between its ends in proportion to their scores, and the
-    score of a node is multiplied by its part of the blame at its edges, so that neighbours of attacked nodes
+    score of a node is multiplied by its share of the blame at its edges, so that neighbours of attacked nodes
     get lower scores.
 
-    Last, the score is multiplied by exp(4 d), where d is the mean divergence of a node's plain prediction
+    Last, the score is multiplied by exp(4 d), where d is the mean divergence of a node's own prediction
     from those of its neighbours minus the same for its copied prediction.
 
     Parameters
@@ -50,7 +51,7 @@ def suspicion(
     features, expected
         Embeddings of the nodes' features and of their expected neighbourhoods; see
         :class:`~nodecopy.features.node_embeddings.NodeEmbeddings`.
-    plain, copied, similar
+    own, copied, copied_from_similar
         Probabilities of all nodes: of the classifier, with the neighbourhoods of their donors, and with those
         of the nodes whose neighbourhoods are most similar to their own.
     """
@@ -63,17 +64,23 @@ def suspicion(
         return np.bincount(first, values, minlength=graph.n_nodes).astype(np.float64)
 
     degrees, total = graph.degrees, sum_over_edges(implausibility)
-    J = divergence(plain, copied) + divergence(plain, similar)
-    scores = (J * sum_over_edges(dissimilarity) + total) / np.maximum(degrees, 1) * degrees**DEGREE_EXPONENT
-    blamed = scores
+    own_divergence = divergence(own, copied) + divergence(own, copied_from_similar)
+    scores = (
+        (own_divergence * sum_over_edges(dissimilarity) + total)
+        / np.maximum(degrees, 1)
+        * degrees**DEGREE_EXPONENT
+    )
+    blame_scores = scores
     for _ in range(N_BLAME_ROUNDS):
-        both = blamed[first] + blamed[second]
-        blame = np.divide(blamed[first], both, out=np.full(len(both), 0.5), where=both > 0)
+        both = blame_scores[first] + blame_scores[second]
+        blame = np.divide(blame_scores[first], both, out=np.full(len(both), 0.5), where=both > 0)
         shared = sum_over_edges(implausibility * blame)
-        part = np.divide(shared, total, out=np.full(len(total), 0.5), where=total > 0)
-        blamed = scores * part
-    outlying = divergence(plain[first], plain[second]) - divergence(copied[first], plain[second])
-    return np.asarray(blamed * np.exp(OUTLIER_WEIGHT * sum_over_edges(outlying) / np.maximum(degrees, 1)))
+        blame_share = np.divide(shared, total, out=np.full(len(total), 0.5), where=total > 0)
+        blame_scores = scores * blame_share
+    outlier_divergence = divergence(own[first], own[second]) - divergence(copied[first], own[second])
+    return np.asarray(
+        blame_scores * np.exp(OUTLIER_WEIGHT * sum_over_edges(outlier_divergence) / np.maximum(degrees, 1))
+    )
 
 
 def divergence(p: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float64]:

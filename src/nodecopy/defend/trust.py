@@ -27,7 +27,7 @@ MIN_TRUST = 0.5
 """Edges with a probability above this one are trusted."""
 
 
-def trusted_edges(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
+def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDArray[np.float64], Graph]:
     """Return the mean trust in the edges of each node, ``[len(nodes), 1]``, and the trusted graph.
 
     Trust is the probability that two nodes are neighbours rather than a random pair, by logistic regression
@@ -55,11 +55,11 @@ def trusted_edges(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDAr
     weights = fit_weights(inputs, np.repeat([1.0, 0.0], len(edges[0])))
 
     first, second = graph.rows.row_numbers, graph.rows.indices
-    is_asked = np.zeros(graph.n_nodes, bool)
-    is_asked[nodes] = True
-    touched = is_asked[first] | is_asked[second]
+    may_be_attacked = np.zeros(graph.n_nodes, bool)
+    may_be_attacked[nodes] = True
+    is_incident = may_be_attacked[first] | may_be_attacked[second]
     trust = np.ones(len(first))
-    trust[touched] = expit(_inputs(features, expected, first[touched], second[touched]) @ weights)
+    trust[is_incident] = expit(_inputs(features, expected, first[is_incident], second[is_incident]) @ weights)
     mean = np.bincount(first, trust, minlength=graph.n_nodes) / np.maximum(graph.degrees, 1)
     return mean[nodes, None], keep_edges(graph, trust > MIN_TRUST)
 

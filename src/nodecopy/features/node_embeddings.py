@@ -69,10 +69,7 @@ class NodeEmbeddings:
         features: Any = self.graph.features
         if self.feature_counts is None:
             state = "this one has none" if features is None else "in this one no two nodes share any"
-            raise InputError(
-                f"graph must have features to find similar nodes by them; {state} (donors can be found by "
-                "'neighbourhoods', 'vgae' or 'gae')."
-            )
+            raise InputError(f"graph must have features to find similar nodes by them; {state}.")
         weights = np.log((1.0 + self.graph.n_nodes) / (1.0 + self.feature_counts)) + 1.0
         weighted = sparse.csr_array(features, dtype=np.float64)
         weighted.data = weighted.data * weights[weighted.indices]
@@ -90,13 +87,15 @@ class NodeEmbeddings:
         """Return the neighbourhoods expected from the nodes' features."""
         return expected_neighbourhoods(self.graph, self.features, self.neighbourhoods)
 
-    def search(self, name: str, *, owner: str) -> NeighbourSearch:
-        """Return a search for similar nodes by one of ``EMBEDDING_NAMES``; errors name the ``owner``.
+    def search(self, name: str, *, parameter: str, owner: str) -> NeighbourSearch:
+        """Return a search for similar nodes by one of ``EMBEDDING_NAMES``.
+
+        Errors name the ``parameter`` of the ``owner`` that gives ``name``.
 
         ``"expected"`` looks from a node's expected neighbourhood and features for nodes that have such a
         neighbourhood and such features.
         """
-        check_choice(name, f"donors of {owner}", EMBEDDING_NAMES)
+        check_choice(name, f"{parameter} of {owner}", EMBEDDING_NAMES)
         if name == "features":
             return NeighbourSearch(self.features, owner=owner)
         if name == "neighbourhoods":
