@@ -55,8 +55,8 @@ class TwoHopCopier:
         self.networks, self.mode = networks, mode
         self.features: Any = graph.features
         self.rows, self.directed = graph.rows, graph.directed
-        sums: Any = graph.degrees if self.rows.weights is None else graph.adjacency.sum(axis=1)
-        self.sums: NDArray[np.float64] = 1.0 + np.asarray(sums, np.float64)
+        row_sums: Any = graph.degrees if self.rows.weights is None else graph.adjacency.sum(axis=1)
+        self.row_sums: NDArray[np.float64] = 1.0 + np.asarray(row_sums, np.float64)
         """Row sums of A + I, by which convolutions are normalised."""
 
     def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
@@ -76,9 +76,9 @@ class TwoHopCopier:
         The entries of the second convolution, which sums hidden layers, are the rows of the first.
         """
         pair, inner, weight = self._entries(donors, self_loops=True)
-        second = weight / np.sqrt(self.sums[donors[pair]] * self.sums[inner])
+        second = weight / np.sqrt(self.row_sums[donors[pair]] * self.row_sums[inner])
         owner, outer, weight = self._entries(inner, self_loops=True)
-        first = weight / np.sqrt(self.sums[inner[owner]] * self.sums[outer])
+        first = weight / np.sqrt(self.row_sums[inner[owner]] * self.row_sums[outer])
         outer = np.where(outer == donors[pair][owner], nodes[pair][owner], outer)
         return (owner, outer, first), (pair, inner, second)
 
@@ -92,37 +92,43 @@ class TwoHopCopier:
             change = _concatenate(row, (old[0], old[1], -old[2]))
         pairs = np.arange(len(nodes))
         total = 1.0 + np.bincount(row[0], row[2], minlength=len(nodes))
-        owner, changed, difference = _concatenate(change, (pairs, nodes, total - self.sums[nodes]))
-        shape = len(nodes), len(self.sums)
+        owner, changed, difference = _concatenate(change, (pairs, nodes, total - self.row_sums[nodes]))
+        shape = len(nodes), len(self.row_sums)
         changes = sparse.csr_array((difference, (owner, changed)), shape=shape)
 
-        def sums(pair: IntArray, node: IntArray) -> NDArray[np.float64]:
+        def changed_row_sums(pair: IntArray, node: IntArray) -> NDArray[np.float64]:
             """Return the changed row sums of some nodes, each for one pair."""
-            return self.sums[node] + np.asarray(changes[pair, node]).ravel()
+            return self.row_sums[node] + np.asarray(changes[pair, node]).ravel()
 
         is_loop = row[1] == nodes[row[0]]
         own_loop = 1.0 + np.bincount(row[0][is_loop], row[2][is_loop], minlength=len(nodes))
         others = _select(row, ~is_loop)
         pair, inner, weight = _concatenate(others, (pairs, nodes, own_loop))
-        second = weight / np.sqrt(sums(pairs, nodes)[pair] * sums(pair, inner))
+        second = weight / np.sqrt(changed_row_sums(pairs, nodes)[pair] * changed_row_sums(pair, inner))
         owner, outer, weight = self._changed_rows(row, others, nodes)
-        first = weight / np.sqrt(sums(pair[owner], inner[owner]) * sums(pair[owner], outer))
+        first = weight / np.sqrt(
+            changed_row_sums(pair[owner], inner[owner]) * changed_row_sums(pair[owner], outer)
+        )
         return (owner, outer, first), (pair, inner, second)
 
     def _evaluate(self, first: Entries, second: Entries, n_pairs: int) -> NDArray[np.float64]:
         """Return the mean probabilities over the networks, without dropout, ``[n_pairs, n_classes]``."""
         n_inner = len(second[0])
-        used, column = np.unique(first[1], return_inverse=True)
-        inner = sparse.csr_array((first[2], (first[0], column)), shape=(n_inner, len(used)))
-        outer = sparse.csr_array((second[2], (second[0], np.arange(n_inner))), shape=(n_pairs, n_inner))
+        columns_in_use, column = np.unique(first[1], return_inverse=True)
+        first_convolution = sparse.csr_array(
+            (first[2], (first[0], column)), shape=(n_inner, len(columns_in_use))
+        )
+        second_convolution = sparse.csr_array(
+            (second[2], (second[0], np.arange(n_inner))), shape=(n_pairs, n_inner)
+        )
         networks, features = self.networks, self.features
-        inputs = scale_features(features[used], networks.recipe)
+        inputs = scale_features(features[columns_in_use], networks.recipe)
         total: Any = 0.0
         for weights, last_weights, *biases in zip(*networks.weights, strict=True):
-            hidden = inner @ (inputs @ weights)
+            hidden = first_convolution @ (inputs @ weights)
             hidden = hidden + biases[0] if biases else hidden
             hidden = np.maximum(hidden, 0) if networks.recipe.activation == "relu" else hidden
-            logits = (outer @ hidden) @ last_weights
+            logits = (second_convolution @ hidden) @ last_weights
             total = total + softmax(logits + biases[1] if biases else logits, axis=1)
         mean: NDArray[np.float64] = total / len(networks.weights[0])
         return mean
@@ -130,14 +136,14 @@ class TwoHopCopier:
     def _changed_rows(self, row: Entries, others: Entries, nodes: IntArray) -> Entries:
         """Return changed rows of A + I: first those of the nodes in ``others``, then those of ``nodes``."""
         pair, inner, weight = others
-        beyond = self._entries(inner)
+        second_hop = self._entries(inner)
         if not self.directed:
-            beyond = _select(beyond, beyond[1] != nodes[pair[beyond[0]]])
-            beyond = _concatenate(beyond, (np.arange(len(inner)), nodes[pair], weight))
+            second_hop = _select(second_hop, second_hop[1] != nodes[pair[second_hop[0]]])
+            second_hop = _concatenate(second_hop, (np.arange(len(inner)), nodes[pair], weight))
         own = row[0] + len(inner), row[1], row[2]
-        looped = np.concatenate([inner, nodes])
-        loops = np.arange(len(looped)), looped, np.ones(len(looped))
-        return _concatenate(_concatenate(beyond, own), loops)
+        loop_nodes = np.concatenate([inner, nodes])
+        loops = np.arange(len(loop_nodes)), loop_nodes, np.ones(len(loop_nodes))
+        return _concatenate(_concatenate(second_hop, own), loops)
 
     def _entries(self, nodes: IntArray, *, self_loops: bool = False) -> Entries:
         """Return the entries of the rows of A, or of A + I, of some nodes.
