@@ -31,3 +31,8 @@ def test_missing_extras(monkeypatch: pytest.MonkeyPatch) -> None:
         import_optional("pandas", "drawing")
     assert isinstance(error.value, ImportError)
     assert import_optional("json", "reading").loads("1") == 1
+
+
+def test_without_allowed_names_the_name_must_be_left_out() -> None:
+    with pytest.raises(InputError, match=r"gain_over must be left out: there is nothing to choose from; got"):
+        check_name("gcn", [], "gain_over")

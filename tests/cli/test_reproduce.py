@@ -228,8 +228,17 @@ from nodecopy import cli
 cli.main()
 """
     root = str(Path(__file__).parents[2])
-    for name, methods in (("table2", []), (table, ["weak"])):
-        command = [sys.executable, "-c", code, "reproduce", name, "--stored", "--json", root]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stderr
-        assert [cell["method"] for cell in json.loads(ran.stdout)["cells"]] == methods
+    command = [sys.executable, "-c", code, "reproduce", table, "--stored", "--json", root]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert [cell["method"] for cell in json.loads(ran.stdout)["cells"]] == ["weak"]
+    command[4] = "table2"  # its classes need torch, and the store has none of its trials
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "--store must hold finished trials of table2" in ran.stderr
+
+
+def test_stored_without_trials_is_an_error(run: Run, table: str) -> None:
+    ran = run("reproduce", table, "--stored", "--store", "missing")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--store must hold finished trials of " in ran.err
+    assert "; missing does not exist. Leave --stored out" in ran.err

@@ -35,7 +35,7 @@ def test_markdown(results: Results) -> None:
         "\n"
         "| method | 1 labels | paper | verdict | 3 labels | paper | verdict |\n"
         "| --- | --- | --- | --- | --- | --- | --- |\n"
-        "| Weak | 62.5 ± 1.9 | 60.0 ± 5.0 | level +2.5 | **70.0 ± 0.9** | 70.0 ± 4.0 | level +0.0 |\n"
+        "| Weak | 62.5 ± 1.9 | 60.0 ± 5.0 | level +2.5 | 70.0 ± 0.9 | 70.0 ± 4.0 | level +0.0 |\n"
         "| Strong | **66.0 ± 3.7**\\* | 90.0 ± 2.0 | behind -24.0 | - | 95.0 ± 1.0 | - |\n"
         "| Ab_sent & Co \\| 5 % | - | 50.0 ± 9.0 | - | - | 51.0 ± 9.0 | - |\n"
         "\n"
@@ -62,7 +62,7 @@ def test_latex(results: Results) -> None:
         "method & 1 labels & paper & verdict & 3 labels & paper & verdict \\\\\n"
         "\\midrule\n"
         "\\multicolumn{7}{l}{\\textit{karate}} \\\\\n"
-        "Weak & 62.5$\\pm$1.9 & 60.0$\\pm$5.0 & level +2.5 & \\textbf{70.0$\\pm$0.9} & 70.0$\\pm$4.0 "
+        "Weak & 62.5$\\pm$1.9 & 60.0$\\pm$5.0 & level +2.5 & 70.0$\\pm$0.9 & 70.0$\\pm$4.0 "
         "& level +0.0 \\\\\n"
         "Strong & \\textbf{66.0$\\pm$3.7}* & 90.0$\\pm$2.0 & behind -24.0 & - & 95.0$\\pm$1.0 & - \\\\\n"
         "Ab\\_sent \\& Co | 5 \\% & - & 50.0$\\pm$9.0 & - & - & 51.0$\\pm$9.0 & - \\\\\n"
@@ -113,7 +113,7 @@ def test_nothing_run_is_said(tmp_path: Path) -> None:
 
 def test_one_trial(fill: Fill) -> None:
     results = summarise(TABLE, fill(TABLE, {("weak", 1): [60.0]}))
-    assert "| Weak | **60.0** (n = 1) | 60.0 ± 5.0 | one trial only |" in rendering.render_markdown(results)
+    assert "| Weak | 60.0 (n = 1) | 60.0 ± 5.0 | one trial only |" in rendering.render_markdown(results)
 
 
 TIMED = (

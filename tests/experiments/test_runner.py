@@ -224,7 +224,7 @@ def test_two_processes_share_one_store_and_the_work(tmp_path: Path) -> None:
         ("fakes.Fake", "fakes.Missing", r"class of \[methods.weak\] must be importable; got .*Missing"),
         ("tests.experiments.fakes", "tests.nowhere", r"class of \[methods.weak\] must be importable"),
         ("skill = 0.3", "skil = 0.3", r"a setting of \[methods.weak\] .*got 'skil'. Did you mean skill"),
-        ("labels = [1, 3]", "labels = [1, 20]", r"per_class must be at most"),
+        ("labels = [1, 3]", "labels = [1, 20]", r"on karate must be at most"),
     ],
 )
 def test_a_method_that_cannot_run_is_named(store: Store, old: str, new: str, message: str) -> None:

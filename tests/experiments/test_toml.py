@@ -74,6 +74,16 @@ def parse(text: str) -> Any:
         ("[protocol]", "[protocol", r"fake.toml must be valid TOML"),
         ('title = "A fake"', 'title = "A fake"\ntitles = 1', r"key of fake.toml .*Did you mean title"),
         ('title = "A fake"', "", r"fake.toml must have title"),
+        ('title = "A fake"', "titel = 1", r"key of fake.toml .*got 'titel'. Did you mean title"),
+        ("task =", "tsak =", r"key of fake.toml .*got 'tsak'. Did you mean task"),
+        ("[protocol]", "[protocl]", r"key of fake.toml .*got 'protocl'. Did you mean protocol"),
+        ("fakes.Fake", "fakes.Fak", r"must be importable; got .*Did you mean Fake"),
+        ("tests.experiments.fakes.Fake", "tests.experiments.fakes", r"must be a class; got .*a module"),
+        (
+            "tests.experiments.fakes.Fake",
+            "nodecopy.recommend.EASE",
+            r"class of \[methods.weak\] must be a classifier; got nodecopy.recommend.EASE",
+        ),
         ("fakes.Fake", "fakes.Missing", r"class of \[methods.weak\] must be importable; got .*Missing"),
         ("skill = 0.3", "skil = 0.3", r"a setting of \[methods.weak\] .*got 'skil'. Did you mean skill"),
         (
@@ -151,6 +161,8 @@ def test_an_empty_section_is_that_of_the_base() -> None:
             parse(f'base = "table2"\ntitle = "x"\n[methods]\ngcn = {nothing}')
     with pytest.raises(InputError, match=r"\[methods\] of mine.toml must have a method"):
         parse('base = "table2"\ntitle = "x"\n[methods]')
+    with pytest.raises(InputError, match=r"task must be 'classify', that of the base table2; got 'attack'"):
+        parse('base = "table2"\ntitle = "x"\ntask = "attack"')
 
 
 @pytest.mark.parametrize("name", toml.names())

@@ -16,6 +16,8 @@ def check_name(name: str, names: Iterable[str], what: str) -> str:
     names = sorted(names)
     if name in names:
         return name
+    if not names:
+        raise InputError(f"{what} must be left out: there is nothing to choose from; got {name!r}.")
     nearest = get_close_matches(str(name), names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
     raise InputError(f"{what} must be one of {', '.join(names)}; got {name!r}.{hint}")
@@ -30,9 +32,16 @@ def import_by_name(name: str, paths: Mapping[str, str], what: str) -> Any:
 def import_class(path: str, where: str) -> Any:
     """Import and return the class at ``path`` (``module.Class``); ``where`` names its place in errors."""
     try:
-        return import_by_name("class", {"class": path}, "name")
+        kind = import_by_name("class", {"class": path}, "name")
     except (ImportError, AttributeError, SyntaxError) as error:
-        raise InputError(f"class of {where} must be importable; got {path} ({error}).") from error
+        module, _, name = path.rpartition(".")
+        names = [entry for entry in dir(sys.modules.get(module)) if entry[:1].isupper()]
+        nearest = get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(error, AttributeError) else []
+        hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+        raise InputError(f"class of {where} must be importable; got {path} ({error}).{hint}") from error
+    if not isinstance(kind, type):
+        raise InputError(f"class of {where} must be a class; got {path}, a {type(kind).__name__}.")
+    return kind
 
 
 def public_name(kind: type) -> str:

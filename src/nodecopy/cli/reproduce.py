@@ -51,36 +51,36 @@ def reproduce(
     seed: Annotated[
         int,
         typer.Option(
-            help="Trial t depends on seed, dataset, labels and t alone.", callback=options.at_least(0)
+            help="Seed of the splits and methods.",
+            callback=options.at_least(0),
         ),
     ] = 0,
     device: options.Device = "cpu",
     batch_size: Annotated[
         int | None,
         typer.Option(
-            help="Trials solved together; by default all of a cell if the task gains by it, else 1.",
+            help="Trials of a cell that are computed together. (default: all for classifiers, else 1)",
             callback=options.at_least(1),
         ),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes.", callback=options.at_least(1))] = 1,
+    workers: Annotated[int, typer.Option(help="Number of processes.", callback=options.at_least(1))] = 1,
     backend: Annotated[
         Backend, typer.Option(help="Where trials are computed: here, or on a Dask cluster.")
     ] = Backend.LOCAL,
     scheduler: Annotated[
         str | None, typer.Option(help="dask: address of the scheduler, such as tcp://host:8786.")
     ] = None,
-    store: Annotated[Path, typer.Option(help="Folder that keeps every finished trial.")] = Path(
-        "results/store"
-    ),
+    store: Annotated[Path, typer.Option(help="Folder for finished trials.")] = Path("results/store"),
     resume: Annotated[
         bool,
         typer.Option(
             "--resume/--fresh",
-            help="Compute only what the store lacks, or compute everything again.",
+            help="Compute only the trials that the store lacks, or compute all trials again.",
         ),
     ] = True,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Compute nothing: print the table of what the store holds.")
+        bool,
+        typer.Option("--stored", help="Compute nothing; print the table of stored trials."),
     ] = False,
     out_folder: Annotated[
         Path | None,
@@ -92,8 +92,10 @@ def reproduce(
 ) -> None:
     """Reproduce a table of the paper, or the part of it that the options choose.
 
-    Every finished trial is kept in the store at once, so an interrupted run resumes from the
-    stored trials; results of other settings, seeds or splits are never mixed in.
+    A cell of the table is one method on one dataset under one condition, such as 5 labels per class. It is
+    the mean over trials, which differ in their random splits and seeds. Every finished trial is written to
+    the store at once. If a run is stopped, the same command continues it. Trials of other settings, seeds
+    or splits are not used.
     """
     given = {"datasets": dataset, "labels": labels, "attacks": attacks, "methods": methods}
     filters = {
@@ -114,6 +116,12 @@ def reproduce(
         run_options = {"device": device, "batch_size": batch_size, "workers": workers, "scheduler": scheduler}
         _run(chosen, trials_store, seed=seed, fresh=not resume, **run_options)
     results = summarise(chosen, trials_store, seed=seed)
+    if stored and not any(cell.n for cell in results.cells.values()):
+        reason = "holds none" if store.is_dir() else "does not exist"
+        raise InputError(
+            f"--store must hold finished trials of {chosen.name} with --stored; {store} {reason}. "
+            "Leave --stored out to compute them."
+        )
     written = [*_write(results, out_folder), *_draw(results, out_folder)] if out_folder else []
     if json_:
         print_json(results.to_dict())

@@ -83,15 +83,33 @@ def check_settings(path: str, settings: Mapping[str, Any], where: str, uses: tup
             check_settings(value["class"], others, inner, uses)
 
 
-@lru_cache
-def parameter_names(path: str, where: str) -> list[str] | None:
-    """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
+def check_family(path: str, methods: tuple[str, ...], family: str, where: str) -> None:
+    """Check that the class at ``path`` has the methods of its family.
+
+    A class that needs an optional package that is not installed is skipped.
+    """
+    cls = _import_available(path, where)
+    missing = [name for name in methods if cls and not callable(getattr(cls, name, None))]
+    if missing:
+        raise InputError(f"class of {where} must be {family}; got {path}, which has no {missing[0]}().")
+
+
+def _import_available(path: str, where: str) -> Any:
+    """Return the class at ``path``; ``None`` if it needs an optional package that is not installed."""
     try:
-        cls = import_class(path, where)
+        return import_class(path, where)
     except InputError as error:
         if getattr(error.__cause__, "name", None) in EXTRA_OF:
             return None
         raise
+
+
+@lru_cache
+def parameter_names(path: str, where: str) -> list[str] | None:
+    """Return the parameters of a class; ``None`` if it takes any keyword or needs a missing package."""
+    cls = _import_available(path, where)
+    if cls is None:
+        return None
     if hasattr(cls, "parameter_names"):
         return [*cls.parameter_names(), *getattr(cls, "OTHER_SETTINGS", ())]
     try:

@@ -241,7 +241,7 @@ def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str
         }
     ranking = sorted(means, key=lambda name: -means[name])  # stable
     if len(ranking) < 2:
-        return (ranking[0] if ranking else None), False
+        return None, False
     pairs = _pair(values[ranking[0]], values[ranking[1]])
     return ranking[0], bool(pairs[0]) and is_significantly_better(*pairs)
 

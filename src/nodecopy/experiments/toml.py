@@ -18,7 +18,7 @@ from nodecopy._core.lookup import check_name, import_by_name
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.experiments import tasks
-from nodecopy.experiments.assembly import check_settings, merge_settings
+from nodecopy.experiments.assembly import check_family, check_settings, merge_settings
 from nodecopy.experiments.sections import (
     check_keys,
     make_list_reader,
@@ -29,6 +29,9 @@ from nodecopy.experiments.sections import (
 )
 from nodecopy.experiments.spec import CellKey, Experiment, Method, Published, Timing
 from nodecopy.experiments.tasks.base import Task
+
+SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
+"""Keys and sections of a file besides those that its task reads."""
 
 
 def names() -> tuple[str, ...]:
@@ -61,11 +64,10 @@ def parse(text: str, name: str) -> Experiment:
         content = _extend(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file} must be valid TOML; {error}.") from error
-    check_keys(content, file, content, ("title", "task", "protocol", "methods"))
+    if "task" not in content:
+        check_keys(content, file, (*SECTIONS, "base", "protocol", "attacks"), ("task",))
     task_class: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
-    check_keys(
-        content, file, ("title", "task", "notes", "methods", "published", "seconds", *task_class.sections)
-    )
+    check_keys(content, file, (*SECTIONS, *task_class.sections), ("title", "protocol", "methods"))
     task = task_class.read(content)
     methods = _read_methods(content["methods"], task, file)
     method_names = [method.name for method in methods]
@@ -91,6 +93,11 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     if "base" not in content:
         return content
     base = _extend(tomllib.loads(_read_packaged(read_text(content["base"], "base of a file"))))
+    if content.get("task", base["task"]) != base["task"]:
+        raise InputError(
+            f"task must be {base['task']!r}, that of the base {content['base']}; got {content['task']!r}. "
+            "Leave it out, or choose another base."
+        )
     protocol = read_mapping(content.get("protocol", {}), "[protocol]")
     base = _restrict(base, protocol.get("datasets", base["protocol"]["datasets"]))
     whole = {**base, **content, "protocol": base["protocol"] | protocol}
@@ -152,6 +159,7 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
         for dataset, settings in method.on.items():
             read_mapping(settings, f"on.{dataset} of {where}")
         if method.path:
+            check_family(method.path, task.family_methods, task.family, where)
             for dataset, choice in product(["", *method.on], method.search or ({},)):
                 settings = merge_settings(method.settings_on(dataset), choice)
                 check_settings(method.path, settings, where, task.allowed_uses)

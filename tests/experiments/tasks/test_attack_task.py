@@ -296,6 +296,7 @@ def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
             'n_targets = 5\nscores = ["auk"]',
             r"scores of \[protocol\] must be .*'auk'",
         ),
+        ("nodecopy.attacks.DICE", "nodecopy.classify.GCN", r"\[attacks.dice\] must be an attack; got .*GCN"),
         ("nodecopy.attacks.DICE", "DICE", r"class of \[attacks.dice\] must be a path such as module.Class"),
         ("nodecopy.attacks.DICE", "nodecopy.attacks.DICES", r"class of \[attacks.dice\] must be importable"),
         ("budget = 1.0", "settings = { delet = 1 }", r"a setting of \[attacks.dice\] .*Did you mean delete"),

@@ -67,7 +67,7 @@ def test_a_task_of_ones_own(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert list(cell.values) == [n_hubs, n_hubs + 1]
     text = render_markdown(results)
     assert "- Nodes of at least 10 edges, by All." in text
-    assert "| All | **4.5 ± 0.7** | 3.0 ± 1.0 | level +1.5 |" in text
+    assert "| All | 4.5 ± 0.7 | 3.0 ± 1.0 | level +1.5 |" in text
     assert "plus 0.05 (the paper's rounding); otherwise ahead or behind" in text
     with pytest.raises(InputError, match=r"datasets of \[protocol\] must be one of"):
         toml.parse(TOML.replace("karate", "library"), "degrees")

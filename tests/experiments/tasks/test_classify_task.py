@@ -169,3 +169,10 @@ def test_the_fingerprint_does_not_depend_on_labels() -> None:
     cell = make_experiment().cells(0)[0]
     assert replace(cell, conditions={"labels": 9}).fingerprint == cell.fingerprint  # the folder has them
     assert replace(cell, conditions={"labels": 9}).folders == ("karate", "9", "weak")
+
+
+def test_too_many_labels_are_named_as_in_the_file() -> None:
+    text = FAKE.replace("labels = [1, 3]", "labels = [1, 500]")
+    cell = next(cell for cell in make_experiment(text=text).cells(0) if cell.conditions["labels"] == 500)
+    with pytest.raises(InputError, match=r"labels of \[protocol\] on karate must be at most 17, .*got 500"):
+        cell.task.split(cell, 0)

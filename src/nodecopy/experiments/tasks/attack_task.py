@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
-from nodecopy.experiments.assembly import check_settings, instantiate, use_public_names
+from nodecopy.experiments.assembly import check_family, check_settings, instantiate, use_public_names
 from nodecopy.experiments.sections import (
     key,
     make_choice_reader,
@@ -95,6 +95,7 @@ class AttackTask(NodeTask):
             where = f"[attacks.{read_name(name, 'name of an attack')}]"
             attacks.append(read_section(AttackSpec, section, where, name=name))
             if attacks[-1].path:
+                check_family(attacks[-1].path, ("attack",), "an attack", where)
                 check_settings(attacks[-1].path, attacks[-1].settings, where)
         if not attacks:
             raise InputError("[attacks] must have an attack; it is empty.")

@@ -18,7 +18,7 @@ from nodecopy.experiments.trials import load_data
 
 MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
 BEST_NOTE = (
-    "Bold: the best of ours. Asterisk: better than our second best by the Wilcoxon signed-rank test at 5 %."
+    "Bold: the best method. Asterisk: better than the second best by the Wilcoxon signed-rank test at 5 %."
 )
 VERDICT_NOTE = (
     "Verdict: level where ours and the paper's mean differ by at most two standard errors of the difference "
@@ -45,6 +45,10 @@ class Task(ABC):
     """A score that every finished trial has."""
     protocol_fields: ClassVar[tuple[str, ...]] = ()
     """Fields that the data of a trial depend on, besides dataset, conditions, seed and number."""
+    family: ClassVar[str] = ""
+    """What the class of a method must be, in errors."""
+    family_methods: ClassVar[tuple[str, ...]] = ()
+    """Methods that the class of a method must have."""
     sections: ClassVar[tuple[str, ...]] = ("protocol",)
     """Sections of the file that the task reads."""
     data_kind: ClassVar[str] = "graph"

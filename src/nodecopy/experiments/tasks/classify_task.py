@@ -48,6 +48,8 @@ class NodeTask(Task):
     main_score: ClassVar[str] = "accuracy"
     protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test", "largest_component")
     filters: ClassVar[tuple[str, ...]] = ("datasets", "labels")
+    family: ClassVar[str] = "a classifier"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit_trials",)
     extra_scores: ClassVar[tuple[str, ...]] = ("nll", "brier", "ece")
     is_batched: ClassVar[bool] = True
 
@@ -68,7 +70,12 @@ class NodeTask(Task):
     def split(self, cell: Cell, trial: int) -> NodeSplit:
         """Return the nodes of a trial, the same for every method."""
         labels, seed = cell.conditions["labels"], child(cell.trial_seed(trial), TrialSeeds.SPLIT)
-        return datasets.label_split(self.load(cell).labels, labels, self.validation, self.test, rng=seed)
+        known = self.load(cell).labels
+        try:
+            return datasets.label_split(known, labels, self.validation, self.test, rng=seed)
+        except InputError as error:
+            message = str(error).replace("per_class must", f"labels of [protocol] on {cell.dataset} must")
+            raise InputError(message) from error
 
     def make_trials(self, cell: Cell, trials: Sequence[int], graphs: Sequence[Graph]) -> list[Trial]:
         """Return trials as classifiers take them."""

@@ -32,10 +32,10 @@ from nodecopy.models import GraphModel
 PRINTED = re.compile(r"\d+(?:\.(\d+))?(?:e(\d+))?")
 UNITS = (
     "Every training of a model is a trial, after which {} graphs are sampled. Means and standard deviations "
-    "over trials, in the units of the paper."
+    "over trials."
 )
 NEAREST_NOTE = (
-    "Bold: the nearest of ours to {}. Asterisk: nearer than our second nearest by the Wilcoxon signed-rank "
+    "Bold: the method nearest to {}. Asterisk: nearer than the second nearest by the Wilcoxon signed-rank "
     "test at 5 %."
 )
 NO_DEVIATIONS = "The paper prints no deviations: they are taken to be ours."
@@ -103,6 +103,8 @@ class GenerateTask(Task):
     scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(TABLE_1))
 
     protocol_fields: ClassVar[tuple[str, ...]] = ("largest_component",)
+    family: ClassVar[str] = "a graph model"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit", "sample_many")
     digits: ClassVar[int | None] = None
     unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
     allowed_uses: ClassVar[tuple[str, ...]] = ("embeddings",)

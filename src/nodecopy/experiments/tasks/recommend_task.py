@@ -62,6 +62,8 @@ class RecommendTask(Task):
 
     main_score: ClassVar[str] = SELECTION_SCORE
     protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
+    family: ClassVar[str] = "a recommender"
+    family_methods: ClassVar[tuple[str, ...]] = ("fit", "evaluate")
     data_kind: ClassVar[str] = "interactions"
     digits: ClassVar[int | None] = 2
     unused_keys: ClassVar[tuple[str, ...]] = ()
