@@ -1,4 +1,4 @@
-"""The layout of the package: tests mirror the source, module names are unique, lower layers name no higher one."""
+"""The layout of the package: tests mirror the source, module names are unique, layers name nothing above."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ def test_every_module_has_a_test_module_at_the_same_path(module: Path) -> None:
 
 
 def test_every_test_module_has_a_source_module() -> None:
-    """``test_<package>.py`` tests a package as a whole; folders beside the mirror are listed in CONTRIBUTING.md."""
+    """A module ``test_<package>.py`` tests a package as a whole."""
     beside = {"contracts", "oracles", "statistical", "benchmarks", "browser", "cluster"}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         place = path.relative_to(ROOT / "tests")
         if len(place.parts) > 1 and place.parts[0] not in beside:
             name = place.stem.removeprefix("test_")
             is_package = name == place.parts[-2] or (SOURCE / place.parent / name).is_dir()
-            assert is_package or place.parent / f"{name}.py" in MODULES, (
-                f"{place} tests no module of its name"
-            )
+            assert is_package or place.parent / f"{name}.py" in MODULES, f"{place} tests no module"
 
 
 def test_a_module_name_occurs_once() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tarfile
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from nodecopy import datasets
 from nodecopy.experiments import toml
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.spec import Column, Published
+from nodecopy.experiments.store import Store
 from tests.experiments.fakes import column
 
 # Read off the paper's tables a second time, column by column.
@@ -158,3 +161,13 @@ def test_table_1_of_the_whole_cora_graph_has_the_same_published_numbers() -> Non
     """The paper has entry row of each model; which of our graphs it fits is what the two tables tell."""
     ours, whole = (load(name).published for name in ("table1", "table1-whole"))
     assert {place: entry for place, entry in ours.items() if place[0] == "cora"} == whole
+
+
+def test_every_cell_finds_its_stored_trials() -> None:
+    """A fingerprint that changes by accident would orphan the trials of ``results/store.tar.gz``."""
+    store = Store(Path("store"))
+    with tarfile.open(Path(__file__).parents[2] / "results" / "store.tar.gz") as archive:
+        stored = {str(Path(name).parent) for name in archive.getnames() if name.endswith(".json")}
+    for name in toml.names():
+        for cell in toml.load(name).cells(0):
+            assert str(store.path(cell, 0).parent) in stored, f"{name}: {cell}"
