@@ -93,7 +93,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         if not isinstance(sample, kind):
             allowed, got = f"a {kind.__name__}", type(sample).__name__
         elif not _same_ids(sample, observed):
-            allowed, got = f"the nodes of the observed graph, {observed!r},", repr(sample)
+            allowed, got = f"the nodes of the observed graph, {observed!r}", repr(sample)
         elif getattr(sample, "directed", None) != getattr(observed, "directed", None):
             allowed, got = "edges with directions if and only if the observed graph has them", repr(sample)
         else:

@@ -121,7 +121,9 @@ def test_a_graph_model_must_keep_the_nodes() -> None:
         def draw(self, seed: SeedSequence) -> Graph:
             return self.graph_.subgraph([0, 1])
 
-    with pytest.raises(InputError, match="must sample graphs with the observed nodes"):
+    with pytest.raises(
+        InputError, match="draw of Smaller must return a sample with the nodes of the observed graph"
+    ):
         fit(BayesianGCN(Smaller(), **FEW))
 
 
