@@ -252,7 +252,7 @@ def test_load_of_a_class_refuses_other_classes(tmp_path: Path) -> None:
     [
         ("os.system", "classes must name os.system"),
         ("nodecopyist.Model", "classes must name nodecopyist.Model"),
-        ("nodecopy.load", "must name classes that can be loaded; got nodecopy.load"),
+        ("nodecopy.load", "class of the file must be a class; got nodecopy.load, a function"),
         ("nodecopy.errors.InputError", "must name classes .* loaded; got nodecopy.errors.InputError"),
         ("nodecopy._core.formats.Path", "must name classes that can be loaded"),
         ("nodecopy.missing.Model", "class of the file must be importable; got nodecopy.missing.Model"),
