@@ -303,7 +303,7 @@ def write_damaged(path: Path, kind: str) -> None:
         ("truncated", "damaged or of another format"),
         ("other bytes", "damaged or of another format"),
         ("empty", "the file is empty"),
-        ("no tree", r"must hold something that save\(\) wrote; it holds weights"),
+        ("no tree", r"must hold a fitted object; it holds weights"),
         ("no JSON", "damaged or of another format"),
         ("missing array", "damaged or of another format .'array_1'"),
         ("wrong donors", "members of DonorLists must lie between 0 and 19; got"),
@@ -397,7 +397,7 @@ def test_the_file_must_hold_an_object(tmp_path: Path) -> None:
 
 def test_a_perturbation_has_its_own_load(tmp_path: Path) -> None:
     np.savez(tmp_path / "attack.npz", about=np.array("{}"), flips=np.zeros((0, 2)))
-    with pytest.raises(InputError, match=r"holds a perturbation; use Perturbation\.load"):
+    with pytest.raises(InputError, match=r"is read by the load of that class"):
         nodecopy.load(tmp_path / "attack.npz")
 
 

@@ -25,7 +25,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
 def test_files_without_a_recommender(tmp_path: Path) -> None:
     path = tmp_path / "other.npz"
     write_interactions(tastes(), path)
-    with pytest.raises(InputError, match=r"other.npz: the file must hold something that save\(\) wrote"):
+    with pytest.raises(InputError, match=r"other.npz: the file must hold a fitted object"):
         nodecopy.load(path)
     path.write_bytes(b"PK no archive")
     with pytest.raises(InputError, match="cannot be read"):

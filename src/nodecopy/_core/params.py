@@ -31,7 +31,7 @@ class Configurable:
 
     def set_params(self, **changes: Any) -> Self:
         """Change parameters in place and return the object; the fitted state stays until the next ``fit``."""
-        for owner, name, value in self._find_changes(changes):  # found before anything changes
+        for owner, name, value in self._find_changes(changes):  # all are checked before the first is set
             setattr(owner, name, value)
         return self
 

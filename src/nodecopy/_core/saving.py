@@ -96,9 +96,8 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -
         with np.load(file, allow_pickle=False) as archive:
             if TREE not in archive.files:
                 held = ", ".join(sorted(archive.files)) or "nothing"
-                if {"about", "flips"} <= set(archive.files):
-                    raise InputError("the file holds a perturbation; use Perturbation.load.")
-                raise InputError(f"the file must hold something that save() wrote; it holds {held}.")
+                way_out = "A file of another class is read by the load of that class."
+                raise InputError(f"the file must hold a fitted object; it holds {held}. {way_out}")
             arrays = {key: archive[key] for key in archive.files}
         tree = json.loads(str(arrays[TREE]))
         if not isinstance(tree, dict) or "class" not in tree:

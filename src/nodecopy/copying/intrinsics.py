@@ -1,7 +1,7 @@
 """Prefetching, which numba does not offer, as an LLVM instruction.
 
 Rows of donors are at random positions in memory, so copying them waits for memory unless the processor is
-told early which rows come next. Measured on a graph of 10^6 nodes and 10^7 stored entries (AMD EPYC, one
+informed early which rows come next. Measured on a graph of 10^6 nodes and 10^7 stored entries (AMD EPYC, one
 thread, medians of 7 interleaved runs), sampling without prefetching takes 3.0 times as long for undirected
 graphs (2.1 times under ``symmetrise="one-endpoint"``) and 2.6 times as long for directed graphs.
 """

@@ -131,7 +131,7 @@ def evaluate(
     - ``recall@k`` and ``ndcg@k``: the means of :func:`per_user` over the users with test items;
     - ``coverage@k``: the share of items that are in at least one list;
     - ``novelty@k``: the mean over all items in the lists of -log2(share of users who have the item in
-      training), in bits. An item that nobody has counts as if one user had it.
+      training), in bits. An item without users counts as if one user had it.
 
     Examples
     --------
