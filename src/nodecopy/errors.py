@@ -1,4 +1,4 @@
-"""The three errors that nodecopy raises; each inherits the fitting built-in error."""
+"""The three errors that nodecopy raises, each inheriting the fitting built-in error, and its warning."""
 
 
 class InputError(ValueError):
@@ -11,3 +11,7 @@ class NotFittedError(RuntimeError):
 
 class MissingExtraError(ImportError):
     """An optional dependency is not installed; the message names the extra that installs it."""
+
+
+class DataWarning(UserWarning):
+    """The data can be used, but probably not with the result that the user expects."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nodecopy._core.notices import LOGGER, log_decision, warn_about_data
 from nodecopy.cli.terminal import (
     format_value,
     print_error,
@@ -13,6 +14,7 @@ from nodecopy.cli.terminal import (
     print_note,
     print_table,
     print_written,
+    show_notices,
 )
 
 
@@ -65,3 +67,18 @@ def test_notes_and_errors_are_apart_from_results(capsys: pytest.CaptureFixture[s
         "table of predictions written to out.csv",
         "nothing written: give --out FOLDER to write samples",
     ]
+
+
+def test_decisions_and_warnings_are_printed_once_and_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with show_notices():
+        log_decision("read the first row as a header")
+        log_decision("read the first row as a header")
+        warn_about_data("few nodes have labels")
+        print_json({"a": 1})
+    out, err = capsys.readouterr()
+    assert err.splitlines() == ["read the first row as a header", "warning: few nodes have labels"]
+    expected = ["read the first row as a header", "few nodes have labels"]
+    assert json.loads(out) == {"a": 1, "notices": expected}
+    assert not LOGGER.handlers

@@ -50,7 +50,11 @@ class LazyCommands(TyperGroup):
         name, *others = args
         if name not in COMMANDS and (ctx.resilient_parsing or name.startswith("-")):
             return super().resolve_command(ctx, args)
-        return check_name(name, COMMANDS, "a command"), import_command(name), others
+        command = import_command(check_name(name, COMMANDS, "a command"))
+        from nodecopy.cli.terminal import show_notices  # after the check, since rich takes time to import
+
+        ctx.with_resource(show_notices())
+        return name, command, others
 
 
 def import_command(name: str) -> Any:

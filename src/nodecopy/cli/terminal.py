@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rich.console import Console
 from rich.progress import track
 
+from nodecopy._core.notices import LOGGER
+from nodecopy.errors import DataWarning
+
 console = Console(highlight=False)
 error_console = Console(stderr=True, highlight=False)
 T = TypeVar("T")
+notices: list[str] = []
+"""Decisions and warnings of this run."""
 
 
 def print_error(message: str) -> None:
@@ -24,6 +32,45 @@ def print_error(message: str) -> None:
 def print_note(message: str) -> None:
     """Print a line on the standard error, apart from the results."""
     error_console.print(f"[dim]{_escape(message)}[/]", soft_wrap=True)
+
+
+def print_warning(message: str) -> None:
+    """Print one line that starts with "warning:" on the standard error."""
+    error_console.print(f"[bold yellow]warning:[/] {_escape(message)}", soft_wrap=True)
+
+
+@contextmanager
+def show_notices() -> Iterator[None]:
+    """Print decisions and warnings of the package on the standard error, and keep them for JSON."""
+    handler, show_other = _NoticeHandler(), warnings.showwarning
+    notices.clear()
+
+    def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
+        if issubclass(category, DataWarning):
+            LOGGER.warning(message)
+        else:
+            show_other(message, category, *place, **where)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = cast(Any, show_warning)
+        LOGGER.addHandler(handler)
+        LOGGER.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            LOGGER.removeHandler(handler)
+            LOGGER.setLevel(logging.NOTSET)
+
+
+class _NoticeHandler(logging.Handler):
+    """Print each message of the package once."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message not in notices:
+            notices.append(message)
+            (print_note if record.levelno < logging.WARNING else print_warning)(message)
 
 
 def print_written(path: Path | None, what: str, *, option: str = "") -> None:
@@ -59,7 +106,12 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print JSON with null in place of undefined numbers, as JSON has no NaN."""
+    """Print JSON with null in place of undefined numbers, as JSON has no NaN.
+
+    An object also holds the decisions and warnings of the run, if there are any, as ``notices``.
+    """
+    if notices and isinstance(value, dict):
+        value = {**value, "notices": notices}
     print(json.dumps(_replace_nan(value), indent=2))
 
 

@@ -1,0 +1,31 @@
+"""Decisions made for the user, and warnings about data that are probably not what the user meant.
+
+A decision (a header, a law, a scaling) can be overruled by a parameter. It is logged at level INFO to the
+logger ``nodecopy``; the command line prints it. A warning is a :class:`~nodecopy.errors.DataWarning`.
+To see decisions in Python: ``logging.basicConfig(); logging.getLogger("nodecopy").setLevel("INFO")``.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from pathlib import Path
+
+from nodecopy.errors import DataWarning
+
+LOGGER = logging.getLogger("nodecopy")
+PACKAGE = str(Path(__file__).parent.parent)
+
+
+def log_decision(message: str) -> None:
+    """Log what was decided for the user; ``message`` says how to overrule it."""
+    LOGGER.info(message)
+
+
+def warn_about_data(message: str) -> None:
+    """Issue a :class:`DataWarning` at the first caller outside the package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DataWarning, stacklevel=level)
