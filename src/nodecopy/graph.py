@@ -58,6 +58,8 @@ class Graph(RowData):
     labels: NDArray[np.int64] | None
     label_names: tuple[str, ...] | None
     directed: bool
+    feature_encoder: Any = None
+    """How the features were encoded, if they were read from a table."""
 
     def __init__(
         self,
@@ -167,7 +169,7 @@ class Graph(RowData):
             state |= {"rows": other.rows, "directed": directed}
         n_nodes = state["rows"].n_rows
         if "features" in changes:
-            state["features"] = _features(changes["features"], n_nodes)
+            state["features"], state["feature_encoder"] = _features(changes["features"], n_nodes), None
         if "labels" in changes:
             state["labels"], state["label_names"] = _labels(changes["labels"], n_nodes)
         if "node_ids" in changes:
@@ -196,7 +198,7 @@ class Graph(RowData):
             None if self.labels is None else self.labels[chosen],
             self.node_ids[chosen],
             self.directed,
-        )
+        ).with_feature_encoder(self.feature_encoder)
         return graph if self.label_names is None else graph.with_label_names(self.label_names)
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
@@ -205,6 +207,10 @@ class Graph(RowData):
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
             raise InputError(f"names must hold a non-empty name for every label; got {len(texts)}.")
         return self._with(label_names=tuple(texts))
+
+    def with_feature_encoder(self, encoder: Any) -> Graph:
+        """Return a copy that says how its features were encoded, so that other rows can be encoded alike."""
+        return self._with(feature_encoder=encoder)
 
     def largest_component(self) -> Graph:
         """Return the subgraph on the largest (weakly) connected component; ties go to the first one."""

@@ -170,7 +170,7 @@ def test_given_nodes(write: Write) -> None:
         ("features", "a,1\n", "no row for node 'b'"),
         ("features", "a,1\nb,1\na,2\n", "node 'a' is listed more than once"),
         ("features", "a,1\nb,x\n", "line 2 has feature 1 'x', which is not a number"),
-        ("features", "id,age\na,1\nb,nan\n", "line 3 has age nan; it must be finite"),
+        ("features", "id,age\na,1\nb,inf\n", "line 3 has age inf; it must be finite"),
         ("features", "a\nb\n", "a column of ids and at least one of numbers"),
     ],
 )

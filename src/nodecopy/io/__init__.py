@@ -11,6 +11,7 @@
 """
 
 from nodecopy._core.formats import is_table as is_table
+from nodecopy.io.feature_tables import FeatureEncoder as FeatureEncoder
 from nodecopy.io.graphs import read_graph as read_graph
 from nodecopy.io.graphs import read_matrix as read_matrix
 from nodecopy.io.graphs import write_graph as write_graph

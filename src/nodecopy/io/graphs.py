@@ -15,6 +15,7 @@ from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import networkx_graphs, npz
+from nodecopy.io.feature_tables import FeatureEncoder, encode_table
 from nodecopy.io.table_columns import (
     EDGE_COLUMNS,
     NODE_COLUMNS,
@@ -34,6 +35,7 @@ def read_graph(
     *,
     labels: TableLike | None = None,
     features: TableLike | None = None,
+    encoder: FeatureEncoder | None = None,
     node_ids: ArrayLike | None = None,
     directed: bool | None = None,
     source: str | None = None,
@@ -50,8 +52,13 @@ def read_graph(
     labels
         A table of node ids and labels, none by default. A node that is not in it has no label.
     features
-        A table of node ids and numbers with a row for every node, or an ``.npz`` or ``.npy`` matrix whose
-        rows follow the node order; none by default.
+        A table of node ids and features with a row for every node, or an ``.npz`` or ``.npy`` matrix whose
+        rows follow the node order; none by default. Columns of text and missing cells are encoded as
+        numbers (:class:`~nodecopy.io.FeatureEncoder`).
+    encoder
+        How a table of features becomes numbers: a fitted encoder, such as ``feature_encoder_`` of a
+        classifier, encodes it as there; one that is not fitted is fitted to it. By default a new one, which
+        is ``feature_encoder`` of the graph.
     node_ids
         The nodes of an edge list in their order. By default the ids of all tables in ascending order, so
         that a table of labels or features can add isolated nodes.
@@ -98,7 +105,9 @@ def read_graph(
             graph = (npz.read_graph if suffix == ".npz" else networkx_graphs.read_graphml)(file, directed)
             fixed = graph.node_ids
     label_ids, label_values = ((), []) if labels is None else _read_labels(labels)
-    feature_ids, matrix = (None, np.zeros(0)) if features is None else _read_features(features)
+    feature_ids, matrix = None, np.zeros(0)
+    if features is not None:
+        feature_ids, matrix, encoder = _read_features(features, encoder)
 
     own = [() if ids is None else ids for ids in (feature_ids, fixed)]
     *typed, order = unify_ids([*ends, label_ids, *own])
@@ -117,7 +126,7 @@ def read_graph(
     if features is not None:
         with reading(features):
             rows = slice(None) if feature_ids is None else _ordered_rows(typed[-1], position_of)
-            graph = graph.replace(features=matrix[rows])
+            graph = graph.replace(features=matrix[rows]).with_feature_encoder(encoder)
     return graph
 
 
@@ -186,29 +195,26 @@ def _read_labels(path: TableLike) -> tuple[Column, list[Any]]:
         return check_identifiers(table, columns["node"], "node"), values
 
 
-def _read_features(path: TableLike) -> tuple[Column | None, Any]:
-    """Return ids and rows of numbers from a table, or a matrix without ids.
+def _read_features(
+    path: TableLike, encoder: FeatureEncoder | None
+) -> tuple[Column | None, Any, FeatureEncoder | None]:
+    """Return ids, rows of numbers and how a table was encoded, or a matrix without ids and encoder.
 
     The first row is a header if its first cell is a usual name of ids or its last cell is not a number.
     """
     suffix = format_of(path, (*TABLES, ".npz", ".npy"))
     with reading(path) as file:
         if suffix not in TABLES:
-            return None, npz.read_matrix(file)
+            return None, npz.read_matrix(file), None
         table = read_table(
             file, lambda first, _: first[0].lower() in NODE_COLUMNS["node"] or not is_number(first[-1])
         )
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
         lower = [name.lower() for name in names]
         id_column = next((lower.index(name) for name in NODE_COLUMNS["node"] if name in lower), 0)
-        numbers = [
-            parse_numbers(table, column, name)
-            for number, (name, column) in enumerate(zip(names, table.columns, strict=True))
-            if number != id_column
-        ]
-        if not numbers:
-            raise InputError("the table must have a column of ids and at least one of numbers.")
-        return check_identifiers(table, table.columns[id_column], "node"), np.stack(numbers, axis=1)
+        ids = check_identifiers(table, table.columns[id_column], "node")
+        matrix, fitted = encode_table(table, names, id_column, encoder)
+        return ids, matrix, fitted
 
 
 def _ordered_labels(ids: list[Any], values: list[Any], position_of: dict[Any, int]) -> ArrayLike:

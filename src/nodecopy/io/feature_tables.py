@@ -1,0 +1,291 @@
+"""Tables of features: columns of numbers, categories and missing cells as a matrix of numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.notices import log_decision
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.saving import Saveable
+from nodecopy._core.validation import check_integer
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.io.table_columns import is_number
+from nodecopy.io.table_files import Column, Table
+
+MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
+"""Cells that count as missing among numbers, in lower case. In text, only an empty cell is missing."""
+DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
+"""Text that is a date: 2024-05-31 (and a time), 31.05.2024 or 5/31/24."""
+MAX_CATEGORIES = 50
+MIN_ROWS_OF_IDS = 10
+"""From this many rows on, a column of text in which no value occurs twice is refused as ids."""
+N_SHOWN = 3
+"""Values and columns that a message names."""
+
+
+@dataclass(eq=False, repr=False)
+class FeatureEncoder(Saveable):
+    """Turn the columns of a table into a matrix of numbers, for new rows as for those it was fitted to.
+
+    Numbers stay as they are; a missing one becomes the median of its column, and a further column marks the
+    missing cells. Text is one-hot encoded: each value of the column is a column of zeros and ones, and so are
+    missing cells. Dates are refused. :func:`~nodecopy.read_graph` encodes tables of features; the encoder
+    stays with the graph, and classifiers keep and save it as ``feature_encoder_``. Text and missing cells
+    need scikit-learn (extra ``data``).
+
+    Parameters
+    ----------
+    ignore_columns
+        Names of columns to leave out.
+    max_categories
+        Largest number of different values in a column of text. Columns with more are refused, since they
+        are free text or ids.
+
+    Attributes
+    ----------
+    feature_names_
+        A name for each column of the matrix, such as ``age``, ``age is missing`` and ``city = Oslo``.
+    medians_
+        The medians of the columns of numbers, by name.
+    categories_
+        The values of the columns of text, by name.
+    incomplete_
+        Names of the columns of numbers with missing cells.
+
+    Examples
+    --------
+    >>> from nodecopy.io import FeatureEncoder
+    >>> encoder = FeatureEncoder().fit({"age": [31, 45, None], "city": ["Oslo", "Rome", "Oslo"]})
+    >>> encoder.feature_names_
+    ['age', 'age is missing', 'city = Oslo', 'city = Rome']
+    >>> encoder.transform({"age": [None], "city": ["Rome"]}).tolist()
+    [[38.0, 1.0, 0.0, 1.0]]
+    """
+
+    ignore_columns: Sequence[str] = ()
+    max_categories: int = MAX_CATEGORIES
+    feature_names_: list[str] = field(init=False)
+    medians_: dict[str, float] = field(init=False)
+    categories_: dict[str, list[str]] = field(init=False)
+    incomplete_: list[str] = field(init=False)
+
+    def fit(self, columns: Mapping[str, Column], *, row_name: Callable[[int], str] | None = None) -> Self:
+        """Learn medians and categories.
+
+        Parameters
+        ----------
+        columns
+            Columns by name, or a pandas data frame; all of the same length.
+        row_name
+            What errors call the row at a position; by default its number.
+        """
+        check_integer(self.max_categories, "max_categories of FeatureEncoder", low=1)
+        table = dict(columns.items())
+        for name in self.ignore_columns:
+            if name not in table:
+                raise InputError(
+                    f"ignore_columns must name columns; got {name!r}, not in {', '.join(table)}."
+                )
+        parsed = {
+            name: _parse(name, column, row_name or _row_name)
+            for name, column in table.items()
+            if name not in self.ignore_columns
+        }
+        numbers = {name: column for name, column in parsed.items() if column.dtype.kind == "f"}
+        empty = [name for name, column in numbers.items() if np.isnan(column).all()]
+        full = {name: column for name, column in numbers.items() if name not in empty}
+        self.medians_ = {name: float(np.nanmedian(column)) for name, column in full.items()}
+        self.incomplete_ = [name for name, column in full.items() if np.isnan(column).any()]
+        texts = {name: column for name, column in parsed.items() if name not in numbers}
+        self.categories_ = {name: self._find_categories(name, column) for name, column in texts.items()}
+        if not self.medians_ and not self.categories_:
+            raise InputError("the table must have a column of ids and at least one of numbers or text.")
+        marks = [f"{name} is missing" for name in self.incomplete_]
+        values = [
+            f"{name} = {value}" if value else f"{name} is missing"
+            for name, categories in self.categories_.items()
+            for value in categories
+        ]
+        self.feature_names_ = [*self.medians_, *marks, *values]
+        self._log_encoding(full, empty)
+        return self
+
+    def transform(
+        self, columns: Mapping[str, Column], *, row_name: Callable[[int], str] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the matrix of numbers of rows, one column for each of ``feature_names_``.
+
+        A value that no row had in :meth:`fit` belongs to none of the categories. Parameters are those of
+        :meth:`fit`; columns that were not there are left out.
+        """
+        if not hasattr(self, "feature_names_"):
+            raise NotFittedError("this FeatureEncoder is not fitted yet: call fit(columns) first.")
+        table = dict(columns.items())
+        if missing := [name for name in (*self.medians_, *self.categories_) if name not in table]:
+            raise InputError(
+                f"the table must have the columns that the encoder was fitted to; there is no {missing[0]!r}."
+            )
+        numbers = [_parse(name, table[name], row_name or _row_name) for name in self.medians_]
+        for name, column in zip(self.medians_, numbers, strict=True):
+            if column.dtype.kind != "f":
+                raise InputError(f"column {name!r} must hold numbers, as where the encoder was fitted.")
+        texts = [_as_text(table[name]) for name in self.categories_]
+        parts = [np.stack(numbers, axis=1)] if numbers else []
+        if self.incomplete_ or (parts and np.isnan(parts[0]).any()):
+            parts = [self._build_imputer().transform(parts[0])]
+        if texts:
+            self._log_unknown(texts)
+            parts.append(self._build_one_hot().transform(np.stack(texts, axis=1)))
+        return np.hstack(parts)
+
+    def has_same_columns(self, other: FeatureEncoder) -> bool:
+        """Return whether the matrices of both have the same columns."""
+        return self.feature_names_ == other.feature_names_ and self.medians_.keys() == other.medians_.keys()
+
+    def _find_categories(self, name: str, column: NDArray[Any]) -> list[str]:
+        values, counts = np.unique(column, return_counts=True)
+        shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
+        way_out = "Leave the column out with ignore_columns"
+        if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
+            raise InputError(
+                f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which say "
+                f"nothing about other nodes. {way_out}."
+            )
+        if len(values) > self.max_categories:
+            raise InputError(
+                f"column {name!r} has {len(values)} different texts ({shown}, ...), more than max_categories "
+                f"({self.max_categories}). {way_out}, merge its rare values, or turn free text into numbers "
+                "(for example by TfidfVectorizer of scikit-learn)."
+            )
+        categories: list[str] = values.tolist()
+        return categories
+
+    def _build_imputer(self) -> Any:
+        """Return scikit-learn's imputer with our medians, fitted to a table of two rows that has them."""
+        medians = np.array(list(self.medians_.values()))
+        is_incomplete = np.isin(list(self.medians_), self.incomplete_)
+        impute = import_optional("sklearn.impute", "encoding missing cells of features")
+        imputer = impute.SimpleImputer(strategy="median", add_indicator=True)
+        return imputer.fit(np.stack([medians, np.where(is_incomplete, np.nan, medians)]))
+
+    def _build_one_hot(self) -> Any:
+        """Return scikit-learn's one-hot encoder with our categories."""
+        categories = [np.array(values, object) for values in self.categories_.values()]
+        preprocessing = import_optional("sklearn.preprocessing", "encoding columns of text in features")
+        one_hot = preprocessing.OneHotEncoder(
+            categories=categories, handle_unknown="ignore", sparse_output=False
+        )
+        return one_hot.fit(np.array([[values[0] for values in categories]], object))
+
+    def _log_encoding(self, numbers: Mapping[str, NDArray[Any]], empty: Sequence[str]) -> None:
+        parts = []
+        if self.categories_:
+            counts = [f"{name} ({len(values)} values)" for name, values in self.categories_.items()]
+            parts.append(f"one-hot encoded text: {_list(counts)}")
+        if self.incomplete_:
+            counts = [f"{name} ({np.isnan(numbers[name]).sum()})" for name in self.incomplete_]
+            parts.append(f"replaced missing cells by the median and marked them: {_list(counts)}")
+        if empty:
+            parts.append(f"left out columns without a value: {_list(empty)}")
+        if parts:
+            log_decision(
+                f"features: {'; '.join(parts)}. Overrule this with ignore_columns or with a table of numbers."
+            )
+
+    def _log_unknown(self, texts: Sequence[NDArray[Any]]) -> None:
+        for (name, categories), column in zip(self.categories_.items(), texts, strict=True):
+            if unknown := sorted(set(column.tolist()) - set(categories)):
+                log_decision(
+                    f"features: {_list([repr(value) for value in unknown])} of column {name} did not occur "
+                    "where the encoder was fitted and belong to none of its categories."
+                )
+
+
+def encode_table(
+    table: Table, names: Sequence[str], id_column: int, encoder: FeatureEncoder | None
+) -> tuple[NDArray[np.float64], FeatureEncoder]:
+    """Return the columns of a table as numbers, without its ids, and the encoder, fitted to it if it was not.
+
+    Further columns of the same name get a number: ``x``, ``x (2)``.
+    """
+    columns: dict[str, Column] = {}
+    for position, (name, column) in enumerate(zip(names, table.columns, strict=True)):
+        if position != id_column:
+            same = sum(other == name for other in names[:position])
+            columns[f"{name} ({same + 1})" if same else name] = column
+    if encoder is None or not hasattr(encoder, "feature_names_"):
+        params = {} if encoder is None else encoder.get_params()
+        encoder = FeatureEncoder(**params).fit(columns, row_name=table.where)
+    return encoder.transform(columns, row_name=table.where), encoder
+
+
+def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray[Any]:
+    """Return a column as floats, NaN where a cell is missing, or as text, empty where it is missing."""
+    array = _as_typed_array(column)
+    if array.dtype.kind in "Mm":
+        raise _refuse_dates(name, array[0] if len(array) else "none")
+    try:
+        values = np.array(list(map(float, array.tolist())), np.float64)
+    except (TypeError, ValueError):
+        cells = array.tolist()
+        present = [row for row, cell in enumerate(cells) if not _is_missing(cell)]
+        if present and all(_is_date(cells[row]) for row in present):
+            raise _refuse_dates(name, cells[present[0]]) from None
+        wrong = [row for row in present if not is_number(cells[row])]
+        if len(wrong) * 2 > len(present):
+            return _as_text(column)
+        if wrong:
+            cell = cells[wrong[0]]
+            raise InputError(f"{row_name(wrong[0])} has {name} {cell!r}, which is not a number.") from None
+        values = np.full(len(cells), np.nan)
+        values[present] = [float(cells[row]) for row in present]
+    if np.isinf(values).any():
+        row = int(np.isinf(values).argmax())
+        raise InputError(f"{row_name(row)} has {name} {values[row]:g}; it must be finite or empty.")
+    return values
+
+
+def _as_typed_array(column: Column) -> NDArray[Any]:
+    return np.asarray(column) if hasattr(column, "dtype") else np.array(list(column), object)
+
+
+def _as_text(column: Column) -> NDArray[Any]:
+    """Return the cells as text; missing ones are empty."""
+    cells = _as_typed_array(column).tolist()
+    return np.array(["" if _is_empty(cell) else str(cell).strip() for cell in cells], object)
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or bool(cell != cell)
+
+
+def _is_missing(cell: Any) -> bool:
+    """Return whether a cell among numbers is missing."""
+    return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else _is_empty(cell)
+
+
+def _is_date(cell: Any) -> bool:
+    return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
+
+
+def _refuse_dates(name: str, example: Any) -> InputError:
+    return InputError(
+        f"column {name!r} must hold numbers or text; it holds dates ({example}). Write the days since some "
+        "date, the month or the weekday instead, or leave the column out with ignore_columns."
+    )
+
+
+def _row_name(row: int) -> str:
+    return f"row {row + 1}"
+
+
+def _list(words: Sequence[str]) -> str:
+    more = [f"{len(words) - N_SHOWN} more"] if len(words) > N_SHOWN + 1 else []
+    return ", ".join([*(words[:N_SHOWN] if more else words), *more])

@@ -1,0 +1,160 @@
+"""Tables of features with text, missing cells and dates, which were errors before."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nodecopy
+from nodecopy import read_graph
+from nodecopy.errors import InputError, MissingExtraError, NotFittedError
+from nodecopy.io import FeatureEncoder
+
+EDGES = "source,target\na,b\nb,c\nc,d\n"
+FEATURES = "id,age,city,height\na,31,Oslo,1.8\nb,,Rome,1.7\nc,45,,1.6\nd,38,Oslo,1.5\n"
+NAMES = ["age", "height", "age is missing", "city is missing", "city = Oslo", "city = Rome"]
+MATRIX = [
+    [31, 1.8, 0, 0, 1, 0],
+    [38, 1.7, 1, 0, 0, 1],
+    [45, 1.6, 0, 1, 0, 0],
+    [38, 1.5, 0, 0, 1, 0],
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    edges, features = tmp_path / "edges.csv", tmp_path / "features.csv"
+    edges.write_text(EDGES)
+    features.write_text(FEATURES)
+    return edges, features
+
+
+def test_text_and_missing_cells_are_encoded(
+    files: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(files[0], features=files[1])
+    np.testing.assert_array_equal(graph.features, MATRIX)
+    assert graph.feature_encoder.feature_names_ == NAMES
+    assert (
+        "features: one-hot encoded text: city (3 values); replaced missing cells by the median and marked "
+        "them: age (1). Overrule this with ignore_columns"
+    ) in caplog.text
+
+
+def test_a_frame_is_encoded_as_a_file_is(files: tuple[Path, Path]) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(files[1])
+    frame["is_new"] = [True, False, False, True]
+    graph = read_graph(pandas.read_csv(files[0]), features=frame)
+    names = graph.feature_encoder.feature_names_
+    np.testing.assert_array_equal(graph.features[:, names.index("is_new")], [1, 0, 0, 1])  # type: ignore[index]
+    assert [name for name in names if name != "is_new"] == NAMES
+    np.testing.assert_array_equal(FeatureEncoder(["id"]).fit(frame).transform(frame), graph.features)
+
+
+def test_parquet_is_encoded_as_a_file_is(files: tuple[Path, Path], tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pandas.read_csv(files[1]).astype({"city": "category"}).to_parquet(tmp_path / "features.parquet")
+    np.testing.assert_array_equal(
+        read_graph(files[0], features=tmp_path / "features.parquet").features, MATRIX
+    )
+
+
+def test_new_rows_are_encoded_like_those_of_fit(
+    files: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    encoder = read_graph(files[0], features=files[1]).feature_encoder
+    (tmp_path / "new.csv").write_text("id,city,height,age,else\nx,Bergen,NA,50,1\ny,Rome,1.9,,2\n")
+    (tmp_path / "edges.csv").write_text("source,target\nx,y\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(tmp_path / "edges.csv", features=tmp_path / "new.csv", encoder=encoder)
+    np.testing.assert_array_equal(graph.features, [[50, 1.65, 0, 0, 0, 0], [38, 1.9, 1, 0, 0, 1]])
+    assert graph.feature_encoder is encoder
+    assert "'Bergen' of column city did not occur" in caplog.text
+
+
+def test_an_encoder_can_be_saved(files: tuple[Path, Path], tmp_path: Path) -> None:
+    encoder = read_graph(files[0], features=files[1]).feature_encoder
+    encoder.save(tmp_path / "encoder.npz")
+    loaded = nodecopy.load(tmp_path / "encoder.npz")
+    assert read_graph(files[0], features=files[1], encoder=loaded).features.tolist() == MATRIX  # type: ignore[union-attr]
+    assert loaded.has_same_columns(encoder)
+
+
+def test_the_encoder_stays_with_the_graph_until_its_features_change(files: tuple[Path, Path]) -> None:
+    graph = read_graph(files[0], features=files[1])
+    encoder = graph.feature_encoder
+    assert graph.subgraph([0, 1]).feature_encoder is graph.largest_component().feature_encoder is encoder
+    assert graph.replace(labels=[0, 1, 0, 1]).feature_encoder is encoder
+    assert graph.replace(features=np.eye(4)).feature_encoder is None
+
+
+def test_an_encoder_that_is_given_is_not_changed(files: tuple[Path, Path]) -> None:
+    given = FeatureEncoder(ignore_columns=["city"])
+    graph = read_graph(files[0], features=files[1], encoder=given)
+    assert graph.feature_encoder.feature_names_ == ["age", "height", "age is missing"]
+    with pytest.raises(NotFittedError):
+        given.transform({})
+
+
+def test_numbers_need_no_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.impute", None)
+    monkeypatch.setitem(sys.modules, "sklearn.preprocessing", None)
+    numbers: dict[str, Any] = {"x": ["1", "2"], "y": np.array([True, False])}
+    assert FeatureEncoder().fit(numbers).transform(numbers).tolist() == [[1, 1], [2, 0]]
+    for columns in ({"x": [1, None]}, {"x": ["a", "b"]}):
+        with pytest.raises(MissingExtraError, match=r"nodecopy\[data\]"):
+            FeatureEncoder().fit(columns).transform(columns)
+
+
+def test_a_column_without_a_value_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        assert FeatureEncoder().fit({"x": [1, 2], "note": ["", ""]}).feature_names_ == ["x"]
+    assert "left out columns without a value: note" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (["2024-05-31", "", "2024-06-01 12:00"], r"dates \(2024-05-31\). Write the days since"),
+        (["31.05.2024", "1.6.24"], "dates"),
+        (["5/31/2024"], "dates"),
+        ([datetime.date(2024, 5, 31)], "dates"),
+        (np.array(["2024-05-31"], "datetime64[D]"), "dates"),
+        ([f"name {number}" for number in range(20)], "another text in every row .* ids or free text"),
+        (
+            [f"name {number // 2}" for number in range(120)],
+            r"60 different texts .* more than .* \(50\)",
+        ),
+        ([1, 2, "x"], "row 3 has column 'x', which is not a number"),
+        (["1", "inf"], "row 2 has column inf; it must be finite or empty"),
+        ([None, ""], "at least one of numbers or text"),
+    ],
+)
+def test_columns_that_are_refused(column: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        FeatureEncoder().fit({"column": column})
+
+
+def test_numbered_versions_are_no_dates() -> None:
+    assert FeatureEncoder().fit({"x": ["1.2.3", "1.2.4"]}).categories_ == {"x": ["1.2.3", "1.2.4"]}
+
+
+def test_new_rows_must_have_the_columns_of_fit() -> None:
+    encoder = FeatureEncoder().fit({"x": [1.0, 2.0]})
+    with pytest.raises(InputError, match="there is no 'x'"):
+        encoder.transform({"y": [1.0]})
+    with pytest.raises(InputError, match="'x' must hold numbers"):
+        encoder.transform({"x": ["a"]})
+
+
+def test_ignored_columns_must_exist() -> None:
+    with pytest.raises(InputError, match="ignore_columns must name columns; got 'y', not in x"):
+        FeatureEncoder(ignore_columns=["y"]).fit({"x": [1.0]})
