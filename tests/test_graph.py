@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from scipy import sparse
 
 from nodecopy import Graph
-from nodecopy.errors import InputError
-from nodecopy.graph import class_codes
+from nodecopy.errors import DataWarning, InputError
+from nodecopy.graph import class_codes, training_classes
 from tests.strategies import graphs
 
 quick = settings(max_examples=60, deadline=None)
@@ -288,3 +288,21 @@ def test_class_codes() -> None:
     classes, codes = class_codes(np.array([5, -1, 2, 5, 9]))
     assert (classes.tolist(), codes.tolist()) == ([2, 5, 9], [1, -1, 0, 1, 2])
     assert [part.tolist() for part in class_codes(np.array([-1, -1]))] == [[], [-1, -1]]
+
+
+def test_class_codes_of_training_nodes() -> None:
+    labels = np.array([7, -1, 2, 7, 4])
+    classes, codes = class_codes(labels)
+    assert (classes.tolist(), codes.tolist()) == ([2, 4, 7], [2, -1, 0, 2, 1])
+    classes, codes = class_codes(labels, np.array([0, 4]))
+    assert (classes.tolist(), codes.tolist()) == ([4, 7], [1, -1, -1, 1, 0])
+
+
+def test_classes_without_training_nodes_are_counted() -> None:
+    graph = Graph(np.zeros((9, 9)), labels=list("abcccdefg"))
+    with pytest.warns(DataWarning) as caught:
+        training_classes(graph, np.array([0, 1]))
+    (message,) = (str(warning.message) for warning in caught)
+    assert "class c (3 nodes), d (1 node), e (1 node), f (1 node), g (1 node). It is left out" in message
+    with pytest.warns(DataWarning, match=r"f \(1 node\) and 1 more\. It"):
+        training_classes(graph, np.array([0]))

@@ -11,10 +11,13 @@ from scipy import sparse
 
 from nodecopy._core.csr import FloatArray, IntArray, RowData, Rows, freeze, keep_entries
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
+from nodecopy._core.notices import warn_about_data
 from nodecopy._core.validation import as_array, check_finite, check_indices, check_unique, check_vector
 from nodecopy.errors import InputError
 
 UNLABELLED = -1
+MAX_NAMED = 5
+"""Classes that a warning names."""
 
 
 class Graph(RowData):
@@ -338,12 +341,34 @@ def _labels(
     return freeze(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
 
 
-def class_codes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct labels in order, and the position of every node's label among them, or -1."""
-    is_labelled = labels != UNLABELLED
-    classes, positions = np.unique(labels[is_labelled], return_inverse=True)
-    codes = np.full(len(labels), UNLABELLED, np.int64)
-    codes[is_labelled] = positions
+def class_codes(
+    labels: NDArray[np.int64], nodes: IntArray | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct labels in order, and the position of every node's label among them, or -1.
+
+    With ``nodes``, only the labels that occur there count; those of other nodes that do not are -1 too.
+    """
+    classes = np.unique(labels if nodes is None else labels[nodes])
+    classes = classes[classes != UNLABELLED]
+    codes = np.where(np.isin(labels, classes), np.searchsorted(classes, labels), UNLABELLED)
+    return classes, codes.astype(np.int64)
+
+
+def training_classes(graph: Graph, train: IntArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return :func:`class_codes` of the training nodes, and warn about classes that none of them has."""
+    assert graph.labels is not None
+    classes, codes = class_codes(graph.labels, train)
+    left_out = (codes == UNLABELLED) & (graph.labels != UNLABELLED)
+    if left_out.any():
+        missing, counts = np.unique(graph.labels[left_out], return_counts=True)
+        names = missing if graph.label_names is None else np.array(graph.label_names)[missing]
+        pairs = zip(names.tolist()[:MAX_NAMED], counts.tolist()[:MAX_NAMED], strict=True)
+        listed = ", ".join(f"{name} ({count} node{'s' * (count > 1)})" for name, count in pairs)
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        warn_about_data(
+            f"no training node has class {listed}{more}. It is left out: its nodes count as unlabelled in "
+            "training and as wrong in an evaluation. Add a node of the class to train to predict it."
+        )
     return classes, codes
 
 

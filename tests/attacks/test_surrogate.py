@@ -9,7 +9,7 @@ import pytest
 
 from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack
 from nodecopy.attacks.surrogate import SurrogateLabels
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from tests.contracts.attacks import TARGETS, TRAIN
 from tests.contracts.classifiers import planted_graph
 
@@ -29,8 +29,11 @@ def test_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
     assert flips[0] == flips[1]
     assert any(other != flips[0] for other in flips[2:])
     assert flips[0].spent.tolist() == [3]
-    with pytest.raises(InputError, match="at least one node of every class; got none of class yew"):
-        attack.attack(graph, [4], train=[0, 1])
+    with (
+        pytest.warns(DataWarning, match=r"no training node has class yew \(20 nodes\)"),
+        pytest.raises(InputError, match=f"classes that some training node has.* got .*'{graph.node_ids[5]}'"),
+    ):
+        attack.attack(graph, [5], train=[0, 1])
     assert graph.labels is not None
     unlabelled = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.labels))
     with pytest.raises(InputError, match=f"labelled nodes; got the node with id '{graph.node_ids[0]}'"):
@@ -41,6 +44,21 @@ def test_training_nodes_are_all_labelled_nodes_but_the_targets() -> None:
     labels = SurrogateLabels.from_graph(planted_graph(), np.array(TARGETS), None, "a test")
     assert labels.train.tolist() == sorted(set(range(60)) - set(TARGETS))
     assert labels.n_classes == 3
+
+
+def test_a_class_without_training_nodes_is_left_out() -> None:
+    """It was refused before; the surrogate is that of a graph without the labels of the class."""
+    graph = planted_graph()
+    labels = np.array(graph.named_labels())
+    train = [node for node in TRAIN if labels[node] != "yew"]
+    unlabelled = graph.replace(labels=np.where(labels == "yew", "", labels))
+    for attack in (Nettack(degree_test=False), FGA(), AdaptiveCopyingAttack([[1, 2]])):
+        with pytest.warns(DataWarning, match="no training node has class yew"):
+            flips = attack.attack(graph, [4], budget=3, train=train, rng=0)
+        assert flips == attack.attack(unlabelled, [4], budget=3, train=train, rng=0)
+    alone = graph.replace(labels=np.where((labels == "yew") & (np.arange(60) != 5), "", labels))
+    with pytest.raises(InputError, match="at least one node of every class; got none of class yew"):
+        Nettack().attack(alone, [5], rng=0)  # the only node of its class is no training node by default
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ GRAPH = planted_graph()
 
 @pytest.mark.parametrize(
     "changes",
-    [{"features": np.ones((N_NODES, 2))}, {"labels": np.arange(N_NODES) % 2}],
+    [{"features": np.ones((N_NODES, 2))}, {"labels": np.arange(1, N_NODES + 1) % 3}],
     ids=["features", "labels"],
 )
 def test_trials_share_features_and_labels(changes: dict[str, Any]) -> None:

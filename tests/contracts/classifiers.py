@@ -14,7 +14,7 @@ from nodecopy import Graph, load
 from nodecopy._core.random import seed_sequence
 from nodecopy.classify import Classifier, Trial
 from nodecopy.datasets import label_split
-from nodecopy.errors import InputError, NotFittedError
+from nodecopy.errors import DataWarning, InputError, NotFittedError
 
 CLASSES = ("ash", "oak", "yew")
 N_NODES = 60
@@ -271,7 +271,7 @@ class ClassifierContract:
             ([0, 1, 60], "train must lie between 0 and 59; got 60"),
             ([0, 1, -1], "train must lie between 0 and 59; got -1"),
             ([0, 1, 2, 1], "train must be unique; got 1 more than once"),
-            ([0, 1], "train must hold at least one node of every class; got none of class yew"),
+            ([0, 3], "train must hold nodes of at least two classes; got only class ash"),
             ([], "train must hold at least one node; got none"),
             ([0.5], "train must be positions, a boolean mask or node ids; got float64"),
             ([[0, 1], [2]], "train must be a rectangular array"),
@@ -312,6 +312,38 @@ class ClassifierContract:
             pytest.skip("features are not used")
         with pytest.raises(InputError, match=message):
             self.fit(classifier, observed.replace(features=features), nodes)
+
+    def test_a_class_without_training_nodes_is_left_out(
+        self, classifier: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        """It was refused before, although its labels would serve the evaluation only."""
+        truth = np.array(observed.named_labels())
+        train = nodes.train[truth[nodes.train] != "yew"]
+        validation = nodes.validation[truth[nodes.validation] != "yew"]
+        fitted = copy.deepcopy(classifier)
+        with pytest.warns(DataWarning, match=r"no training node has class yew \(20 nodes\)"):
+            fitted.fit(observed, train, validation=nodes.validation, rng=0)
+        assert fitted.classes_.tolist() == ["ash", "oak"]
+        assert fitted.predict_proba().shape == (N_NODES, 2)
+        right = fitted.predict() == truth
+        assert not right[truth == "yew"].any()
+        used = np.concatenate([train, validation])
+        assert fitted.score() == right[np.setdiff1d(np.arange(N_NODES), used)].mean()
+        unlabelled = observed.replace(labels=np.where(truth == "yew", "", truth))
+        same = copy.deepcopy(classifier).fit(unlabelled, train, validation=validation, rng=0)
+        assert np.array_equal(same.predict_proba(), fitted.predict_proba())
+
+    def test_trials_with_other_classes_run_together(
+        self, classifier: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        fewer = nodes.train[np.array(observed.named_labels())[nodes.train] != "yew"]
+        complete = Trial(observed, nodes.train, nodes.validation, 0)
+        with pytest.warns(DataWarning, match="no training node has class yew"):
+            partial = Trial(observed, fewer, nodes.validation, 1)
+        alone = [classifier.fit_trials([trial])[0].probabilities for trial in (partial, complete)]
+        together = classifier.fit_trials([complete, partial, complete])
+        for prediction, expected in zip(together, (alone[1], alone[0], alone[1]), strict=True):
+            np.testing.assert_allclose(prediction.probabilities, expected, atol=1e-5)
 
     def test_unlabelled_nodes_teach_nothing(
         self, classifier: Classifier, observed: Graph, nodes: Any

@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy._core.validation import check_unique
 from nodecopy.attacks.base import Nodes, check_labels
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph, class_codes
+from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 from nodecopy.nn.devices import check_device
 from nodecopy.nn.feature_matrices import build_feature_matrix
 from nodecopy.nn.networks import KIPF, Networks, Recipe
@@ -54,23 +54,29 @@ class SurrogateLabels:
         labels = check_labels(graph, targets, attack)
         if graph.features is None or not graph.features.shape[1]:
             raise InputError(f"graph must have features for {attack}; this one has none.")
-        classes, codes = class_codes(labels)
-        if len(classes) < 2:
-            raise InputError(
-                f"graph must have labels of at least two classes for {attack}; got {len(classes)}."
-            )
+        n_labels = len(class_codes(labels)[0])
+        if n_labels < 2:
+            raise InputError(f"graph must have labels of at least two classes for {attack}; got {n_labels}.")
+        labelled = np.flatnonzero(labels != UNLABELLED)
         if train is None:
-            nodes = np.setdiff1d(np.flatnonzero(labels != UNLABELLED), targets)
+            nodes = np.setdiff1d(labelled, targets)
         else:
             nodes = graph.positions(train, "train")
             check_unique(nodes, "train")
-        unlabelled = nodes[codes[nodes] < 0]
+        unlabelled = nodes[labels[nodes] == UNLABELLED]
         if len(unlabelled):
             node_id = graph.node_ids[unlabelled].tolist()[0]
             raise InputError(
                 f"train must hold labelled nodes; got the node with id {node_id!r}, which has no label."
             )
+        classes, codes = training_classes(graph, labelled if train is None else nodes)
         names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
+        if len(left_out := targets[codes[targets] == UNLABELLED]):
+            node_id = graph.node_ids[left_out].tolist()[0]
+            raise InputError(
+                f"targets must be of classes that some training node has, for {attack}; got the node with id "
+                f"{node_id!r}. Add a node of its class to train."
+            )
         return cls(codes, tuple(map(str, names)), nodes)
 
 

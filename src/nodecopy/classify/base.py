@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -17,7 +18,7 @@ from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_unique
 from nodecopy.classify.ensemble import Prediction, Uncertainty
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.graph import UNLABELLED, Graph, class_codes
+from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -25,24 +26,28 @@ class Trial:
     """A classification problem: a graph, the nodes whose labels may be read, and a seed.
 
     The graph's labels may hold every true label; a classifier reads those of ``train`` and ``validation``
-    only. The classes are the distinct labels of the graph.
+    only. The classes are the distinct labels of the training nodes. A class that none of them has is left out
+    with a :class:`~nodecopy.errors.DataWarning`, and its nodes count as unlabelled.
 
     Parameters
     ----------
     graph
         The observed graph.
     train
-        Training nodes: positions, a boolean mask or node ids, with at least one node of every class. By
-        default all labelled nodes that are not in ``validation``.
+        Training nodes: positions, a boolean mask or node ids, of at least two classes. By default all
+        labelled nodes that are not in ``validation``.
     validation
-        Nodes that decide when training stops, or between models; none by default.
+        Nodes that decide when training stops, or between models; none by default. Nodes of classes that are
+        left out are dropped.
     rng
         Seed of everything that a classifier draws; fresh entropy by default.
 
     Attributes
     ----------
+    classes
+        The labels that are classes, in ascending order.
     codes
-        The class number of every node, -1 where the graph has no label.
+        The class number of every node, -1 where the graph has no label or one that is no class.
     n_classes
         Number of classes.
 
@@ -61,6 +66,7 @@ class Trial:
     train: NDArray[np.int64]
     validation: NDArray[np.int64] | None
     rng: SeedSequence
+    classes: NDArray[np.int64] = field(init=False, repr=False)
     codes: NDArray[np.int64] = field(init=False, repr=False)
     n_classes: int = field(init=False)
 
@@ -74,25 +80,32 @@ class Trial:
         check_graph(graph, "Trial")
         if graph.labels is None:
             raise InputError("a graph must have labels to be classified; this one has none.")
-        classes, codes = class_codes(graph.labels)
-        if len(classes) < 2:
-            raise InputError(f"a graph must have labels of at least two classes; got {len(classes)}.")
-        every = np.flatnonzero(codes != UNLABELLED)
+        n_labels = len(class_codes(graph.labels)[0])
+        if n_labels < 2:
+            raise InputError(f"a graph must have labels of at least two classes; got {n_labels}.")
+        every = np.flatnonzero(graph.labels != UNLABELLED)
         chosen = every if train is None else _check_nodes(graph, train, "train")
         watched = None if validation is None else _check_nodes(graph, validation, "validation")
         if train is None and watched is not None:
             chosen = np.setdiff1d(chosen, watched)
         if not len(chosen):
             raise InputError("train must hold at least one node; got none.")
-        missing = np.setdiff1d(np.arange(len(classes)), codes[chosen])
-        if len(missing):
-            code = classes[missing[0]]
-            name = code if graph.label_names is None else graph.label_names[code]
-            raise InputError(f"train must hold at least one node of every class; got none of class {name}.")
         if watched is not None and len(both := np.intersect1d(chosen, watched)):
             raise InputError(f"validation must hold other nodes than train; got node {both[0]} in both.")
+        if len(np.unique(graph.labels[chosen])) < 2:
+            name = np.asarray(graph.named_labels())[chosen[0]]
+            raise InputError(f"train must hold nodes of at least two classes; got only class {name}.")
+        classes, codes = training_classes(graph, chosen)
+        if watched is not None:
+            watched = watched[codes[watched] != UNLABELLED]
         vars(self).update(graph=graph, train=chosen, validation=watched, rng=seed_sequence(rng))
-        vars(self).update(codes=codes, n_classes=len(classes))
+        vars(self).update(classes=classes, codes=codes, n_classes=len(classes))
+
+    def with_graph(self, graph: Graph) -> Trial:
+        """Return the same problem on a graph with the same nodes and labels and other edges or features."""
+        changed = copy.copy(self)
+        vars(changed).update(graph=graph)
+        return changed
 
 
 def check_graph(graph: Any, owner: str) -> None:
@@ -208,8 +221,9 @@ class Classifier(Saveable):
         graph
             The observed graph. Only the labels of ``train`` and ``validation`` are read.
         train
-            Training nodes: positions, a boolean mask or node ids, with at least one node of every class.
-            By default all labelled nodes that are not in ``validation``.
+            Training nodes: positions, a boolean mask or node ids, of at least two classes. By default all
+            labelled nodes that are not in ``validation``. A class that no training node has is left out of
+            ``classes_``, with a warning.
         validation
             Nodes that decide when training stops, or between models; none by default.
         rng
@@ -218,9 +232,8 @@ class Classifier(Saveable):
         check_graph(graph, type(self).__name__)
         trial = Trial(graph, train, validation, rng)
         (self.prediction_,) = self.fit_trials([trial], keep_networks=True)
-        assert graph.labels is not None
-        classes, _ = class_codes(graph.labels)
-        self.classes_ = classes if graph.label_names is None else np.array(graph.label_names)[classes]
+        names = graph.label_names
+        self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
         self.node_ids_, self.trial_ = graph.node_ids, trial
         return self
 
@@ -284,11 +297,13 @@ class Classifier(Saveable):
     def score(self, nodes: ArrayLike | None = None, *, graph: Graph | None = None) -> float:
         """Return the accuracy: the share of nodes whose predicted class is their label.
 
+        A node of a class that was left out of ``classes_`` counts as wrong.
+
         Parameters
         ----------
         nodes
             Labelled nodes: positions, a boolean mask or node ids. By default all labelled nodes, without
-            those that were given to ``fit`` as ``train`` and ``validation`` if ``graph`` is left out.
+            those that ``fit`` used for training and validation if ``graph`` is left out.
         graph
             The graph to predict on, which also holds the labels; by default the one given to ``fit``.
         """

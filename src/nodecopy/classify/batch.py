@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -20,6 +22,28 @@ from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import EarlyStopping, Objective, Targets, TrainingCallback, train
 
+FitTrials = TypeVar("FitTrials", bound=Callable[..., list[Prediction]])
+
+
+def fit_by_classes(fit_trials: FitTrials) -> FitTrials:
+    """Decorate a ``fit_trials`` so that only trials with the same classes are trained together."""
+
+    @wraps(fit_trials)
+    def fit(classifier: Any, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        groups: dict[bytes, list[int]] = {}
+        for number, trial in enumerate(trials):
+            groups.setdefault(trial.classes.tobytes(), []).append(number)
+        if len(groups) < 2:
+            return fit_trials(classifier, trials, keep_networks=keep_networks)
+        predictions: dict[int, Prediction] = {}
+        for numbers in groups.values():
+            part = [trials[number] for number in numbers]
+            fitted = fit_trials(classifier, part, keep_networks=keep_networks)
+            predictions |= zip(numbers, fitted, strict=True)
+        return [predictions[number] for number in range(len(trials))]
+
+    return cast(FitTrials, fit)
+
 
 class TrainingBatch:
     """Trials on shared features, ready for networks to be trained on them.
@@ -27,7 +51,8 @@ class TrainingBatch:
     Parameters
     ----------
     trials
-        Their graphs have the same nodes, features and labels; edges, splits and seeds may differ.
+        Their graphs have the same nodes, features and labels, and their training nodes the same classes;
+        edges, splits and seeds may differ.
     recipe
         How networks are built and trained.
     device

@@ -15,7 +15,7 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier, Trial
-from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.network_classifier import NetworkClassifier
@@ -83,6 +83,7 @@ class BayesianGCN(Classifier):
     base: NetworkClassifier | None = None
     device: str = "cpu"
 
+    @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         n_rounds = self._check_parameters(trials)
         base = GCN(device=self.device) if self.base is None else self.base

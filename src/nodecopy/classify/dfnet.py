@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from nodecopy._core.validation import check_integer
 from nodecopy.classify.base import Classifier, Trial
-from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.network_classifier import change_recipe
 from nodecopy.classify.seeds import ClassifierSeeds
@@ -99,6 +99,7 @@ class DFNet(Classifier):
     patience: int | None = None
     device: str = "cpu"
 
+    @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         recipe = change_recipe(FilterRecipe() if self.attention else PLAIN_RECIPE, self)
         if not self.attention and recipe.n_heads:

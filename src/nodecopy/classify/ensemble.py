@@ -39,7 +39,7 @@ class Prediction:
     Parameters
     ----------
     probabilities
-        ``[n_nodes, n_classes]``; columns are the graph's distinct labels in ascending order.
+        ``[n_nodes, n_classes]``; columns are the classes of the trial.
     mean_entropy
         The mean entropy of the sampled predictions; the entropy of the prediction if nothing is sampled.
     details

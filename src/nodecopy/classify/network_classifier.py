@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 from nodecopy._core.lookup import check_name
 from nodecopy.classify.base import Classifier, Trial
-from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.nn.networks import Recipe
@@ -86,6 +86,7 @@ class NetworkClassifier(Classifier):
         name = check_name(self.preset, self.presets, f"preset of {type(self).__name__}")
         return change_recipe(self.presets[name], self)
 
+    @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         batch = TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)
         return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))

@@ -15,7 +15,7 @@ from torch.nn.functional import log_softmax, one_hot
 
 from nodecopy._core.validation import check_choice, check_real
 from nodecopy.classify.base import Classifier, Trial
-from nodecopy.classify.batch import TrainingBatch
+from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.seeds import ClassifierSeeds
@@ -79,6 +79,7 @@ class SBMGCN(Classifier):
     base: GCN | None = None
     device: str = "cpu"
 
+    @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         for name in ("within", "across"):
             chance = check_real(getattr(self, name), f"{name} of SBMGCN", low=0.0, high=1.0)

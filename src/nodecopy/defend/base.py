@@ -96,7 +96,7 @@ class Defence(Classifier):
             self.check_parameters(trials[0].graph)
         graphs = {id(trial.graph): trial.graph for trial in trials}  # trials often share a graph
         graphs = {key: self.preprocess(graph) for key, graph in graphs.items()}
-        changed = [replace(trial, graph=graphs[id(trial.graph)]) for trial in trials]
+        changed = [trial.with_graph(graphs[id(trial.graph)]) for trial in trials]
         return self.build_classifier().fit_trials(changed, keep_networks=keep_networks)
 
     fit_trials.__doc__ = Classifier.fit_trials.__doc__
@@ -187,7 +187,7 @@ class Defence(Classifier):
         trained = trials
         if self.retrain and self.expects_targets:
             pairs = zip(trials, positions, strict=True)
-            trained = [replace(t, graph=remove_edges_of(t.graph, part)) for t, part in pairs]
+            trained = [t.with_graph(remove_edges_of(t.graph, part)) for t, part in pairs]
         corrected = []
         predictions = self.fit_trials(trained, keep_networks=True)
         for trial, used, prediction, part in zip(trials, trained, predictions, positions, strict=True):
@@ -280,7 +280,7 @@ class Defence(Classifier):
         if not np.array_equal(graph.node_ids, trial.graph.node_ids):
             return None
         changes = {"adjacency": graph.adjacency, "features": graph.features, "directed": graph.directed}
-        return replace(trial, graph=trial.graph.replace(**changes))
+        return trial.with_graph(trial.graph.replace(**changes))
 
     def check_retrainable(self, trial: Trial | None) -> Trial:
         """Return the trial to train again on, or raise an error that says why there is none."""

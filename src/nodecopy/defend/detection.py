@@ -109,7 +109,7 @@ class SuspectCorrection(DonorDefence):
         """Return both copied predictions of a classifier that is trained without the suspects' edges."""
         state = copying.state
         trial = self.check_retrainable(state.trial)
-        pruned = replace(trial, graph=remove_edges_of(trial.graph, suspects))
+        pruned = trial.with_graph(remove_edges_of(trial.graph, suspects))
         (prediction,) = self.fit_trials([pruned], keep_networks=True)
         retrained = self.build_attacked_state(self.build_classifier(), pruned.graph, prediction, trial)
         corrected = self.build_correction(retrained, choose_copier(retrained, self.mode))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph, class_codes
+from nodecopy.graph import Graph
 
 PREFERRED_DEGREE, MAX_DEGREE = 3, 8
 """Of the attacked node: enough flips to change the prediction, and few enough for a figure."""
@@ -57,9 +57,8 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
     from nodecopy.classify import GCN
     from nodecopy.defend import CopyingDefence
 
-    assert graph.labels is not None
-    codes = class_codes(graph.labels)[1]
-    clean = GCN().fit(graph, train, rng=rng).predict_proba()
+    fitted = GCN().fit(graph, train, rng=rng)
+    clean, codes = fitted.predict_proba(), fitted.trial_.codes
     node = _choose_node(graph, clean, codes, graph.positions(candidates, "candidates"))
     n_flips = int(graph.degrees[node])
     attacked = FGA().attack(graph, [node], budget="degree", train=train, rng=rng).apply(graph)
