@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from nodecopy import Graph, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted, datasets
+from nodecopy import (
+    Balanced,
+    Graph,
+    Jaccard,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    Weighted,
+    datasets,
+)
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
 from nodecopy.interop.pyg import from_pyg, to_pyg
@@ -22,10 +31,11 @@ with warnings.catch_warnings():  # torch_geometric uses what torch has deprecate
     warnings.simplefilter("ignore")
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch_geometric")
-    from torch_geometric.data import Data, HeteroData
+    from torch_geometric.data import Batch, Data, HeteroData
     from torch_geometric.loader import DataLoader
     from torch_geometric.transforms import Compose, ToUndirected
 
+    from nodecopy.interop import pyg
     from nodecopy.interop.pyg import NodeCopy
 
 
@@ -277,3 +287,115 @@ def test_bad_weights() -> None:
     data = Data(edge_index=torch.tensor([[0], [1]]), edge_weight=torch.tensor([-1.0]), num_nodes=2)
     with pytest.raises(InputError, match="must not be negative"):
         from_pyg(data)
+
+
+def random_graphs(n_graphs: int = 12, **more: Any) -> list[Any]:
+    """Graphs of 5 to 16 nodes with features, classes of nodes and of the graph, and edge attributes."""
+    draws, result = torch.Generator().manual_seed(0), []
+    for number in range(n_graphs):
+        n = 5 + number
+        pairs = torch.randint(n, (2, 2 * n), generator=draws)
+        pairs = torch.unique(torch.cat([pairs, pairs.flip(0)], dim=1), dim=1)
+        pairs = pairs[:, pairs[0] != pairs[1]]
+        data = Data(edge_index=pairs, num_nodes=n, x=torch.randn(n, 3, generator=draws), **more)
+        data.kind, data.y = torch.arange(n) % 2, torch.tensor([number])
+        data.edge_code = 1000 * number + torch.arange(pairs.shape[1])
+        result.append(data)
+    return result
+
+
+class SameParity:
+    """A law of a user's own: donors have a degree of the same parity."""
+
+    def fit(self, data: Any) -> Any:
+        return SameLabel(data.rows.degrees % 2).fit(data)
+
+
+LAWS = [SameLabel(), NearestNeighbours(4), NearestNeighbours(9), Jaccard(), SameParity()]
+LAWS += [Balanced(SameLabel()), Weighted(np.ones((126, 126)))]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize("on_cpu", [True, False], ids=["cpu", "device"])
+def test_a_batch_is_copied_within_its_graphs(law: Any, on_cpu: bool, monkeypatch: Any) -> None:
+    """Before, half of the edges of a sample joined two graphs of the batch, and it could not be unbatched."""
+    if not on_cpu:
+        monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
+    graphs = random_graphs()
+    batch = Batch.from_data_list(graphs)
+    before = batch.clone()
+    sampled = NodeCopy(law, labels="kind", rng=0)(batch)
+    source, target = batch.batch[sampled.edge_index]
+    assert torch.equal(source, target)
+    assert edges(sampled) != edges(batch)
+    parts = sampled.to_data_list()
+    assert [part.num_nodes for part in parts] == [graph.num_nodes for graph in graphs]
+    assert [part.y.item() for part in parts] == list(range(12))
+    for graph, part in zip(graphs, parts, strict=True):
+        assert part.is_undirected()
+        assert len(part.edge_code) == part.num_edges
+        assert set((part.edge_code // 1000).tolist()) <= {graph.y.item()}
+    assert edges(Batch.from_data_list(parts)) == edges(sampled)
+    for ours, theirs in zip(batch.to_data_list(), before.to_data_list(), strict=True):
+        assert torch.equal(ours.edge_code, theirs.edge_code)
+
+
+def test_donors_are_all_nodes_of_the_graph() -> None:
+    """In two rings of one class, node 5 (neighbours 4 and 6) also takes the row of 4 or 6, which has 7."""
+    batch = Batch.from_data_list([ring(4, kind=torch.zeros(4, dtype=torch.long)) for _ in range(2)])
+    transform, neighbours = NodeCopy(SameLabel(), labels="kind", rng=0), set()
+    for _ in range(30):
+        source, target = transform(batch).edge_index
+        neighbours |= set(target[source == 5].tolist())
+    assert neighbours == {4, 6, 7}
+
+
+@pytest.mark.parametrize("batch", [[0, 1, 0, 1], [0, 1]])
+def test_a_batch_vector_must_be_ascending_and_of_all_nodes(batch: list[int]) -> None:
+    with pytest.raises(InputError, match=r"data.batch must hold the number of each node's graph"):
+        NodeCopy(Jaccard(), rng=0)(ring(4, batch=torch.tensor(batch)))
+
+
+def test_edges_between_the_graphs_of_a_batch_are_refused() -> None:
+    with pytest.raises(InputError, match="sizes must not cut edges"):
+        NodeCopy(Jaccard(), rng=0)(ring(4, batch=torch.tensor([0, 0, 1, 1])))
+
+
+@pytest.mark.parametrize("law", LAWS[:-1], ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
+def test_samples_are_the_same_on_every_device(law: Any, symmetrise: str, monkeypatch: Any) -> None:
+    """The code for devices, run on the CPU."""
+    data = random_graphs(12)[-1]
+    data.edge_weight = data.edge_code % 7 / 10  # with ties
+    settings: dict[str, Any] = {
+        "keep": 0.2,
+        "symmetrise": symmetrise,
+        "labels": "kind",
+        "directed": False,
+        "rng": 5,
+    }
+    plain = NodeCopy(law, **settings)
+    expected = [plain(data) for _ in range(3)]
+    monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
+    transform = NodeCopy(law, **settings)
+    for sample in expected:
+        other = transform(data)
+        assert torch.equal(other.edge_index, sample.edge_index)
+        assert torch.equal(other.edge_code, sample.edge_code)
+
+
+def test_a_law_without_edges_is_fitted_without_them(monkeypatch: Any) -> None:
+    """On a device, edges are copied to the CPU for laws that read them only."""
+    monkeypatch.setattr(pyg, "COMPUTED_ON_CPU", ())
+    fitted = []
+
+    def record(data: Any, **more: Any) -> Graph:
+        fitted.append(data)
+        return from_pyg(data, **more)
+
+    monkeypatch.setattr(pyg, "from_pyg", record)
+    data = random_graphs()[-1]
+    laws = (SameLabel(), Balanced(NearestNeighbours(2)), Weighted(np.eye(16)))
+    for law in (*laws, Jaccard(), NearestNeighbours(2, max_degree_ratio=2.0), SameParity()):
+        NodeCopy(law, labels="kind", rng=0)(data)
+    assert [part.num_edges > 0 for part in fitted] == [False] * 3 + [True] * 3

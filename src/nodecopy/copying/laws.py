@@ -317,6 +317,12 @@ class Balanced(Configurable):
         return DonorRows.from_similarity(mutual)
 
 
+def check_law(law: Any, name: str) -> None:
+    """Raise an error that names the parameter unless an object has the method of a law."""
+    if isinstance(law, type) or not hasattr(law, "fit"):
+        raise InputError(f"{name} must be a donor law such as SameLabel(); got {law!r}.")
+
+
 def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> NDArray[np.float64]:
     """Return the ``max_donors``-th largest entry of each row, at least the smallest positive number."""
     tiny = np.full(len(index), np.finfo(float).tiny)

@@ -16,7 +16,7 @@ from nodecopy._core.validation import check_choice, check_indices, check_integer
 from nodecopy.copying import row_copying
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
-from nodecopy.copying.laws import DonorLaw
+from nodecopy.copying.laws import DonorLaw, check_law
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -76,8 +76,7 @@ class NodeCopying(GraphModel[Data]):
             raise InputError(
                 f"graph of NodeCopying must be a Graph or Interactions; got {type(graph).__name__}."
             )
-        if isinstance(self.law, type) or not hasattr(self.law, "fit"):
-            raise InputError(f"law of NodeCopying must be a donor law such as SameLabel(); got {self.law!r}.")
+        check_law(self.law, "law of NodeCopying")
         check_real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])
         if self.symmetrise == "none" and isinstance(graph, Graph):

@@ -13,11 +13,13 @@ from nodecopy._core.ids import check_weights, deduplicate
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_indices, check_integer
+from nodecopy.copying.batches import WithinGraphs
 from nodecopy.copying.edge_origins import EdgeTrackingSampler
-from nodecopy.copying.laws import DonorLaw
+from nodecopy.copying.laws import Balanced, DonorLaw, NearestNeighbours, SameLabel, Weighted
 from nodecopy.copying.model import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.interop.device_copying import DeviceSampler
 
 torch: Any = import_optional("torch", "NodeCopy")
 get_worker_info = torch.utils.data.get_worker_info
@@ -36,8 +38,10 @@ class NodeCopy(Transform):  # type: ignore[misc]
     """Replace a graph by a sample in which every node has the neighbours of its donor.
 
     Use it in ``Compose``, as ``transform=`` of a dataset (not as ``pre_transform=``, which would draw one
-    sample only) or in the training loop. Node attributes are kept; the attributes of an edge are those of
-    the edge it was copied from.
+    sample only) or in the training loop, on single graphs or on a ``Batch``, in which the donors of a node
+    come from its own graph. Node attributes are kept; the attributes of an edge are those of the edge it was
+    copied from. A sample is computed on the device of the data, and the same on every device; edges leave
+    the device only to fit a law that reads them, such as :class:`.Jaccard`.
 
     Parameters
     ----------
@@ -81,7 +85,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self.law, self.keep, self.symmetrise = law, keep, symmetrise
         self.labels, self.mask, self.directed = labels, mask, directed
         self.seed, self.n_calls = seed_sequence(rng), 0
-        self._last: tuple[list[Any], EdgeTrackingSampler] | None = None
+        self._last: tuple[list[Any], EdgeTrackingSampler | DeviceSampler] | None = None
 
     def forward(self, data: Any) -> Any:
         """Return a sample of ``data``; calling the transform leaves the data of the caller unchanged."""
@@ -90,15 +94,21 @@ class NodeCopy(Transform):  # type: ignore[misc]
                 f"data of NodeCopy must be a Data with an edge_index; got {type(data).__name__}."
             )
         sampler = self._get_sampler(data)
-        first, second, origin = sampler.sample(rng=self._next_seed())
-        device = data.edge_index.device
-        origins = torch.from_numpy(origin).to(device)
-        attributes = {
-            key: data[key][origins] for key, _ in data if data.is_edge_attr(key) and key != "edge_index"
-        }
-        data.edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64)).to(device)
+        seed = self._next_seed()
+        if isinstance(sampler, DeviceSampler):
+            edge_index, origins = sampler.sample(seed)
+        else:
+            first, second, origin = sampler.sample(rng=seed)
+            edge_index = torch.from_numpy(np.stack([first, second]).astype(np.int64))
+            edge_index, origins = (
+                part.to(data.edge_index.device) for part in (edge_index, torch.from_numpy(origin))
+            )
+        keys = [key for key, _ in data if data.is_edge_attr(key)]
+        attributes = {key: data[key][origins] for key in keys if key != "edge_index"}
+        data.edge_index = edge_index
         for key, values in attributes.items():
             data[key] = values
+        _update_slices(data, keys)
         return data
 
     def _next_seed(self) -> Any:
@@ -110,9 +120,10 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self.n_calls += 1
         return child(source, self.n_calls - 1)
 
-    def _get_sampler(self, data: Any) -> EdgeTrackingSampler:
+    def _get_sampler(self, data: Any) -> EdgeTrackingSampler | DeviceSampler:
         """Return the sampler of the last call if the data are the same, unchanged tensors, else a new one."""
-        inputs = [getattr(data, name, None) for name in ("edge_index", "x", self.labels, *WEIGHT_ATTRIBUTES)]
+        inputs = [getattr(data, name, None) for name in FITTED_ATTRIBUTES]
+        inputs.append(getattr(data, self.labels, None))
         inputs.append(None if self.mask is None else getattr(data, self.mask, None))
         state = [(tensor, getattr(tensor, "_version", 0)) for tensor in inputs]
         if self._last is None or any(
@@ -122,16 +133,25 @@ class NodeCopy(Transform):  # type: ignore[misc]
             self._last = state, self._fit(data)
         return self._last[1]
 
-    def _fit(self, data: Any) -> EdgeTrackingSampler:
+    def _fit(self, data: Any) -> EdgeTrackingSampler | DeviceSampler:
+        """Fit the law; edges on a GPU stay there unless the law reads them."""
+        directed = not data.is_undirected() if self.directed is None else self.directed
+        on_cpu = data.edge_index.device.type in COMPUTED_ON_CPU
         plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
-        plain.edge_weight = _weights(data)
+        weights = plain.edge_weight = _weights(data)
         plain.y = self._visible_labels(data)
-        graph = from_pyg(plain, directed=not data.is_undirected() if self.directed is None else self.directed)
-        model = NodeCopying(self.law, self.keep, self.symmetrise).fit(graph)
+        if not on_cpu and not _reads_edges(self.law):
+            plain.edge_index, plain.edge_weight = data.edge_index[:, :0], None
+        law, sizes = self.law, _graph_sizes(data)
+        if sizes is not None:
+            law = WithinGraphs(law, sizes)
+        model = NodeCopying(law, self.keep, self.symmetrise).fit(from_pyg(plain, directed=directed))
+        if not on_cpu:
+            rule = None if model.graph_.directed else self.symmetrise
+            return DeviceSampler(model.distribution_, data.edge_index, weights, keep=self.keep, rule=rule)
         first, second = data.edge_index.cpu().numpy()
-        weight = plain.edge_weight
-        weights = np.ones(len(first)) if weight is None else weight.detach().cpu().numpy()
-        return EdgeTrackingSampler(model, first, second, weights)
+        values = np.ones(len(first)) if weights is None else weights.detach().cpu().numpy()
+        return EdgeTrackingSampler(model, first, second, values)
 
     def _visible_labels(self, data: Any) -> Any:
         """Return the classes of nodes in the mask and -1 elsewhere; ``None`` for classes of graphs."""
@@ -158,6 +178,11 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
 
 WEIGHT_ATTRIBUTES = ("edge_weight", "edge_attr")
+FITTED_ATTRIBUTES = ("edge_index", "x", "batch", *WEIGHT_ATTRIBUTES)
+
+
+COMPUTED_ON_CPU = ("cpu", "mps")
+"""Types of devices whose samples are computed on the CPU; those of Apple have no doubles."""
 
 
 def _weights(data: Any) -> Any:
@@ -167,6 +192,37 @@ def _weights(data: Any) -> Any:
         if values is not None and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
             return values.reshape(-1)
     return None
+
+
+def _reads_edges(law: Any) -> bool:
+    """Return whether the donors of a law may depend on edges."""
+    if isinstance(law, Balanced):
+        return _reads_edges(law.law)
+    if isinstance(law, NearestNeighbours):
+        return law.max_degree_ratio is not None
+    return not isinstance(law, (SameLabel, Weighted))
+
+
+def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
+    """Return the number of nodes of each graph of a batch, ``None`` for a single graph."""
+    batch = getattr(data, "batch", None)
+    if batch is None or not len(batch):
+        return None
+    numbers = _numpy(batch)
+    if numbers.shape != (data.num_nodes,) or (np.diff(numbers) < 0).any():
+        raise InputError("data.batch must hold the number of each node's graph, in ascending order.")
+    sizes = np.bincount(numbers)
+    return sizes if np.count_nonzero(sizes) > 1 else None
+
+
+def _update_slices(data: Any, keys: list[str]) -> None:
+    """Record which edges belong to which graph of a batch, as ``to_data_list`` needs it."""
+    slices = getattr(data, "_slice_dict", None)
+    if slices is None:
+        return
+    counts = torch.bincount(data.batch[data.edge_index[0]], minlength=data.num_graphs).cpu()
+    ends = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    data._slice_dict = {key: ends if key in keys else values for key, values in slices.items()}
 
 
 def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:

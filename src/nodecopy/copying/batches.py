@@ -1,0 +1,117 @@
+"""Donor laws for several graphs that are stored as one, as loaders of graphs batch them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from nodecopy._core.csr import index_dtype
+from nodecopy._core.params import Configurable
+from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
+from nodecopy.copying.laws import (
+    Balanced,
+    DonorLaw,
+    Jaccard,
+    NearestNeighbours,
+    SameLabel,
+    Weighted,
+    check_law,
+)
+
+
+@dataclass(eq=False)
+class WithinGraphs(Configurable):
+    """Draw the donors of each graph of a batch from that graph, as if it were fitted alone.
+
+    Parameters
+    ----------
+    law
+        The law of every graph. Its values per node (labels, embeddings, similarities) are those of all
+        nodes of the batch, or of one graph if all have the same nodes. Of :class:`.NearestNeighbours`, a
+        graph with too few nodes takes all of them as donors.
+    sizes
+        Number of nodes of each graph, in the order in which the graphs are stored.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph, SameLabel
+    >>> two_pairs = Graph.from_edges([0, 2], [1, 3], labels=[0, 0, 0, 0])
+    >>> WithinGraphs(SameLabel(), [2, 2]).fit(two_pairs).probabilities().toarray().tolist()
+    [[0.5, 0.5, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.5, 0.5]]
+    """
+
+    law: DonorLaw
+    sizes: ArrayLike
+
+    def fit(self, data: Any) -> DonorDistribution:
+        check_law(self.law, "law of WithinGraphs")
+        if isinstance(self.law, Balanced):  # balances all graphs at once
+            return replace(self.law, law=WithinGraphs(self.law.law, self.sizes)).fit(data)
+        graphs = data.split(self.sizes)
+        if isinstance(self.law, Jaccard):  # nodes of two graphs share no neighbours
+            return self.law.fit(data)
+        bounds = pairwise(np.cumsum([0, *(graph.n_nodes for graph in graphs)]).tolist())
+        laws = [restrict_law(self.law, slice(*bound), data.n_nodes) for bound in bounds]
+        return join_distributions([law.fit(graph) for law, graph in zip(laws, graphs, strict=True)])
+
+
+def restrict_law(law: DonorLaw, nodes: slice, n_nodes: int) -> DonorLaw:
+    """Return the law of some nodes: of values for each of ``n_nodes`` nodes, theirs are taken."""
+
+    def select(values: Any) -> Any:
+        if values is None or isinstance(values, str):
+            return values
+        is_sparse: bool = sparse.issparse(values)
+        array: Any = values.tocsr() if is_sparse else np.asarray(values)
+        return array[nodes] if array.shape[0] == n_nodes else values
+
+    if isinstance(law, SameLabel):
+        return replace(law, labels=select(law.labels))
+    if isinstance(law, Weighted):
+        rows = select(law.similarity)
+        return law if rows is law.similarity else replace(law, similarity=rows[:, nodes])
+    if isinstance(law, NearestNeighbours):
+        groups, size = select(law.groups), nodes.stop - nodes.start
+        if groups is None and size <= law.n_neighbours:
+            groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error
+        return replace(law, embeddings=select(law.embeddings), groups=groups)
+    return law
+
+
+def join_distributions(distributions: Sequence[DonorDistribution]) -> DonorDistribution:
+    """Return the distribution of all nodes of several graphs, each with donors from its own graph."""
+    if all(isinstance(part, DonorLists) for part in distributions):
+        return _join_lists([part for part in distributions if isinstance(part, DonorLists)])
+    rows = [_as_rows(part) for part in distributions]
+    P = sparse.csr_array(sparse.block_diag([part.P for part in rows], format="csr"))
+    return DonorRows(P, np.concatenate([part.cumulative for part in rows]))
+
+
+def _join_lists(parts: list[DonorLists]) -> DonorLists:
+    n_nodes = np.cumsum([0, *(part.n_nodes for part in parts)])
+    n_lists = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
+    n_members = np.cumsum([0, *(len(part.members) for part in parts)])
+    dtype = index_dtype(int(n_members[-1]), int(n_nodes[-1]))
+
+    def join(arrays: list[Any], shifts: Any) -> Any:
+        shifted = [array + shift for array, shift in zip(arrays, shifts[:-1], strict=True)]
+        return np.concatenate([np.zeros(0, np.int64), *shifted]).astype(dtype)
+
+    offsets = join([part.offsets[1:] for part in parts], n_members)
+    return DonorLists(
+        join([part.list_of for part in parts], n_lists),
+        np.concatenate([np.zeros(1, dtype), offsets]),
+        join([part.members for part in parts], n_nodes),
+    )
+
+
+def _as_rows(distribution: DonorDistribution) -> DonorRows:
+    if isinstance(distribution, DonorRows):
+        return distribution
+    return DonorRows.from_similarity(distribution.probabilities())
