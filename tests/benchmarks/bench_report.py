@@ -41,7 +41,7 @@ MOVES = """new Promise((done) => {
 def write(path: Path, n_nodes: int) -> None:
     """Write a page with graphs, statistics and classification."""
     graph = power_law_graph(10 * n_nodes)
-    model = NodeCopying(SameLabel()).fit(graph)
+    model = NodeCopying(SameLabel(), symmetrise="maximum").fit(graph)
     samples = {f"sample {number}": sample for number, sample in enumerate(copied_samples(model, 3, 0))}
     labels: Any = graph.labels
     predicted = Predicted(np.random.default_rng(0).dirichlet(np.ones(20), n_nodes))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from nodecopy import Graph, GraphModel, NearestNeighbours, NodeCopying
+from nodecopy import Graph, GraphModel, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy._core.random import Rng, generator
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, Classifier, Prediction, Trial
 from nodecopy.classify.batch import TrainingBatch
@@ -218,3 +218,12 @@ def test_rounds_by_validation_need_validation_before_anything_is_trained(
     trials = [Trial(GRAPH, SPLIT.train, np.zeros(0, np.int64), 0)]
     with pytest.raises(InputError, match="decides the number of rounds"):
         BayesianGCN(n_rounds="validation").fit_trials(trials)
+
+
+def test_the_default_graph_model_has_the_rule_of_the_paper() -> None:
+    """The default rule of NodeCopying is another; stored results are of this one."""
+    default = fit(BayesianGCN(**FEW)).predict_proba()
+    explicit = BayesianGCN(NodeCopying(SameLabel(), symmetrise="maximum"), **FEW)
+    assert np.array_equal(default, fit(explicit).predict_proba())
+    other = BayesianGCN(NodeCopying(SameLabel(), symmetrise="one-endpoint"), **FEW)
+    assert not np.array_equal(default, fit(other).predict_proba())

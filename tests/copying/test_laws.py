@@ -8,10 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy import Balanced, Graph, Interactions, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy import (
+    Balanced,
+    Graph,
+    Interactions,
+    Jaccard,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    Weighted,
+)
 from nodecopy._core import csr
 from nodecopy.copying import laws
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from tests.copying.oracles import Matrix
 from tests.strategies import interactions
 
@@ -40,7 +49,8 @@ def test_nodes_without_label_keep_their_own() -> None:
     wanted = [[1, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
     assert P(SameLabel([-1, 0, 0, -1])).tolist() == wanted
     assert P(SameLabel(), EMPTY.replace(labels=["", "a", "a", ""])).tolist() == wanted
-    assert P(SameLabel([-1] * 4)).tolist() == np.eye(4).tolist()
+    with pytest.warns(DataWarning, match="0 of 4 nodes have a label"):
+        assert P(SameLabel([-1] * 4)).tolist() == np.eye(4).tolist()
 
 
 def test_labels_stay_as_they_were() -> None:
@@ -335,3 +345,12 @@ def test_a_star_without_loops_cannot_be_balanced(monkeypatch: pytest.MonkeyPatch
     star[0, 1:] = star[1:, 0] = 1
     with pytest.raises(InputError, match="law of Balanced must let every node be its own donor"):
         Balanced(Weighted(star)).fit(EMPTY)
+
+
+@pytest.mark.parametrize("law", [SameLabel(), NearestNeighbours(2, np.eye(9), groups="labels")])
+def test_few_labels_warn(law: Any) -> None:
+    """Nodes without a label keep their neighbours, so that samples were the input without a word."""
+    few = Graph(np.ones((9, 9)), labels=[0, 0, 1, 1, -1, -1, -1, -1, -1])
+    with pytest.warns(DataWarning, match="4 of 9 nodes have a label; the others keep their own neighbours"):
+        NodeCopying(law).fit(few)
+    NodeCopying(law).fit(few.replace(labels=[0, 0, 1, 1, 1, -1, -1, -1, -1]))

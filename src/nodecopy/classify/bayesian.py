@@ -42,8 +42,8 @@ class BayesianGCN(Classifier):
     Parameters
     ----------
     graph_model
-        Any :class:`~nodecopy.GraphModel`. By default ``NodeCopying(SameLabel())``: donors are the nodes of
-        the same predicted label.
+        Any :class:`~nodecopy.GraphModel`. By default ``NodeCopying(SameLabel(),
+        symmetrise="maximum")``, as in the paper: donors are the nodes of the same predicted label.
     n_graphs
         Sampled graphs (the paper's N_G), with one network trained on each.
     n_weight_samples
@@ -133,11 +133,12 @@ class BayesianGCN(Classifier):
 
         ``number`` is that of the round, or of the epoch in the online schedule.
         """
+        default = NodeCopying(SameLabel(), symmetrise="maximum")
         adjacencies = []
         for trial, prediction in zip(batch.trials, predictions, strict=True):
             codes = prediction.probabilities.argmax(axis=1)
             codes[trial.train] = trial.codes[trial.train]
-            model = NodeCopying(SameLabel()) if self.graph_model is None else copy.deepcopy(self.graph_model)
+            model = default if self.graph_model is None else copy.deepcopy(self.graph_model)
             seed = child(child(trial.rng, ClassifierSeeds.GRAPH_MODEL), number)
             model.fit(trial.graph.replace(labels=codes), rng=seed)
             samples = model.sample_many(n_graphs, rng=child(trial.rng, ClassifierSeeds.GRAPHS + number))

@@ -62,7 +62,7 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
     rule = "In a sample, each node gets the neighbours of a random node of its faction."
     _print(f"Zachary's karate club: {graph!r}", rule, "")
     models = {
-        "maximum": NodeCopying(SameLabel()).fit(graph),
+        "maximum": NodeCopying(SameLabel(), symmetrise="maximum").fit(graph),
         "one endpoint": NodeCopying(SameLabel(), symmetrise="one-endpoint").fit(graph),
     }
     comparisons = {
@@ -81,8 +81,8 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
         for number, sample in enumerate(copied_samples(model, N_PLOTTED, seed), 1)
     }
     text = (
-        f"Zachary's karate club. {rule} An edge then exists if either endpoint has it (maximum), or if a "
-        "random one has it (one endpoint)."
+        f"Zachary's karate club. {rule} An edge then exists if either endpoint has it (maximum, adds "
+        "edges), or if a random one has it (one endpoint, keeps their number)."
     )
     statistics = f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation."
     return [

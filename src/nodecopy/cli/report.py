@@ -11,6 +11,7 @@ import typer
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
@@ -118,7 +119,10 @@ def _graph_sections(
                 trained += _attack_sections(graph, split, seed)
     else:
         print_note(f"no classification: {reason}")
-    law = choose_law(labelled)
+    law, because = choose_law(labelled)
+    if labelled is not graph:
+        because = "the Bayesian GCN predicts the labels that are not given"
+    log_decision(f"donor law {law}, since {because}.")
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
     donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
     model = NodeCopying(donor_law).fit(labelled)
@@ -129,8 +133,10 @@ def _graph_sections(
     sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
     text = (
         f"The graph has {graph.n_nodes:,} nodes and {graph.n_edges:,} edges. In a sample, each node gets the "
-        f"neighbours of a donor, drawn by the donor law {law}."
+        f"neighbours of a donor, drawn by the donor law {law}, since {because}."
     )
+    if not graph.directed:
+        text += " An edge then exists if a random endpoint of it has it, which keeps the number of edges."
     return [
         page_sections.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
         page_sections.statistics_section(

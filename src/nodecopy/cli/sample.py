@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nodecopy import datasets
+from nodecopy._core.formats import reading
+from nodecopy._core.notices import log_decision
+from nodecopy._core.optional_imports import import_optional
 from nodecopy.cli import options, sample_engines, sources
 from nodecopy.cli.options import at_least, between, check_applicable, flag, option
 from nodecopy.cli.sample_files import create_sample_folder
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_progress
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
+from nodecopy.copying.laws import MIN_LABELLED_SHARE
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
+from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
-from nodecopy.io import read_matrix, write_graph, write_interactions
+from nodecopy.io import is_table, read_matrix, write_graph, write_interactions
+from nodecopy.io.table_columns import INTERACTION_COLUMNS
 from nodecopy.metrics import edge_overlap
 
 Law = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
 """The donor laws."""
 Rule = Literal["maximum", "one-endpoint", "none"]
 """How undirected samples are symmetrised."""
+EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "keeps the number of edges"}
+"""What the rules do to the density of undirected samples."""
 Engine = Literal["memory", "duckdb", "spark"]
 """Where samples are drawn."""
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
 """The file formats of samples."""
+USER_NAMES, ITEM_NAMES = INTERACTION_COLUMNS["user"], INTERACTION_COLUMNS["item"]
+"""Usual names of the columns of interactions."""
 
 
 def sample(
@@ -32,11 +43,17 @@ def sample(
     labels: options.Labels = None,
     features: options.Features = None,
     directed: options.Directed = False,
-    interactions: bool = flag("--interactions", "The file is a table of user, item[, rating, time]."),
+    interactions: bool | None = option(
+        "Whether the file is a table of user, item[, rating, time] or a graph. (default: interactions if the "
+        "header names user and item, else a graph)",
+        None,
+        None,
+        "--interactions/--graph",
+    ),
     largest_component: options.LargestComponent = False,
     law: Law = option(
-        "The donor law. auto takes same-label where there are labels, else nearest-neighbours where "
-        "there are features, else jaccard.",
+        "The donor law. auto takes same-label where at least half of the nodes have a label, else "
+        "nearest-neighbours where there are features, else jaccard.",
         "auto",
     ),
     n_neighbours: int | None = option(
@@ -56,10 +73,10 @@ def sample(
     ),
     keep: float = option("Probability that a node keeps its own neighbours.", 0.0, between(0, 1)),
     symmetrise: Rule = option(
-        "How undirected samples are symmetrised: an edge exists if either endpoint has it (maximum, "
-        "as in the paper; adds edges), if a random endpoint has it (one-endpoint), or samples stay "
-        "directed (none).",
-        "maximum",
+        "How undirected samples are symmetrised: an edge exists if a random endpoint has it (one-endpoint, "
+        "keeps the number of edges) or if either has it (maximum, as in the paper; up to twice as many "
+        "edges: Cora has 5,278, samples 5,270 and 10,527), or samples stay directed (none).",
+        "one-endpoint",
     ),
     n: int = option(
         "Number of samples.",
@@ -93,14 +110,16 @@ def sample(
         check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
         of_graphs = {"labels": labels, "features": features, "directed": directed}
         data: Any = _load(source, interactions, **of_graphs, largest_component=largest_component)
-        law = choose_law(data) if law == "auto" else law
+        if law == "auto":
+            law, reason = choose_law(data)
+            log_decision(f"law {law}, since {reason}. Choose another with --law.")
         _check_law_options(law, n_neighbours, exponent, max_donors)
         donor_law, law_settings = create_law(law, data, n_neighbours, exponent, max_donors, similarity)
         origin = sources.describe_run(source, law=law, **law_settings, **settings)
         model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
         summaries = _sample_in_memory(model, origin, workers or 1, out, suffix, overwrite)
-        title = repr(data)
+        title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
         of_memory = {"features": features, "largest_component": largest_component}
         of_laws = {"n_neighbours": n_neighbours, "exponent": exponent}
@@ -126,34 +145,71 @@ def sample(
             out,
             overwrite=overwrite,
             directed=directed,
-            interactions=interactions,
+            interactions=bool(interactions),
         )
-        title = f"{source}, {engine}"
+        title, is_undirected = f"{source}, {engine}", not (directed or interactions)
     if json_:
         print_json({**origin, "samples": summaries})
         return
-    print_note(f"{title}, law {origin['law']}, seed {seed}")
+    effect = EFFECTS.get(symmetrise, "directed samples")
+    rule = f"symmetrise {symmetrise} ({effect}), " if is_undirected else ""
+    print_note(f"{title}, law {origin['law']}, {rule}seed {seed}")
     if summaries:
         print_table(list(summaries[0]), [list(row.values()) for row in summaries])
     print_written(out, "samples", option="--out FOLDER")
 
 
-def _load(source: str, interactions: bool, **graph_options: Any) -> Graph | Interactions:
+def _load(source: str, interactions: bool | None, **graph_options: Any) -> Graph | Interactions:
     if sources.is_dataset(source):
-        interactions |= datasets.describe(source).kind == "interactions"
+        interactions = interactions or datasets.describe(source).kind == "interactions"
+    elif interactions is None and not any(graph_options.values()):
+        interactions = _is_interaction_table(source)
     if not interactions:
         return sources.load_graph(source, **graph_options)
     check_applicable("graphs", "interactions", **graph_options)
     return sources.load_interactions(source)
 
 
-def choose_law(data: Graph | Interactions) -> Law:
-    """Return the donor law by label, else by features, else by shared neighbours."""
-    if isinstance(data, Graph) and data.labels is not None:
-        return "same-label"
-    if isinstance(data, Graph) and data.features is not None:
-        return "nearest-neighbours"
-    return "jaccard"
+def _is_interaction_table(source: str) -> bool:
+    """Return whether the header of a table names a user and an item, and log what follows from it."""
+    names = [name for name in _read_first_row(source) if name.lower() in (*USER_NAMES, *ITEM_NAMES)]
+    if {name.lower() in USER_NAMES for name in names} != {True, False}:
+        return False
+    log_decision(
+        f"{source} is read as interactions, since its columns are {' and '.join(names)}. "
+        "Read it as a graph with --graph."
+    )
+    return True
+
+
+def _read_first_row(source: str) -> list[str]:
+    """Return the cells of the first row of a text file, or the names of the columns of a Parquet file."""
+    if not is_table(source):
+        return []
+    with reading(source) as path:
+        if path.suffix.lower() == ".parquet":
+            return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
+        with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:
+            return [cell.strip(" \"'") for cell in re.split("[,;\t ]", file.readline().strip())]
+
+
+def choose_law(data: Graph | Interactions) -> tuple[Law, str]:
+    """Return the donor law by the labels of most nodes, else by features, else by shared neighbours.
+
+    The second value is the reason.
+    """
+    if isinstance(data, Interactions):
+        return "jaccard", "donors of users are users with shared items"
+    reason = "no node has a label"
+    if data.labels is not None:
+        n_labelled = int((class_codes(data.labels)[1] != UNLABELLED).sum())
+        reason = f"{n_labelled} of {data.n_nodes} nodes have a label"
+        if n_labelled and n_labelled >= MIN_LABELLED_SHARE * data.n_nodes:
+            return "same-label", reason
+        reason = f"only {reason}, fewer than half"
+    if data.features is not None:
+        return "nearest-neighbours", f"{reason}, and there are features"
+    return "jaccard", f"{reason}, and there are no features"
 
 
 def _check_law_options(

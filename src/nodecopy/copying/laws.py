@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows, index_dtype, is_dense_product_faster, largest_entries
+from nodecopy._core.notices import warn_about_data
 from nodecopy._core.params import Configurable
 from nodecopy._core.validation import as_array, check_integer, check_real, check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
@@ -28,6 +29,8 @@ MAX_BLOCK_ENTRIES = 2**22
 """Similarities that :class:`Jaccard` holds in memory at once."""
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
 """Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
+MIN_LABELLED_SHARE = 0.5
+"""Share of nodes with a label below which a law by labels warns."""
 
 
 class DonorLaw(Protocol):
@@ -45,7 +48,8 @@ class SameLabel(Configurable):
     ----------
     labels
         One integer per node, observed or predicted; by default the labels of the graph. A node without a
-        label (-1) keeps its own neighbours.
+        label (-1) keeps its own neighbours; where fewer than half of the nodes have a label, a warning says
+        that samples are nearly the observed graph.
 
     Examples
     --------
@@ -340,6 +344,16 @@ def _entries_from(index: NDArray[np.float64], thresholds: NDArray[np.float64]) -
     return sparse.csr_array((data, positions % index.shape[1], indptr), shape=index.shape)
 
 
+def warn_of_few_labels(n_labelled: int, n_nodes: int, name: str) -> None:
+    """Warn if most nodes have no label, so that samples are nearly the observed graph."""
+    if n_labelled < MIN_LABELLED_SHARE * n_nodes:
+        warn_about_data(
+            f"{name}: {n_labelled} of {n_nodes} nodes have a label; the others keep their own neighbours, so "
+            "samples are nearly the observed graph. Give the labels that a classifier predicts, or choose "
+            "another law, by features (NearestNeighbours) or by shared neighbours (Jaccard)."
+        )
+
+
 def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
     """Return integer codes of labels, by default the graph's; every unlabelled node has a code of its own."""
     if labels is None:
@@ -351,5 +365,6 @@ def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str
         raise InputError(f"{name} must be integers; got {codes.dtype}.")
     codes = codes.astype(np.int64)
     is_unlabelled = codes <= UNLABELLED
+    warn_of_few_labels(len(codes) - int(is_unlabelled.sum()), len(codes), name)
     codes[is_unlabelled] = codes.max(initial=0) + 1 + np.arange(is_unlabelled.sum())
     return codes

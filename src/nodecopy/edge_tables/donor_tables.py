@@ -14,6 +14,7 @@ from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key
 from nodecopy._core.validation import check_integer
 from nodecopy.copying.distributions import SIMILARITY_UNITS
+from nodecopy.copying.laws import warn_of_few_labels
 from nodecopy.edge_tables.columns import check_ids, check_unique_ids, check_weights, select_columns
 from nodecopy.edge_tables.draws import exact_literal, uniforms
 from nodecopy.edge_tables.engines import Engine, ibis
@@ -74,7 +75,10 @@ class SameLabelTable(Configurable, EdgeTableLaw):
     def fit(self, rows: Any, nodes: Any, engine: Engine) -> FittedLaw:
         labels = self._table(engine).cast({"id": nodes.id.type()})
         members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
-        return _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
+        lists = _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
+        n_labelled, n_nodes = (engine.row(t.aggregate(n=t.count()))["n"] for t in (lists.owners, nodes))
+        warn_of_few_labels(n_labelled, n_nodes, "labels of SameLabelTable")
+        return lists
 
     def _table(self, engine: Engine) -> Any:
         name = "labels of SameLabelTable"

@@ -48,7 +48,7 @@ class EdgeTableCopying(Configurable):
     nodes_: Any
     n_nodes_: int
 
-    def __init__(self, law: EdgeTableLaw, keep: float = 0.0, symmetrise: str = "maximum") -> None:
+    def __init__(self, law: EdgeTableLaw, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
         self.law = law
         self.keep = keep
         self.symmetrise = symmetrise

@@ -7,7 +7,7 @@ Of parallel edges the heaviest one is kept.
 >>> from nodecopy.interop.networkx import sample
 >>> club = nx.karate_club_graph()
 >>> other = sample(club, label="club", rng=0)
->>> list(other) == list(club), other.nodes[33]["club"], other.number_of_edges() > 78
+>>> list(other) == list(club), other.nodes[33]["club"], len(other.edges) < 2 * len(club.edges)
 (True, 'Officer', True)
 """
 
@@ -34,7 +34,7 @@ def sample(
     label: str | None = None,
     law: DonorLaw | None = None,
     keep: float = 0.0,
-    symmetrise: str = "maximum",
+    symmetrise: str = "one-endpoint",
     weight: str = "weight",
     rng: Rng = None,
 ) -> Any:
@@ -114,7 +114,7 @@ def _fit(
     label: str | None = None,
     law: DonorLaw | None = None,
     keep: float = 0.0,
-    symmetrise: str = "maximum",
+    symmetrise: str = "one-endpoint",
     weight: str = "weight",
 ) -> NodeCopying[Graph]:
     networkx = import_optional("networkx", "nodecopy.interop.networkx")

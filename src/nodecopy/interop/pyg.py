@@ -75,7 +75,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self,
         law: DonorLaw,
         keep: float = 0.0,
-        symmetrise: str = "maximum",
+        symmetrise: str = "one-endpoint",
         *,
         labels: str = "y",
         mask: str | None = "train_mask",
