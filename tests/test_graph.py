@@ -306,16 +306,3 @@ def test_classes_without_training_nodes_are_counted() -> None:
     assert "class c (3 nodes), d (1 node), e (1 node), f (1 node), g (1 node). It is left out" in message
     with pytest.warns(DataWarning, match=r"f \(1 node\) and 1 more\. It"):
         training_classes(graph, np.array([0]))
-
-
-def test_a_graph_is_split_where_no_edge_is() -> None:
-    graph = Graph(
-        [[0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 3, 0]], np.eye(4), ["a", "b", "", "a"], list("wxyz")
-    )
-    parts = graph.split([2, 2, 0])
-    assert parts == [graph.subgraph([0, 1]), graph.subgraph([2, 3]), graph.subgraph(np.zeros(0, int))]
-    assert all(part.label_names == ("a", "b") for part in parts)
-    with pytest.raises(InputError, match="sizes must not cut edges; got an edge from node 2 to node 3"):
-        graph.split([3, 1])
-    with pytest.raises(InputError, match="add up to 4 nodes"):
-        graph.split([3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -204,35 +203,6 @@ class Graph(RowData):
             self.directed,
         ).with_feature_encoder(self.feature_encoder)
         return graph if self.label_names is None else graph.with_label_names(self.label_names)
-
-    def split(self, sizes: ArrayLike) -> list[Graph]:
-        """Return the graphs on consecutive nodes, ``sizes[0]`` first ones and so on; no edge may join two.
-
-        >>> Graph.from_edges([0, 2], [1, 3]).split([2, 2])
-        [Graph(2 nodes, 1 undirected edges, binary), Graph(2 nodes, 1 undirected edges, binary)]
-        """
-        counts = check_vector(sizes, "sizes", per="graph")
-        bounds = np.append(0, np.cumsum(counts)).tolist()
-        if counts.dtype.kind not in "iu" or (counts < 0).any() or bounds[-1] != self.n_nodes:
-            raise InputError(f"sizes must be integers that add up to {self.n_nodes} nodes; got {sizes!r}.")
-        rows, part_of = self.rows, np.repeat(np.arange(len(counts)), counts)
-        crosses = part_of[rows.row_numbers] != part_of[rows.indices]
-        if crosses.any():
-            first, second = rows.row_numbers[crosses][0], rows.indices[crosses][0]
-            raise InputError(f"sizes must not cut edges; got an edge from node {first} to node {second}.")
-        return [self._block(*bound) for bound in pairwise(bounds)]
-
-    def _block(self, start: int, end: int) -> Graph:
-        """Return the graph on nodes ``start`` to ``end - 1``, which have no edges to others."""
-        rows, nodes = self.rows, slice(start, end)
-        entries = slice(rows.indptr[start], rows.indptr[end])
-        weights = None if rows.weights is None else rows.weights[entries]
-        indptr = rows.indptr[start : end + 1] - rows.indptr[start]
-        parts = {name: self.__dict__[name] for name in ("features", "labels", "_node_ids")}
-        return self._with(
-            rows=Rows.canonical(indptr, rows.indices[entries] - start, weights, end - start),
-            **{name: None if part is None else freeze(part[nodes]) for name, part in parts.items()},
-        )
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
         """Return a copy with a name for every label code, including codes that no node has."""

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, SameLabel, Weighted
-from nodecopy.copying.batches import WithinGraphs, join_distributions
+from nodecopy.copying.batches import WithinGraphs, join_distributions, split_graph
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.errors import InputError
 
@@ -80,3 +80,16 @@ def test_wrong_laws_and_sizes() -> None:
         WithinGraphs("same", SIZES).fit(batch())  # type: ignore[arg-type]
     with pytest.raises(InputError, match="sizes must be integers that add up to 17 nodes"):
         WithinGraphs(SameLabel(), [5]).fit(batch())
+
+
+def test_a_graph_is_split_where_no_edge_is() -> None:
+    graph = Graph(
+        [[0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 3, 0]], np.eye(4), ["a", "b", "", "a"], list("wxyz")
+    )
+    parts = split_graph(graph, [2, 2, 0])
+    assert parts == [graph.subgraph([0, 1]), graph.subgraph([2, 3]), graph.subgraph(np.zeros(0, int))]
+    assert all(part.label_names == ("a", "b") for part in parts)
+    with pytest.raises(InputError, match=r"graphs of a batch must have no edge to others; got \(2, 3\)"):
+        split_graph(graph, [3, 1])
+    with pytest.raises(InputError, match="add up to 4 nodes"):
+        split_graph(graph, [3])

@@ -359,7 +359,7 @@ def test_a_batch_vector_must_be_ascending_and_of_all_nodes(batch: list[int]) -> 
 
 
 def test_edges_between_the_graphs_of_a_batch_are_refused() -> None:
-    with pytest.raises(InputError, match="sizes must not cut edges"):
+    with pytest.raises(InputError, match="graphs of a batch must have no edge to others"):
         NodeCopy(Jaccard(), rng=0)(ring(4, batch=torch.tensor([0, 0, 1, 1])))
 
 

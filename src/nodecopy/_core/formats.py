@@ -13,15 +13,15 @@ from nodecopy.errors import InputError, MissingExtraError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 TableLike: TypeAlias = PathLike | Any
-"""A file, or a pandas data frame instead of a table."""
+"""A file, or a data frame (pandas, polars, Arrow) instead of a table."""
 
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
 
 
 def is_frame(source: Any) -> bool:
-    """Return whether the argument is a data frame."""
-    return hasattr(source, "columns") and hasattr(source, "to_numpy")
+    """Return whether the argument is a data frame of pandas or polars, or a table of Arrow."""
+    return hasattr(source, "columns") and (hasattr(source, "to_numpy") or hasattr(source, "column_names"))
 
 
 def format_of(path: TableLike, suffixes: Iterable[str]) -> str:

@@ -42,6 +42,17 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
 
+def type_name(value: Any) -> str:
+    """Return the name of an object's type with its package, for errors: ``networkx.Graph``, ``list``.
+
+    >>> type_name(np.zeros(3)), type_name([])
+    ('numpy.ndarray', 'list')
+    """
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package in ("builtins", "__main__") else f"{package}.{kind.__qualname__}"
+
+
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or raise an error that names the parameter."""
     try:
@@ -49,7 +60,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     except ValueError as error:
         raise InputError(f"{name} must be a rectangular array; got rows of different lengths.") from error
     except (TypeError, RuntimeError) as error:  # such as tensors with gradients or on a GPU
-        raise InputError(f"{name} must be an array; got {type(values).__name__}: {error}") from error
+        raise InputError(f"{name} must be an array; got {type_name(values)}: {error}") from error
 
 
 def check_vector(

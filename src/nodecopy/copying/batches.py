@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.csr import index_dtype
+from nodecopy._core.csr import Rows, freeze, index_dtype
 from nodecopy._core.params import Configurable
+from nodecopy._core.validation import check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.copying.laws import (
     Balanced,
@@ -23,6 +24,8 @@ from nodecopy.copying.laws import (
     Weighted,
     check_law,
 )
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
 
 
 @dataclass(eq=False)
@@ -53,12 +56,43 @@ class WithinGraphs(Configurable):
         check_law(self.law, "law of WithinGraphs")
         if isinstance(self.law, Balanced):  # balances all graphs at once
             return replace(self.law, law=WithinGraphs(self.law.law, self.sizes)).fit(data)
-        graphs = data.split(self.sizes)
+        graphs = split_graph(data, self.sizes)
         if isinstance(self.law, Jaccard):  # nodes of two graphs share no neighbours
             return self.law.fit(data)
         bounds = pairwise(np.cumsum([0, *(graph.n_nodes for graph in graphs)]).tolist())
         laws = [restrict_law(self.law, slice(*bound), data.n_nodes) for bound in bounds]
         return join_distributions([law.fit(graph) for law, graph in zip(laws, graphs, strict=True)])
+
+
+def split_graph(graph: Graph, sizes: ArrayLike) -> list[Graph]:
+    """Return the graphs of a batch: the first has the first ``sizes[0]`` nodes and so on.
+
+    >>> split_graph(Graph.from_edges([0, 2], [1, 3]), [2, 2])
+    [Graph(2 nodes, 1 undirected edges, binary), Graph(2 nodes, 1 undirected edges, binary)]
+    """
+    counts = check_vector(sizes, "sizes", per="graph")
+    bounds = np.append(0, np.cumsum(counts)).tolist()
+    if counts.dtype.kind not in "iu" or (counts < 0).any() or bounds[-1] != graph.n_nodes:
+        raise InputError(f"sizes must be integers that add up to {graph.n_nodes} nodes; got {sizes!r}.")
+    rows, part_of = graph.rows, np.repeat(np.arange(len(counts)), counts)
+    crosses = part_of[rows.row_numbers] != part_of[rows.indices]
+    if crosses.any():
+        first, second = rows.row_numbers[crosses][0], rows.indices[crosses][0]
+        raise InputError(f"graphs of a batch must have no edge to others; got ({first}, {second}).")
+    return [_take_block(graph, *bound) for bound in pairwise(bounds)]
+
+
+def _take_block(graph: Graph, start: int, end: int) -> Graph:
+    """Return the graph on nodes ``start`` to ``end - 1``, without the checks of ``subgraph``."""
+    rows, nodes = graph.rows, slice(start, end)
+    entries = slice(rows.indptr[start], rows.indptr[end])
+    weights = None if rows.weights is None else rows.weights[entries]
+    indptr = rows.indptr[start : end + 1] - rows.indptr[start]
+    parts = {name: vars(graph)[name] for name in ("features", "labels", "_node_ids")}
+    return graph._with(
+        rows=Rows.canonical(indptr, rows.indices[entries] - start, weights, end - start),
+        **{name: None if part is None else freeze(part[nodes]) for name, part in parts.items()},
+    )
 
 
 def restrict_law(law: DonorLaw, nodes: slice, n_nodes: int) -> DonorLaw:

@@ -126,8 +126,12 @@ def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _read_parquet(path: Path) -> Table:
-    pyarrow = import_optional("pyarrow", "reading Parquet")
-    table = import_optional("pyarrow.parquet", "reading Parquet").read_table(path)
+    import_optional("pyarrow", "reading Parquet")
+    return _from_arrow(import_optional("pyarrow.parquet", "reading Parquet").read_table(path))
+
+
+def _from_arrow(table: Any) -> Table:
+    pyarrow = import_optional("pyarrow", "reading Arrow tables")
     columns: list[Column] = []
     for column in table.columns:
         plain = column.cast(column.type.value_type) if pyarrow.types.is_dictionary(column.type) else column
@@ -136,6 +140,11 @@ def _read_parquet(path: Path) -> Table:
 
 
 def _from_frame(frame: Any) -> Table:
+    if hasattr(frame, "column_names"):
+        return _from_arrow(frame)
+    if not hasattr(frame, "iloc"):  # polars, whose missing values are None or NaN in NumPy
+        plain = [frame[name].to_numpy() for name in frame.columns]
+        return Table(plain, list(frame.columns), range(1, len(frame) + 1), "row")
     columns = [frame.iloc[:, position].infer_objects() for position in range(frame.shape[1])]
     plain = [column.to_numpy() for column in columns]
     for position, column in enumerate(columns):
