@@ -19,6 +19,7 @@ from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.experiments import tasks
 from nodecopy.experiments.assembly import check_family, check_settings, merge_settings
+from nodecopy.experiments.file_datasets import separate_file_datasets
 from nodecopy.experiments.sections import (
     check_keys,
     make_list_reader,
@@ -53,22 +54,26 @@ def load(source: str | Path) -> Experiment:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} must be a TOML file that can be read; {error}.") from error
-    return parse(text, path.stem)
+    return parse(text, path.stem, path.parent)
 
 
-def parse(text: str, name: str) -> Experiment:
-    """Check the text of a TOML file and make an experiment of it; errors say where in the file."""
+def parse(text: str, name: str, folder: Path = Path()) -> Experiment:
+    """Check the text of a TOML file and make an experiment of it; errors say where in the file.
+
+    Paths in the file are relative to ``folder``.
+    """
     read_name(name, "name of an experiment's file")
     file = f"{name}.toml"
     try:
-        content = _extend(tomllib.loads(text))
+        content, own_datasets = separate_file_datasets(tomllib.loads(text), folder)
+        content = _extend(content)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file} must be valid TOML; {error}.") from error
     if "task" not in content:
         check_keys(content, file, (*SECTIONS, "base", "protocol", "attacks"), ("task",))
     task_class: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
     check_keys(content, file, (*SECTIONS, *task_class.sections), ("title", "protocol", "methods"))
-    task = task_class.read(content)
+    task = task_class.read(content, own_datasets=own_datasets)
     methods = _read_methods(content["methods"], task, file)
     method_names = [method.name for method in methods]
     return Experiment(

@@ -17,6 +17,7 @@ from numpy.random import SeedSequence
 
 from nodecopy import datasets
 from nodecopy._core.random import child, seed_sequence
+from nodecopy.experiments.file_datasets import FileDataset
 
 SEED_SCHEME = 1
 """Version of the rule above. Raise it with every change of draws: fingerprints of cells digest it."""
@@ -42,6 +43,8 @@ def dataset_seed(seed: int, dataset: str) -> SeedSequence:
 
 
 @lru_cache(maxsize=1)
-def load_data(dataset: str, largest_component: bool = False) -> Any:
+def load_data(dataset: str | FileDataset, largest_component: bool = False) -> Any:
     """Load a dataset, kept in memory until another is loaded: cells come dataset by dataset."""
+    if isinstance(dataset, FileDataset):
+        return dataset.load(largest_component)
     return datasets.load(dataset, largest_component=largest_component)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 from nodecopy import datasets
 from nodecopy._core.lookup import check_name
 from nodecopy.errors import InputError
+from nodecopy.experiments.file_datasets import FileDataset
 from nodecopy.experiments.sections import key, make_list_reader, read_count, read_section, read_text
 from nodecopy.experiments.spec import Cell, Column, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
@@ -38,6 +39,8 @@ class Task(ABC):
     trials: int = key(read_count)
     largest_component: tuple[str, ...] = key(make_list_reader(read_text, may_be_empty=True), default=())
     """Datasets of which only the largest component is used."""
+    own_datasets: tuple[FileDataset, ...] = ()
+    """Those of ``datasets`` that are files of the user."""
     reference: str = ""
     """The row to which the others should be near; empty where higher is better."""
 
@@ -77,6 +80,12 @@ class Task(ABC):
     def check(self) -> None:
         """Check what depends on more than one key."""
         allowed = [name for name in datasets.names() if datasets.describe(name).kind == self.data_kind]
+        for own in self.own_datasets:
+            if own.kind != self.data_kind:
+                wanted = "edges" if self.data_kind == "graph" else "interactions"
+                got = ", ".join(key for key, _ in own.files)
+                raise InputError(f"{own.name} of datasets of [protocol] must have {wanted}; it has {got}.")
+        allowed += [own.name for own in self.own_datasets]
         for name in self.datasets:
             check_name(name, allowed, "datasets of [protocol]")
         for name in self.largest_component:
@@ -103,14 +112,19 @@ class Task(ABC):
 
     def load(self, cell: Cell) -> Any:
         """Return the dataset of a cell."""
-        return load_data(cell.dataset, cell.dataset in self.largest_component)
+        return load_data(self.find_own(cell) or cell.dataset, cell.dataset in self.largest_component)
+
+    def find_own(self, cell: Cell) -> FileDataset | None:
+        """Return the dataset of a cell if it is in files of the user."""
+        return next((own for own in self.own_datasets if own.name == cell.dataset), None)
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
         """Return what the data of a cell's trials depend on, by name."""
         own = {name: getattr(self, name) for name in self.protocol_fields}
         if "largest_component" in own:
             own["largest_component"] = cell.dataset in self.largest_component
-        return own
+        files = self.find_own(cell)
+        return own if files is None else {**own, "files": files.fingerprint}
 
     def fingerprint_extras(self) -> dict[str, Any]:
         """Return what results depend on besides the protocol and the method, by name."""

@@ -57,6 +57,15 @@ class NodeTask(Task):
     def conditions(self) -> tuple[dict[str, Any], ...]:
         return tuple({"labels": labels} for labels in self.labels)
 
+    def load(self, cell: Cell) -> Any:
+        graph = super().load(cell)
+        if graph.labels is None:
+            raise InputError(
+                f"the dataset {cell.dataset} must have labels for this task; it has none. "
+                "Name a file with the key labels."
+            )
+        return graph
+
     def load_with_features(self, cell: Cell) -> Graph:
         """Return the graph of a cell, with one feature for each node if it has none."""
         from nodecopy.nn.feature_matrices import add_identity_features

@@ -1,0 +1,166 @@
+"""Experiments on files of one's own: read relative to the TOML file, hashed into the fingerprint."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Interactions, datasets, write_graph
+from nodecopy.errors import InputError
+from nodecopy.experiments import toml
+from nodecopy.experiments.runner import run
+from nodecopy.experiments.store import Store
+from nodecopy.experiments.summary import summarise
+from tests.experiments.fakes import TOML
+from tests.experiments.tasks.test_attack_task import TOML as ATTACKS
+from tests.experiments.tasks.test_generate_task import TOML as SAMPLES
+from tests.experiments.tasks.test_recommend_task import TOML as BOOKS
+
+CLUB = datasets.load("karate")
+ENTRY = '{ name = "mine", edges = "data/edges.csv", labels = "data/labels.csv" }'
+LOG = '{ name = "mine", interactions = "data/log.csv", rating = "stars" }'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the karate club and the library in files."""
+    data = tmp_path / "data"
+    data.mkdir()
+    write_graph(CLUB, data / "edges.csv")
+    labels: Any = CLUB.named_labels()
+    rows = [f"{node},{label}" for node, label in zip(CLUB.node_ids, labels, strict=True)]
+    (data / "labels.csv").write_text("\n".join(["id,label", *rows, ""]))
+    users, items, _ = datasets.load("library").table()
+    log = [
+        f"{user},{item},{number % 5 + 1}"
+        for number, (user, item) in enumerate(zip(users, items, strict=True))
+    ]
+    (data / "log.csv").write_text("\n".join(["user,item,stars", *log, ""]))
+    return tmp_path
+
+
+def load(folder: Path, text: str, entry: str = ENTRY) -> Any:
+    """Write and load an experiment whose only dataset is the entry."""
+    text = re.sub(r'datasets = \["[a-z]+"\]', f"datasets = [{entry}]", text)
+    text = re.sub(r"\[published.*", "", text, flags=re.DOTALL)
+    (folder / "own.toml").write_text(text)
+    return toml.load(folder / "own.toml")
+
+
+def fingerprints(experiment: Any) -> list[str]:
+    return [cell.fingerprint for cell in experiment.cells(0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [(TOML.format(pause=0, log=""), ENTRY), (ATTACKS, ENTRY), (SAMPLES, ENTRY), (BOOKS, LOG)],
+    ids=["classify", "attack", "generate", "recommend"],
+)
+def test_every_task_runs_on_files(folder: Path, text: str, entry: str) -> None:
+    experiment, store = load(folder, text, entry).narrow(trials=1), Store(folder / "store")
+    run(experiment, store)
+    results = summarise(experiment, store)
+    assert {dataset for dataset, *_ in results.cells} == {"mine"}
+    assert all(summary.n for summary in results.cells.values())
+
+
+def test_the_graph_is_that_of_the_files(folder: Path) -> None:
+    cell = load(folder, SAMPLES).cells(0)[0]
+    assert cell.task.load(cell).rows == CLUB.rows
+    log = load(folder, BOOKS, LOG).cells(0)[0]
+    read = log.task.load(log)
+    assert isinstance(read, Interactions)
+    assert set(np.unique(read.matrix.data)) == {1, 2, 3, 4, 5}  # the option rating is used
+    directed = load(folder, SAMPLES, ENTRY.replace(" }", ", directed = true }")).cells(0)[0]
+    assert directed.task.load(directed).directed
+
+
+def test_fingerprints_follow_contents_and_options_but_not_paths(folder: Path) -> None:
+    before = fingerprints(load(folder, SAMPLES))
+    (folder / "data").rename(folder / "elsewhere")
+    moved = ENTRY.replace("data/", "elsewhere/")
+    assert fingerprints(load(folder, SAMPLES, moved)) == before
+    assert fingerprints(load(folder, SAMPLES, moved.replace(" }", ", directed = true }"))) != before
+    with (folder / "elsewhere/edges.csv").open("a") as file:
+        file.write("1,34\n")
+    assert not set(fingerprints(load(folder, SAMPLES, moved))) & set(before)
+
+
+def test_flips_of_attacks_follow_the_contents(folder: Path) -> None:
+    """Flips are shared by methods: those of another graph under the same name must not be used."""
+    first = load(folder, ATTACKS).cells(0)[-1]
+    (folder / "data/labels.csv").write_text((folder / "data/labels.csv").read_text().replace("Hi", "Ho"))
+    second = load(folder, ATTACKS).cells(0)[-1]
+    assert first.task.shared_files(first, 0) != second.task.shared_files(second, 0)
+
+
+def test_files_that_change_while_an_experiment_runs(folder: Path) -> None:
+    cell = load(folder, SAMPLES).cells(0)[0]
+    with (folder / "data/edges.csv").open("a") as file:
+        file.write("1,34\n")
+    with pytest.raises(
+        InputError, match="files of the dataset mine must not change while an experiment runs"
+    ):
+        cell.task.load(cell)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "edges.csv",
+            "edgse.csv",
+            "edges of mine must be a file; .*edgse.csv is none. Paths are relative to",
+        ),
+        ("edges =", "egdes =", r"key of an entry of datasets of \[protocol\] .*Did you mean edges"),
+        ('name = "mine", ', "", "an entry of datasets of .* must have name; it has edges, labels"),
+        ('edges = "data/edges.csv", ', "", "an entry of datasets of .* must have edges; it has name, labels"),
+        ('"mine"', '"karate"', "must not be that of a dataset of the package; got 'karate'"),
+        ('"mine"', '"My graph"', "name of an entry of datasets .* must be of lower-case letters"),
+        ('"data/labels.csv"', "3", "labels of mine must be a text; got 3"),
+        (" }", ", directed = [1] }", "directed of mine must be a text, a number, true or false; got"),
+        (" }", ", node_ids = 1 }", "key of an entry of datasets .*got 'node_ids'"),
+        (ENTRY, f"{ENTRY}, {ENTRY}", "datasets of .* must be a list of different entries"),
+        (ENTRY, LOG, "mine of datasets of .* must have edges; it has interactions"),
+    ],
+)
+def test_mistakes_are_named(folder: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(folder, SAMPLES, ENTRY.replace(old, new))
+
+
+def test_classification_needs_labels(folder: Path) -> None:
+    experiment = load(folder, TOML.format(pause=0, log=""), '{ name = "mine", edges = "data/edges.csv" }')
+    with pytest.raises(InputError, match="the dataset mine must have labels for this task; it has none"):
+        run(experiment, Store(folder / "store"))
+
+
+def test_named_datasets_keep_their_fingerprints(folder: Path) -> None:
+    alone = fingerprints(toml.parse(SAMPLES, "own"))
+    both = load(folder, SAMPLES, f'"karate", {ENTRY}')
+    assert fingerprints(both)[: len(alone)] == alone
+
+
+def test_the_documented_experiment_runs(folder: Path) -> None:
+    pytest.importorskip("torch")
+    page = (Path(__file__).parents[2] / "docs/experiments.md").read_text(encoding="utf-8")
+    text = re.findall(r"```toml\n(.*?)```", page.partition("## Your own data")[2], re.DOTALL)[0]
+    (folder / "club.toml").write_text(text)
+    source, target, _ = CLUB.edges()
+    calls = [f"{a},{b},{1 + (a + b) % 3}" for a, b in zip(source, target, strict=True)]
+    (folder / "edges.csv").write_text("\n".join(["source,target,calls", *calls, ""]))
+    (folder / "labels.csv").write_text((folder / "data/labels.csv").read_text())
+    numbers = [f"{node},{node % 3},{node % 5}" for node in CLUB.node_ids]
+    (folder / "features.csv").write_text("\n".join(["id,a,b", *numbers, ""]))
+    experiment, store = toml.load(folder / "club.toml"), Store(folder / "store")
+    run(experiment, store)
+    assert [(cell.dataset, cell.method) for cell in experiment.cells(0)] == [
+        (dataset, method) for dataset in ("karate", "mine") for method in ("gcn", "mlp")
+    ]
+    assert all(summary.n == 4 for summary in summarise(experiment, store).cells.values())
+    cell = experiment.cells(0)[-1]
+    assert experiment.task.load(cell).is_weighted
