@@ -44,6 +44,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
         GCN(**parameters).fit(planted_graph(), [0, 1, 2])
 
 
+@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
 def test_sparse_and_dense_features_give_the_same_prediction() -> None:
     graph = planted_graph()
     packed_features = sparse.csr_array(np.asarray(graph.features))

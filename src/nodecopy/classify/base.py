@@ -16,6 +16,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_unique
+from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction, Uncertainty
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
@@ -216,6 +217,9 @@ class Classifier(Saveable):
     ) -> Self:
         """Train on the labels of some nodes of a graph.
 
+        A :class:`~nodecopy.errors.DataWarning` says if the classifier has hardly learned: one class is
+        predicted for all nodes, or the largest probability of 95 % of them is at most 10 % above uniform.
+
         Parameters
         ----------
         graph
@@ -235,6 +239,7 @@ class Classifier(Saveable):
         names = graph.label_names
         self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
         self.node_ids_, self.trial_ = graph.node_ids, trial
+        warn_if_not_learned(self.prediction_, self.classes_.tolist())
         return self
 
     def check_fitted(self) -> Prediction:
