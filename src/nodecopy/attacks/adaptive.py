@@ -16,7 +16,8 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import as_array, check_indices, check_integer
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.edits import Edits
-from nodecopy.attacks.gradients import GradientAttack, GradientEdits, RewiredGCN
+from nodecopy.attacks.gradients import GradientAttack, GradientEdits
+from nodecopy.attacks.rewired_networks import RewiredNetwork
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.node_embeddings import NodeEmbeddings
@@ -80,7 +81,7 @@ class AdaptiveCopyingAttack(GradientAttack):
         rows = np.unique(np.append(donors, target) if self.at_target else donors)
         true_class = edits.codes[target]
 
-        def loss(network: RewiredGCN, V: Tensor) -> Tensor:
+        def loss(network: RewiredNetwork, V: Tensor) -> Tensor:
             copied = network.copied_logits(V, torch.from_numpy(donors).to(V.device), target)
             return -copied.softmax(dim=1).mean(dim=0)[true_class].log()
 

@@ -15,7 +15,8 @@ from torch.nn import functional
 from nodecopy._core.validation import check_choice
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.edits import Edits
-from nodecopy.attacks.gradients import GradientAttack, GradientEdits, RewiredGCN
+from nodecopy.attacks.gradients import GradientAttack, GradientEdits
+from nodecopy.attacks.rewired_networks import RewiredNetwork
 from nodecopy.graph import Graph
 
 AUTHORS_NODE = 0
@@ -26,9 +27,9 @@ AUTHORS_NODE = 0
 class FGA(GradientAttack):
     """Fast gradient attack (Chen et al., 2018): flip the target's pairs along the gradient of its loss.
 
-    The gradient is that of a GCN which the attacker trains once on the clean graph, with respect to the
-    target's row of the adjacency. Unlike Nettack it may leave nodes without edges. The default budget is
-    20 flips; fewer are made where no flip promises a higher loss.
+    The gradient is that of a GCN which the attacker trains once on the clean graph, or of a module of yours,
+    with respect to the target's row of the adjacency. Unlike Nettack it may leave nodes without edges. The
+    default budget is 20 flips; fewer are made where no flip promises a higher loss.
 
     Parameters
     ----------
@@ -41,12 +42,15 @@ class FGA(GradientAttack):
         neighbour), which explains why 69.8 % of them were still classified correctly. That run had a
         budget of ``"degree"``.
     surrogate
-        The two weight matrices of a GCN (features by hidden, hidden by classes, on features whose rows
-        sum to one), for an attacker who knows the model. By default the attacker trains them.
+        The model that an attacker knows: a trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or
+        ``forward(x, edge_index, edge_weight)``, which is attacked itself; or the two weight matrices of a GCN
+        (features by hidden, hidden by classes, on features whose rows sum to one). By default the attacker
+        trains a GCN. A module whose forward takes no ``edge_weight``, ignores it or counts edges of weight
+        zero is evaluated for up to 128 candidates per flip, and that takes as many times longer.
     together
         Whether targets are attacked one after another in one graph, or each alone.
     device
-        ``"cpu"`` or ``"cuda"``, where gradients are computed.
+        ``"cpu"`` or ``"cuda"``, where gradients are computed; a module stays on its own device.
 
     Examples
     --------
@@ -73,7 +77,7 @@ class FGA(GradientAttack):
         nodes = torch.tensor([target]) if self.loss == "target" else edits.train
         classes = edits.codes[nodes]
 
-        def loss(network: RewiredGCN, V: Tensor) -> Tensor:
+        def loss(network: RewiredNetwork, V: Tensor) -> Tensor:
             return functional.cross_entropy(network.logits(V)[nodes], classes)
 
         self.greedy_flips(edits, np.array([node]), loss, budget)

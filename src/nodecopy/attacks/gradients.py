@@ -1,15 +1,17 @@
-"""A trained GCN as a function of a few rows of its adjacency, and its gradient with respect to them.
+"""A trained network as a function of a few rows of its adjacency, and its gradient with respect to them.
 
 An attacker who may rewire the nodes r_1, ..., r_R adds rows V_1, ..., V_R to the adjacency:
 A' = A + sum_i (e_i V_i^T + V_i e_i^T). Every product with A' is then the product with the sparse A and
-vectors beside it, so the gradient with respect to V, ``[R, n_nodes]``, needs no N x N matrix.
+vectors beside it, so the gradient with respect to V, ``[R, n_nodes]``, needs no N x N matrix. Modules of
+users are in :mod:`.module_gradients`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -21,6 +23,8 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import as_array, check_integer
 from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.edits import Edits
+from nodecopy.attacks.module_gradients import AttackedModule
+from nodecopy.attacks.rewired_networks import Loss, RewiredNetwork
 from nodecopy.attacks.surrogate import SurrogateLabels, gcn_weights
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -30,7 +34,7 @@ from nodecopy.nn.networks import KIPF
 from nodecopy.nn.stack import SparseStack
 
 
-class RewiredGCN:
+class RewiredGCN(RewiredNetwork):
     """The logits of a two-layer GCN while some rows of the adjacency are changed.
 
     Parameters
@@ -52,23 +56,16 @@ class RewiredGCN:
         self.degrees = torch.from_numpy(edits.degrees + 1.0).to(device)
         self.rows = torch.from_numpy(rows).to(device)
         unchanged = torch.zeros(len(rows), len(projected), dtype=torch.float64, device=device)
-        self.present = self._closed_rows(unchanged, self.rows).contiguous()
-        self.present[torch.arange(len(rows)), self.rows] = 0
-
-    def free_pairs(self) -> Tensor:
-        """Return a mask ``[R, n_nodes]`` of the pairs that may be flipped: no loops, each pair once."""
-        free = torch.ones_like(self.present, dtype=torch.bool)
-        free[:, self.rows] = torch.ones(len(self.rows), len(self.rows), device=free.device).tril(-1).bool()
-        return free
+        present = self._closed_rows(unchanged, self.rows).contiguous()
+        present[torch.arange(len(rows)), self.rows] = 0
+        super().__init__(self.rows, present)
 
     def logits(self, V: Tensor) -> Tensor:
-        """Return the logits of all nodes, ``[n_nodes, n_classes]``."""
         scale = self._scale(V)
         hidden = torch.relu(scale * self._propagate(V, scale * self.projected))
         return scale * self._propagate(V, scale * (hidden @ self.second))
 
     def copied_logits(self, V: Tensor, donors: Tensor, target: int) -> Tensor:
-        """Return the logits ``[P, n_classes]`` at each donor if it had the target's features."""
         scale = self._scale(V)
         inputs = self._propagate(V, scale * self.projected)
         reach = self._closed_rows(V, donors)  # [P, n_nodes]
@@ -100,14 +97,25 @@ class RewiredGCN:
 
 
 class GradientEdits(Edits):
-    """Edits of a graph on which the attacker has trained a GCN."""
+    """Edits of a graph with a trained network.
 
-    def __init__(self, graph: Graph, labels: SurrogateLabels, projected: Tensor, second: Tensor) -> None:
+    Parameters
+    ----------
+    graph, labels
+        The graph, and the class numbers of its nodes.
+    rewire
+        Returns the network on the edits made so far, with some rows that may be rewired.
+    """
+
+    def __init__(self, graph: Graph, labels: SurrogateLabels, rewire: Rewire, device: torch.device) -> None:
         super().__init__(graph)
-        self.codes = torch.from_numpy(labels.codes).to(projected.device)
-        self.train = torch.from_numpy(labels.train).to(projected.device)
-        self.projected, self.second = projected, second
+        self.codes = torch.from_numpy(labels.codes).to(device)
+        self.train = torch.from_numpy(labels.train).to(device)
+        self.rewire = rewire
         self.donors: dict[int, IntArray] = {}
+
+
+Rewire: TypeAlias = Callable[[Edits, NDArray[np.int64]], RewiredNetwork]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -119,7 +127,7 @@ class GradientAttack(TargetedAttack):
     """
 
     flips_per_step: int = 1
-    surrogate: tuple[ArrayLike, ArrayLike] | None = None
+    surrogate: Any = None
     together: bool = True
     device: str = "cpu"
 
@@ -129,6 +137,10 @@ class GradientAttack(TargetedAttack):
         name = type(self).__name__
         check_integer(self.flips_per_step, f"flips_per_step of {name}", low=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
+        if isinstance(self.surrogate, torch.nn.Module):
+            module = AttackedModule(self.surrogate, graph, f"surrogate of {name}")
+            labels, device = replace(labels, codes=module.codes), module.network.device
+            return lambda: GradientEdits(graph, labels, module.rewire, device)
         features = build_feature_matrix(graph, KIPF)
         if self.surrogate is None:
             first, second = gcn_weights(graph, labels, seed, self.device)
@@ -137,14 +149,14 @@ class GradientAttack(TargetedAttack):
             first, second = _check_surrogate(self.surrogate, shape, f"surrogate of {name}")
         device = check_device(self.device)
         projected = torch.from_numpy(features.astype(np.float64) @ first).to(device)
-        last = torch.from_numpy(second).to(device)
-        return lambda: GradientEdits(graph, labels, projected, last)
+        rewire = partial(RewiredGCN, projected, torch.from_numpy(second).to(device))
+        return lambda: GradientEdits(graph, labels, rewire, device)
 
     def greedy_flips(
         self,
         edits: GradientEdits,
         rows: NDArray[np.int64],
-        loss: Callable[[RewiredGCN, Tensor], Tensor],
+        loss: Loss,
         budget: int,
     ) -> None:
         """Flip at most ``budget`` pairs; stop where no flip promises a higher loss.
@@ -156,25 +168,21 @@ class GradientAttack(TargetedAttack):
         rows
             Nodes at which pairs may be flipped.
         loss
-            The loss to raise, as a function of the GCN and the changes V of its adjacency at ``rows``.
+            The loss to raise, as a function of the network and the changes V of its adjacency at ``rows``.
         budget
             Number of flips granted.
         """
-        network = RewiredGCN(edits.projected, edits.second, edits, rows)
-        left = network.free_pairs()
-        V = torch.zeros_like(network.present).requires_grad_()
+        network = edits.rewire(edits, rows)
+        left, V = network.free_pairs(), torch.zeros_like(network.present)
         while budget > 0:
-            (gradient,) = torch.autograd.grad(loss(network, V), V)
-            # An edge can only be removed, another pair only connected.
-            gain = torch.where(left, gradient * (1 - 2 * network.present), -torch.inf).flatten()
+            gain = network.gains(loss, V, left).flatten()
             steepest = gain.topk(min(budget, self.flips_per_step, len(gain)))
             best = steepest.indices[steepest.values > 0]
             if not len(best):
                 return
             budget -= len(best)
-            with torch.no_grad():
-                V.view(-1)[best] = 1 - 2 * network.present.view(-1)[best]
-                left.view(-1)[best] = False
+            V.view(-1)[best] = 1 - 2 * network.present.view(-1)[best]
+            left.view(-1)[best] = False
             for entry in best.tolist():
                 row, node = divmod(entry, V.shape[1])
                 edits.flip(int(rows[row]), node)

@@ -8,5 +8,6 @@ from nodecopy.classify.dfnet import DFNet as DFNet
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.classify.gcn import GCN as GCN
 from nodecopy.classify.mlp import MLP as MLP
+from nodecopy.classify.module_classifier import ModuleClassifier as ModuleClassifier
 from nodecopy.classify.network_classifier import NetworkClassifier as NetworkClassifier
 from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_unique
-from nodecopy.classify import GCN, Classifier, Prediction, Trial
+from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
 from nodecopy.classify.ensemble import entropy
 from nodecopy.defend.corrections import AttackedState, Correction, evaluate, predicts_graphs
 from nodecopy.defend.pruning import remove_edges_of
@@ -80,6 +81,8 @@ class Defence(Classifier):
         """Return the classifier to train: the parameter ``classifier``, by default a GCN."""
         if self.classifier is None:
             return GCN(device=self.device)
+        if self.retrain and isinstance(self.classifier, ModuleClassifier):
+            raise InputError("retrain must be False for a module, which was trained elsewhere; got True.")
         if isinstance(self.classifier, Classifier):
             return self.classifier
         raise InputError(
@@ -123,7 +126,8 @@ class Defence(Classifier):
         Parameters
         ----------
         classifier
-            A fitted classifier, or any object whose ``predict_proba(graph)`` returns one row per node.
+            A fitted classifier; a trained ``torch.nn.Module``, as :class:`.ModuleClassifier` takes it; or any
+            object whose ``predict_proba(graph)`` returns one row per node.
         graph
             The graph whose nodes are corrected.
         rng
@@ -132,6 +136,8 @@ class Defence(Classifier):
         self.check_parameters(graph)
         if self.retrain:
             raise InputError("retrain must be False for a classifier that was trained elsewhere; got True.")
+        if isinstance(classifier, torch.nn.Module):
+            classifier = ModuleClassifier(classifier).fit(graph)
         if isinstance(classifier, Classifier):
             trained = classifier.check_fitted()
             prediction = replace(

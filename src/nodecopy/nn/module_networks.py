@@ -1,0 +1,164 @@
+"""Trained modules of users, such as those of PyTorch Geometric, as networks on graphs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from nodecopy._core.notices import warn_about_data
+from nodecopy._core.validation import check_finite
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph, class_codes
+
+SUM_TOLERANCE = 1e-4
+"""How far the sum of a row may be from 1 for outputs that are taken for probabilities."""
+FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
+
+
+class ModuleNetwork:
+    """A trained module that predicts the classes of nodes, as a function of graphs.
+
+    Parameters
+    ----------
+    module
+        A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)`` that returns one
+        row per node and one column per class: logits, log-probabilities or probabilities. ``x`` is dense and
+        has the data type of the module's parameters, ``edge_index`` holds 64-bit integers, and every edge of
+        an undirected graph is in it twice, as :func:`nodecopy.to_pyg` returns them.
+    owner
+        What has the parameter, for errors.
+    """
+
+    def __init__(self, module: Any, owner: str) -> None:
+        if not isinstance(module, torch.nn.Module):
+            raise InputError(f"{owner} must be a trained torch.nn.Module with {FORWARD}; got {module!r}.")
+        self.module, self.name = module, type(module).__name__
+        self.takes_weights = "edge_weight" in inspect.signature(module.forward).parameters
+        tensors = [*module.parameters(), *module.buffers()]
+        self.device = tensors[0].device if tensors else torch.device("cpu")
+        self.dtype = next((part.dtype for part in tensors if part.is_floating_point()), torch.float32)
+
+    def features(self, graph: Graph) -> Tensor:
+        """Return the features of a graph, dense, on the device and with the data type of the module."""
+        if graph.features is None or not graph.features.shape[1]:
+            least = "features" if graph.features is None else "at least one feature"
+            raise InputError(
+                f"a graph must have {least} to be classified by {self.name}; this one has none. If it "
+                "was trained on one feature per node, use graph.replace(features=np.eye(graph.n_nodes))."
+            )
+        given = graph.features
+        dense: NDArray[Any] = given.toarray() if isinstance(given, sparse.csr_array) else np.array(given)
+        if self.dtype != torch.float64:
+            with np.errstate(over="ignore"):
+                dense = dense.astype(np.float32)
+            check_finite(dense, "features in single precision")
+        return torch.from_numpy(dense).to(self.device, self.dtype)
+
+    def edge_index(self, rows: Any, columns: Any) -> Tensor:
+        """Return edges as a tensor ``[2, n_edges]`` on the device of the module."""
+        return torch.from_numpy(np.stack([rows, columns]).astype(np.int64)).to(self.device)
+
+    def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Return the logarithms of the class probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
+        weights = {} if edge_weight is None else {"edge_weight": edge_weight}
+        try:
+            with evaluation_mode(self.module):
+                output = self.module(x, edge_index, **weights)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:
+            got = f"x ({x.dtype}, {list(x.shape)}) and edge_index ({edge_index.dtype})"
+            raise InputError(
+                f"{self.name} must accept {got}, as {FORWARD}; it raised {type(error).__name__}: {error}. "
+                "Wrap it in a module whose forward converts them."
+            ) from error
+        return self._check_output(output, len(x))
+
+    def predict(self, graph: Graph) -> NDArray[np.float32]:
+        """Return the class probabilities of all nodes of a graph."""
+        rows, weights = graph.rows, None
+        if rows.weights is not None and self.takes_weights:
+            weights = torch.tensor(rows.weights).to(self.device, self.dtype)
+        elif rows.weights is not None:
+            warn_about_data(
+                f"the weights of the graph are not used: forward of {self.name} has no edge_weight."
+            )
+        with torch.no_grad():
+            edges = self.edge_index(rows.row_numbers, rows.indices)
+            result = self.log_probabilities(self.features(graph), edges, weights).exp()
+        probabilities: NDArray[np.float32] = result.cpu().numpy().astype(np.float32)
+        return probabilities
+
+    def _check_output(self, output: Any, n_nodes: int) -> Tensor:
+        """Return the logarithms of the probabilities that a module returned in one of three forms."""
+        is_tensor = isinstance(output, Tensor)
+        if not is_tensor or output.ndim != 2 or len(output) != n_nodes or output.shape[1] < 2:
+            got = f"shape {list(output.shape)}" if is_tensor else f"a {type(output).__name__}"
+            raise InputError(
+                f"{self.name} must return one tensor with {n_nodes} rows, one per node, and at least two "
+                f"columns, one per class; got {got}. Wrap it in a module whose forward returns the logits."
+            )
+        # The loss of a confident prediction is zero in single precision, and so is its gradient.
+        output = output.float() if output.device.type == "mps" else output.double()
+        sums = output.detach().sum(dim=1)
+        if (output >= 0).all() and ((sums - 1).abs() < SUM_TOLERANCE).all():
+            return torch.log(output.clamp_min(torch.finfo(output.dtype).tiny))
+        logarithms: Tensor = output.log_softmax(dim=1)  # leaves log-probabilities as they are
+        if logarithms.isnan().any():
+            node = int(logarithms.isnan().any(dim=1).nonzero()[0])
+            raise InputError(
+                f"{self.name} must return finite logits; got {output[node].tolist()} at node {node}."
+            )
+        return logarithms
+
+
+@contextmanager
+def evaluation_mode(module: torch.nn.Module) -> Iterator[None]:
+    """Switch off dropout, batch statistics and the caches of PyG's layers; restore all of them at the end.
+
+    A layer such as ``GCNConv(cached=True)`` would otherwise use the edges of its first call for every graph.
+    """
+    before = []
+    for part in module.modules():
+        state: dict[str, Any] = {"training": part.training}
+        if isinstance(getattr(part, "cached", None), bool):
+            caches = {key: value for key, value in vars(part).items() if key.startswith("_cached_")}
+            state |= {"cached": part.cached, **caches}
+            vars(part).update(dict.fromkeys(caches, None), cached=False)
+        part.training = False
+        before.append((part, state))
+    try:
+        yield
+    finally:
+        for part, state in before:
+            vars(part).update(state)
+
+
+def label_columns(graph: Graph, n_columns: int, owner: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes of a module's output columns, and the column of every node's label (-1 for none).
+
+    With as many columns as distinct labels, the columns are these in ascending order, as in
+    :class:`~nodecopy.graph.Graph`; with more, column k is the label k. Without labels the classes are
+    0, 1, 2, ...
+    """
+    if graph.labels is None:
+        return np.arange(n_columns), np.full(graph.n_nodes, -1)
+    classes, codes = class_codes(graph.labels)
+    if len(classes) != n_columns:
+        n_named = n_columns if graph.label_names is None else len(graph.label_names)
+        if classes.max(initial=-1) >= n_columns or n_named < n_columns:
+            raise InputError(
+                f"{owner} must have one output column per class: the graph has labels of {len(classes)} "
+                f"classes; got {n_columns} columns. Number the labels as the module was trained on them."
+            )
+        classes, codes = np.arange(n_columns), graph.labels
+    names = classes if graph.label_names is None else np.array(graph.label_names)[classes]
+    return names, codes
