@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -39,7 +41,9 @@ def test_an_ensemble_is_the_mean_of_its_networks() -> None:
     networks = prediction.networks
     assert networks is not None
     singles = [
-        Ensemble(networks.recipe, tuple(w[k : k + 1] for w in networks.weights), networks.keys[k : k + 1], 1)
+        replace(
+            networks, weights=tuple(w[k : k + 1] for w in networks.weights), keys=networks.keys[k : k + 1]
+        )
         for k in range(3)
     ]
     mean = np.mean([single.predict(GRAPH, "cpu").probabilities for single in singles], axis=0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 import torch
 from scipy import sparse
 
-from nodecopy.classify import APPNP, GCN, MLP, NetworkClassifier
+import nodecopy
+from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, Classifier, NetworkClassifier
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Recipe
 from tests.contracts.classifiers import planted_graph
+from tests.measurements import measured_graph
 
 
 def test_parameters_are_the_fields_of_a_recipe() -> None:
@@ -33,7 +36,7 @@ def test_parameters_replace_those_of_the_preset(kind: type[NetworkClassifier]) -
         ({"device": "abacus"}, "device must be"),
         (
             {"preset": "kip"},
-            "preset of GCN must be one of g3nn, gnn-benchmark, kipf; got 'kip'. Did",
+            "preset of GCN must be one of default, g3nn, gnn-benchmark, kipf; got 'kip'. Did",
         ),
         ({"n_hidden": 0}, "n_hidden must be an integer of at least 1; got 0"),
         ({"patience": -1}, "patience must be an integer of at least 0; got -1"),
@@ -64,3 +67,55 @@ def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(InputError, match="this machine has no CUDA devices"):
         GCN(device="cuda").fit(planted_graph(), [0, 1, 2], rng=0)
+
+
+@pytest.mark.parametrize("kind", [MLP, GCN, APPNP])
+def test_presets_of_papers_state_their_scalings(kind: type[NetworkClassifier]) -> None:
+    """The experiments name these presets, so that they do not depend on what is chosen for users."""
+    stated = {name: (recipe.features, recipe.weights) for name, recipe in kind.presets.items()}
+    published = {"kipf": ("rows", "raw"), "gnn-benchmark": ("binary", "raw")}
+    published |= {"g3nn": ("rows", "raw")} if kind is GCN else {}
+    assert stated == published | {"default": ("auto", "auto")}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_measurements_are_not_scaled_like_words(seed: int) -> None:
+    """By rows of raw features, which was the default, GCN and APPNP did little better than chance (25 %)."""
+    graph = measured_graph(seed=seed)
+    train = np.concatenate([np.flatnonzero(graph.labels == code)[:10] for code in range(4)])
+
+    def accuracy(classifier: Classifier) -> float:
+        return classifier.fit(graph, train, rng=0).score()
+
+    for kind in (GCN, APPNP):
+        standardised = accuracy(kind(features="standardise", weights="raw"))
+        by_rows, default = accuracy(kind(preset="kipf")), accuracy(kind())
+        assert by_rows < 0.4 < 0.55 < standardised < default - 0.07
+        assert default > 0.78
+    assert accuracy(BayesianGCN(n_graphs=3)) > 0.78
+
+
+def test_the_default_of_word_counts_is_that_of_kipf_and_welling() -> None:
+    words = (np.random.default_rng(0).random((60, 30)) < 0.1).astype(float)
+    graph = planted_graph().replace(features=words)
+    default, kipf = (
+        GCN(preset=name, n_epochs=5).fit(graph, [0, 1, 2], rng=0) for name in ("default", "kipf")
+    )
+    np.testing.assert_array_equal(default.predict_proba(), kipf.predict_proba())
+
+
+@pytest.mark.parametrize("classifier", [GCN(n_epochs=20), BayesianGCN(n_graphs=2, n_weight_samples=2)])
+def test_other_graphs_are_scaled_as_the_observed_one(classifier: Classifier, tmp_path: Path) -> None:
+    """Nodes that are more than two hops away from a changed one keep their predictions."""
+    graph = measured_graph(120)
+    classifier.fit(graph, np.arange(40), rng=0)
+    np.testing.assert_allclose(classifier.predict_proba(graph), classifier.predict_proba(), atol=1e-6)
+    classifier.save(tmp_path / "fitted.npz")
+    loaded = nodecopy.load(tmp_path / "fitted.npz")
+    features = np.array(graph.features)
+    features[-1] = 1e9
+    larger = graph.replace(features=features)
+    np.testing.assert_array_equal(loaded.predict_proba(larger), classifier.predict_proba(larger))
+    reached = graph.adjacency[[119]] + graph.adjacency[[119]] @ graph.adjacency
+    far = np.setdiff1d(np.arange(119), reached.indices)
+    np.testing.assert_allclose(loaded.predict_proba(larger)[far], classifier.predict_proba()[far], atol=1e-6)

@@ -302,7 +302,7 @@ class ClassifierContract:
         [
             (None, "a graph must have features"),
             (np.zeros((N_NODES, 0)), "at least one feature"),
-            (np.full((N_NODES, 2), 1e300), "features in single precision must .* finite"),
+            (np.eye(N_NODES) * 1e300, "features in single precision must .* finite"),
         ],
     )
     def test_wrong_features(

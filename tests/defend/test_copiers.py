@@ -15,6 +15,7 @@ from nodecopy import Graph
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.defend import copiers
 from nodecopy.defend.copiers import TwoHopCopier, WholeGraphCopier
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.nn.networks import Recipe
 from tests.strategies import matrices
 
@@ -22,13 +23,14 @@ FEATURES, HIDDEN, CLASSES = 5, 3, 4
 
 
 def networks(
-    n_models: int = 2, *, bias: bool = True, features: str = "plain", activation: str = "relu"
+    n_models: int = 2, *, bias: bool = True, features: str = "none", activation: str = "relu"
 ) -> Ensemble:
     draw = np.random.default_rng(1)
     shapes = [(FEATURES, HIDDEN), (HIDDEN, CLASSES), *([(1, HIDDEN), (1, CLASSES)] if bias else [])]
     weights = tuple(draw.normal(size=(n_models, *shape)).astype(np.float32) for shape in shapes)
     recipe = Recipe(n_hidden=HIDDEN, bias=bias, features=features, activation=activation)
-    return Ensemble(recipe, weights, np.zeros(n_models, np.int32), 0)
+    scaling = FeatureScaling(features), WeightScaling("raw")
+    return Ensemble(recipe, weights, np.zeros(n_models, np.int32), 0, *scaling)
 
 
 def gcn(trained: Ensemble, adjacency: NDArray[Any], features: NDArray[Any]) -> NDArray[np.float64]:
@@ -96,7 +98,8 @@ def test_path_by_hand(mode: str) -> None:
     path = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1.0], [2.0], [3.0], [8.0]])
     ones = np.ones((1, 1, 1), np.float32)
     both = np.array([[[1.0, 0.0]]], np.float32)
-    trained = Ensemble(Recipe(n_hidden=1, features="plain"), (ones, both), np.zeros(1, np.int32), 0)
+    scaling = FeatureScaling("none"), WeightScaling("raw")
+    trained = Ensemble(Recipe(n_hidden=1, features="none"), (ones, both), np.zeros(1, np.int32), 0, *scaling)
     probabilities = TwoHopCopier(trained, path, mode).predict_pairs(np.array([3]), np.array([1]))
     if mode == "swap-features":
         ends = [1 / 2 + 8 / np.sqrt(6), 3 / 2 + 8 / np.sqrt(6)]
@@ -107,7 +110,7 @@ def test_path_by_hand(mode: str) -> None:
     np.testing.assert_allclose(probabilities[0, 0], 1 / (1 + np.exp(-logit)), rtol=1e-6)
 
 
-@pytest.mark.parametrize("features", ["rows", "binary", "plain"])
+@pytest.mark.parametrize("features", ["rows", "binary", "none"])
 def test_features_are_prepared_as_in_training(features: str) -> None:
     draw = np.random.default_rng(0)
     adjacency = np.triu(draw.random((30, 30)) < 0.2, 1)

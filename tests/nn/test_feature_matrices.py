@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph
-from nodecopy.nn.feature_matrices import add_identity_features, scale_features
+from nodecopy.errors import InputError
+from nodecopy.nn.feature_matrices import add_identity_features, build_feature_matrix
 from nodecopy.nn.networks import Recipe
 
 
@@ -23,16 +24,13 @@ def test_features_are_kept() -> None:
     assert add_identity_features(graph) is graph
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("plain", [[1, 0, 3], [0, 0, 0], [-2, 2, 0]]),
-        ("binary", [[1, 0, 1], [0, 0, 0], [1, 1, 0]]),
-        ("rows", [[0.25, 0, 0.75], [0, 0, 0], [-0.5, 0.5, 0]]),
-    ],
-)
-def test_scaled_features(kind: str, expected: Any) -> None:
-    features = np.array([[1.0, 0, 3], [0, 0, 0], [-2, 2, 0]])
-    scaled = scale_features(features, Recipe(features=kind))
-    assert scaled.dtype == np.float32
-    assert scaled.toarray().tolist() == expected
+def test_features_are_scaled_as_the_recipe_says() -> None:
+    graph = Graph(np.eye(3, k=1), [[1, 3], [0, 0], [2, 2]])
+    assert build_feature_matrix(graph, Recipe()).toarray().tolist() == [[0.25, 0.75], [0, 0], [0.5, 0.5]]
+    assert build_feature_matrix(graph, Recipe(features="none")).toarray().tolist() == [[1, 3], [0, 0], [2, 2]]
+
+
+@pytest.mark.parametrize("features", [None, np.zeros((3, 0))], ids=["none", "no columns"])
+def test_features_are_needed(features: Any) -> None:
+    with pytest.raises(InputError, match=r"must have .*feature"):
+        build_feature_matrix(Graph(np.eye(3, k=1), features), Recipe())

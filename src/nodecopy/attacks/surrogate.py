@@ -19,7 +19,7 @@ from nodecopy.nn.networks import KIPF, Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import Targets, train
 
-LINEAR = replace(KIPF, propagation="none", activation="none", features="plain", dropout=0.0)
+LINEAR = replace(KIPF, propagation="none", activation="none", features="none", dropout=0.0)
 """Nettack's surrogate: the second power of the graph convolution, then two linear layers."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nodecopy.classify.network_classifier import NetworkClassifier
+from nodecopy.classify.network_classifier import ANY_DATA, NetworkClassifier
 from nodecopy.nn.networks import KIPF
 
 APPNP_KIPF = replace(KIPF, propagation="pagerank", n_hidden=64, weight_decay=5e-3)
@@ -17,9 +17,9 @@ class APPNP(NetworkClassifier):
     Parameters
     ----------
     n_steps
-        Steps of propagation; 10 in both presets.
+        Steps of propagation; 10 in all presets.
     teleport
-        Probability of returning to the node itself in each step; 0.1 in both presets.
+        Probability of returning to the node itself in each step; 0.1 in all presets.
     drop_edges
         Share of edges that each step of propagation drops in a training step.
     preset, n_hidden, ..., device
@@ -37,6 +37,7 @@ class APPNP(NetworkClassifier):
     """
 
     presets = {  # noqa: RUF012
+        "default": replace(APPNP_KIPF, **ANY_DATA),
         "kipf": APPNP_KIPF,
         "gnn-benchmark": replace(APPNP_KIPF, features="binary", patience=50, n_epochs=2000),
     }

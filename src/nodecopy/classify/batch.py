@@ -16,8 +16,9 @@ from nodecopy._core.random import child
 from nodecopy.classify.base import Trial
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import WeightScaling
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.feature_matrices import build_feature_matrix
+from nodecopy.nn.feature_matrices import fit_feature_scaling
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import EarlyStopping, Objective, Targets, TrainingCallback, train
@@ -69,16 +70,22 @@ class TrainingBatch:
         self.trials, self.recipe, self.keep_networks = trials, recipe, keep_networks
         self.device = check_device(device)
         first = trials[0]
-        self.features, self.n_classes = build_feature_matrix(first.graph, recipe), first.n_classes
+        self.feature_scaling, self.n_classes = fit_feature_scaling(first.graph, recipe), first.n_classes
+        self.features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
             same_labels = np.array_equal(trial.codes, first.codes)
             if trial.graph.features is not first.graph.features or not same_labels:
                 raise InputError("trials that run together must share their features and labels.")
         # Trials often share a graph, whose matrices are then computed once.
         graphs = {id(trial.graph): trial.graph.adjacency for trial in trials}
-        matrices = {key: propagation_matrix(adjacency, recipe) for key, adjacency in graphs.items()}
-        self.observed = [graphs[id(trial.graph)] for trial in trials]
-        self.matrices: list[Matrix] = [matrices[id(trial.graph)] for trial in trials]
+        scalings = {key: WeightScaling.fit(adjacency, recipe.weights) for key, adjacency in graphs.items()}
+        scaled = {key: scalings[key].apply(adjacency) for key, adjacency in graphs.items()}
+        matrices = {key: propagation_matrix(adjacency, recipe) for key, adjacency in scaled.items()}
+        keys = [id(trial.graph) for trial in trials]
+        self.weight_scalings = [scalings[key] for key in keys]
+        self.observed = [scaled[key] for key in keys]
+        """The adjacencies of the trials, with scaled weights, as :meth:`train` takes them."""
+        self.matrices: list[Matrix] = [matrices[key] for key in keys]
 
     def seeds(self, purpose: int, per_trial: int = 1) -> list[SeedSequence]:
         """Return ``per_trial`` seeds of a purpose for each trial."""
@@ -95,6 +102,7 @@ class TrainingBatch:
     ) -> Networks:
         """Train networks on graphs of the trials: ``len(adjacencies) / len(trials)`` networks for each.
 
+        Weights of the adjacencies are used as they are, already scaled.
         They minimise the loss on training nodes, or the objective that ``build_objective`` returns. With
         patience, training stops by the loss on validation nodes of the observed graph, on which the
         networks will predict. Large networks are trained a few at a time.
@@ -103,7 +111,10 @@ class TrainingBatch:
         if callback is not None or build_objective is not None or n_models <= at_once:
             return self._train_part(adjacencies, seeds, range(n_models), callback, build_objective)
         parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
-        trained = [Ensemble.from_networks(self._train_part(adjacencies, seeds, part)) for part in parts]
+        scaling = self.feature_scaling, self.weight_scalings[0]
+        trained = [
+            Ensemble.from_networks(self._train_part(adjacencies, seeds, part), *scaling) for part in parts
+        ]
         return Ensemble.join(trained).build_networks(self.features, self.device)
 
     def _train_part(
@@ -187,7 +198,8 @@ class TrainingBatch:
             return predictions
         per_trial = len(networks.weights[0]) // len(self.trials)
         parts = [slice(number * per_trial, (number + 1) * per_trial) for number in range(len(predictions))]
-        return [
-            replace(prediction, networks=Ensemble.from_networks(networks, part, n_weight_samples))
-            for prediction, part in zip(predictions, parts, strict=True)
+        ensembles = [
+            Ensemble.from_networks(networks, self.feature_scaling, scaling, part, n_weight_samples)
+            for scaling, part in zip(self.weight_scalings, parts, strict=True)
         ]
+        return [replace(p, networks=kept) for p, kept in zip(predictions, ensembles, strict=True)]

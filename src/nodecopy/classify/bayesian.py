@@ -129,20 +129,22 @@ class BayesianGCN(Classifier):
     def sample_graphs(
         self, batch: TrainingBatch, predictions: Sequence[Prediction], number: int, n_graphs: int
     ) -> list[sparse.csr_array]:
-        """Return adjacencies that the graph model samples for each trial, given predicted labels.
+        """Return adjacencies that the graph model samples for each trial, with scaled weights.
+
+        The graph model is fitted to the observed graph with predicted labels and its own weights.
 
         ``number`` is that of the round, or of the epoch in the online schedule.
         """
         default = NodeCopying(SameLabel(), symmetrise="maximum")
         adjacencies = []
-        for trial, prediction in zip(batch.trials, predictions, strict=True):
+        for trial, prediction, scaling in zip(batch.trials, predictions, batch.weight_scalings, strict=True):
             codes = prediction.probabilities.argmax(axis=1)
             codes[trial.train] = trial.codes[trial.train]
             model = default if self.graph_model is None else copy.deepcopy(self.graph_model)
             seed = child(child(trial.rng, ClassifierSeeds.GRAPH_MODEL), number)
             model.fit(trial.graph.replace(labels=codes), rng=seed)
             samples = model.sample_many(n_graphs, rng=child(trial.rng, ClassifierSeeds.GRAPHS + number))
-            adjacencies += [sample.adjacency for sample in samples]
+            adjacencies += [scaling.apply(sample.adjacency) for sample in samples]
         return adjacencies
 
     def _fit_online(self, batch: TrainingBatch) -> list[Prediction]:

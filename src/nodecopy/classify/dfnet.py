@@ -22,7 +22,7 @@ class DFNet(Classifier):
     """Classify nodes by densely connected layers of feedback-looped filters.
 
     A parameter that is ``None`` has the authors' value, given in parentheses for DFNet-ATT and, where it
-    differs, for plain DFNet.
+    differs, for plain DFNet. By default all of them are, but for the scaling of features and weights.
 
     Parameters
     ----------
@@ -33,8 +33,9 @@ class DFNet(Classifier):
     n_heads
         Attention heads (4); must be left out without attention.
     features
-        ``"rows"``: each node's features are scaled to a sum of one; ``"binary"``: present or not;
-        ``"plain"``: as they are (``"plain"``).
+        As in :class:`NetworkClassifier`; the authors' is ``"none"``.
+    weights
+        As in :class:`NetworkClassifier`; the authors' is ``"raw"``.
     dropout
         Share of hidden units that a training step drops (0.9).
     attention_dropout
@@ -86,7 +87,8 @@ class DFNet(Classifier):
     _: KW_ONLY
     widths: tuple[int, ...] | None = None
     n_heads: int | None = None
-    features: str | None = None
+    features: str | None = "auto"
+    weights: str | None = "auto"
     dropout: float | None = None
     attention_dropout: float | None = None
     feedback: int | None = None

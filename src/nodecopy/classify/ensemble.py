@@ -13,9 +13,10 @@ from scipy import sparse
 
 from nodecopy._core.validation import as_array, check_finite
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.feature_matrices import build_feature_matrix
+from nodecopy.nn.feature_matrices import check_features
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import stack_matrices
@@ -120,21 +121,30 @@ class Ensemble:
         The key of each network's dropout masks.
     n_weight_samples
         Dropout samples of each network; 0 switches dropout off.
+    feature_scaling, weight_scaling
+        How features and edge weights were scaled for training, and are for predictions.
     """
 
     recipe: Recipe
     weights: tuple[NDArray[np.float32], ...]
     keys: NDArray[np.int32]
     n_weight_samples: int
+    feature_scaling: FeatureScaling
+    weight_scaling: WeightScaling
 
     @classmethod
     def from_networks(
-        cls, networks: Networks, models: slice = slice(None), n_weight_samples: int = 0
+        cls,
+        networks: Networks,
+        feature_scaling: FeatureScaling,
+        weight_scaling: WeightScaling,
+        models: slice = slice(None),
+        n_weight_samples: int = 0,
     ) -> Ensemble:
         """Copy some of the networks, so that further training does not change them."""
         weights = tuple(weight[models].detach().cpu().numpy().copy() for weight in networks.weights)
         keys = networks.masks.keys[models].cpu().numpy().copy()
-        return cls(networks.recipe, weights, keys, n_weight_samples)
+        return cls(networks.recipe, weights, keys, n_weight_samples, feature_scaling, weight_scaling)
 
     @classmethod
     def join(cls, parts: Sequence[Ensemble]) -> Ensemble:
@@ -145,14 +155,16 @@ class Ensemble:
 
     def predict(self, graph: Graph, device: str) -> Prediction:
         """Return the prediction on a graph, with the networks' own dropout masks."""
-        features = build_feature_matrix(graph, self.recipe)
+        check_features(graph)
+        given: Any = graph.features
         width = self.weights[0].shape[1]
-        if features.shape[1] != width:
+        if given.shape[1] != width:
             raise InputError(
-                f"features of the graph must have {width} columns, as in fit; got {features.shape[1]}."
+                f"features of the graph must have {width} columns, as in fit; got {given.shape[1]}."
             )
+        features = self.feature_scaling.apply(given)
         networks = self.build_networks(features, check_device(device))
-        matrix = propagation_matrix(graph.adjacency, self.recipe)
+        matrix = propagation_matrix(self.weight_scaling.apply(graph.adjacency), self.recipe)
         return average_predictions(networks, features, [matrix], self.n_weight_samples)[0]
 
     def build_networks(self, features: sparse.csr_array, device: torch.device) -> Networks:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from nodecopy.classify.network_classifier import GNN_BENCHMARK, NetworkClassifier
+from nodecopy.classify.network_classifier import ANY_DATA, GNN_BENCHMARK, NetworkClassifier
 from nodecopy.nn.networks import KIPF, Recipe
 
 G3NN = Recipe(n_hidden=64, bias=True, drop_input=False, decay_all=True, n_epochs=2000, patience=200)
@@ -37,7 +37,12 @@ class GCN(NetworkClassifier):
     ['Mr. Hi', 'Officer']
     """
 
-    presets = {"kipf": KIPF, "gnn-benchmark": GNN_BENCHMARK, "g3nn": G3NN}  # noqa: RUF012
+    presets = {  # noqa: RUF012
+        "default": replace(KIPF, **ANY_DATA),
+        "kipf": KIPF,
+        "gnn-benchmark": GNN_BENCHMARK,
+        "g3nn": G3NN,
+    }
 
     drop_edges: float | None = None
     rank: int | None = None

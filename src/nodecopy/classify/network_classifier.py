@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from nodecopy._core.lookup import check_name
 from nodecopy.classify.base import Classifier, Trial
@@ -13,6 +13,8 @@ from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.nn.networks import Recipe
 
+ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}
+"""Settings that choose the scaling of features and weights by the data."""
 AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 
 GNN_BENCHMARK = Recipe(
@@ -29,8 +31,11 @@ class NetworkClassifier(Classifier):
     Parameters
     ----------
     preset
-        ``"kipf"``: the settings of Kipf and Welling (2017), 200 epochs. ``"gnn-benchmark"``: those of
-        Shchur et al. (2018), which stop by the validation loss.
+        ``"default"``: the settings of ``"kipf"``, with ``features`` and ``weights`` that are ``"auto"``.
+        ``"kipf"``: those of Kipf and Welling (2017), 200 epochs, with features by ``"rows"`` and ``"raw"``
+        weights.
+        ``"gnn-benchmark"``: those of Shchur et al. (2018), which stop by the validation loss, with
+        ``"binary"`` features and ``"raw"`` weights.
     n_hidden
         Hidden units.
     activation
@@ -38,8 +43,14 @@ class NetworkClassifier(Classifier):
     bias
         Whether both layers have a bias.
     features
-        ``"rows"``: each node's features are scaled to a sum of one; ``"binary"``: present or not;
-        ``"plain"``: as they are.
+        ``"auto"``: word counts are scaled by rows, anything else is standardised, and the choice is logged
+        (:class:`~nodecopy.features.scaling.FeatureScaling`). ``"rows"``: each node's features are scaled to a
+        sum of one; ``"standardise"``: each column to mean 0 and deviation 1; ``"binary"``: present or not;
+        ``"none"``: as they are.
+    weights
+        Of edges. ``"auto"``: heavy-tailed weights are ``"log"``, others ``"raw"``, and the choice is logged
+        (:class:`~nodecopy.features.scaling.WeightScaling`). ``"raw"``: as they are; ``"log"``:
+        log(1 + weight / smallest weight); ``"binary"``: all one.
     dropout
         Share of hidden units and, with ``drop_input``, of features that a training step drops.
     drop_input
@@ -67,11 +78,12 @@ class NetworkClassifier(Classifier):
 
     presets: ClassVar[dict[str, Recipe]]
 
-    preset: str = "kipf"
+    preset: str = "default"
     n_hidden: int | None = None
     activation: str | None = None
     bias: bool | None = None
     features: str | None = None
+    weights: str | None = None
     dropout: float | None = None
     drop_input: bool | None = None
     learning_rate: float | None = None

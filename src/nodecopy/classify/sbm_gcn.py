@@ -18,6 +18,7 @@ from nodecopy.classify.base import Classifier, Trial
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.gcn import GCN
+from nodecopy.classify.network_classifier import ANY_DATA
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
@@ -49,8 +50,9 @@ class SBMGCN(Classifier):
         are divided by the number of classes. With it, 200 epochs and ``patience=0``, accuracies with few
         labels are as low as those printed in the node copying paper.
     base
-        The network q: ``GCN(preset="g3nn")`` by default, with the authors' settings, which stop by the
-        validation loss. The perceptron shares its parameters.
+        The network q: ``GCN(preset="g3nn", features="auto", weights="auto")`` by default, with the authors'
+        settings, which stop by the validation loss, for any data; they scale features by rows, as
+        ``GCN(preset="g3nn")`` does. The perceptron shares its parameters.
     device
         ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
 
@@ -89,7 +91,7 @@ class SBMGCN(Classifier):
         check_choice(self.objective, "objective of SBMGCN", ["paper", "authors"])
         if self.base is not None and not isinstance(self.base, GCN):
             raise InputError(f"base of SBMGCN must be GCN(); got {self.base!r}.")
-        base = GCN(preset="g3nn", device=self.device) if self.base is None else self.base
+        base = GCN(preset="g3nn", **ANY_DATA, device=self.device) if self.base is None else self.base
         batch = TrainingBatch(trials, base.build_recipe(), base.device, keep_networks=keep_networks)
         networks = batch.train(
             batch.observed,

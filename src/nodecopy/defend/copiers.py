@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
-from nodecopy._core.csr import FloatArray, IntArray
+from nodecopy._core.csr import FloatArray, IntArray, Rows
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.graph import Graph
-from nodecopy.nn.feature_matrices import scale_features
 
 Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 """Row number, node and weight of every entry of some rows."""
@@ -55,7 +54,9 @@ class TwoHopCopier:
         self.networks, self.mode = networks, mode
         self.features: Any = graph.features
         self.rows, self.directed = graph.rows, graph.directed
-        row_sums: Any = graph.degrees if self.rows.weights is None else graph.adjacency.sum(axis=1)
+        if networks.weight_scaling.kind != "raw":
+            self.rows = Rows.from_matrix(networks.weight_scaling.apply(graph.adjacency), "adjacency")
+        row_sums: Any = graph.degrees if self.rows.weights is None else self.rows.csr.sum(axis=1)
         self.row_sums: NDArray[np.float64] = 1.0 + np.asarray(row_sums, np.float64)
         """Row sums of A + I, by which convolutions are normalised."""
 
@@ -122,7 +123,7 @@ class TwoHopCopier:
             (second[2], (second[0], np.arange(n_inner))), shape=(n_pairs, n_inner)
         )
         networks, features = self.networks, self.features
-        inputs = scale_features(features[columns_in_use], networks.recipe)
+        inputs = networks.feature_scaling.apply(features[columns_in_use])
         total: Any = 0.0
         for weights, last_weights, *biases in zip(*networks.weights, strict=True):
             hidden = first_convolution @ (inputs @ weights)

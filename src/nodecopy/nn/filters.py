@@ -59,7 +59,7 @@ class FilterRecipe(Recipe):
     PROPAGATIONS: ClassVar[list[str]] = ["filter"]
 
     propagation: str = "filter"
-    features: str = "plain"
+    features: str = "none"
     dropout: float = 0.9
     learning_rate: float = 0.002
     weight_decay: float = 1.8e-3

@@ -15,6 +15,7 @@ from torch.nn.functional import leaky_relu
 
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS
 from nodecopy.nn.masks import Masks, draw_keys
 from nodecopy.nn.stack import LowRank, LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
 
@@ -45,8 +46,12 @@ class Recipe:
         ``"relu"`` between the layers, ``"leaky"`` (a slope of 0.2 below zero), or ``"none"``: a linear
         network.
     features
-        ``"rows"``: each node's features are scaled to a sum of one; ``"binary"``: present or not;
-        ``"plain"``: as they are.
+        ``"rows"``: each node's features are scaled to a sum of one; ``"standardise"``: each column to mean 0
+        and deviation 1; ``"binary"``: present or not; ``"none"``: as they are; ``"auto"``: rows or
+        standardised (:class:`~nodecopy.features.scaling.FeatureScaling`).
+    weights
+        Of edges: ``"raw"``: as they are; ``"log"``: log(1 + weight / smallest); ``"binary"``: all one;
+        ``"auto"``: raw or log (:class:`~nodecopy.features.scaling.WeightScaling`).
     dropout, drop_input
         Share of hidden units, and of features with ``drop_input``, that a training step drops.
     drop_edges
@@ -70,6 +75,7 @@ class Recipe:
     activation: str = "relu"
     bias: bool = False
     features: str = "rows"
+    weights: str = "raw"
     dropout: float = 0.5
     drop_edges: float = 0.0
     learning_rate: float = 0.01
@@ -85,7 +91,8 @@ class Recipe:
     def __post_init__(self) -> None:
         check_choice(self.propagation, "propagation", self.PROPAGATIONS)
         check_choice(self.activation, "activation", ["relu", "leaky", "none"])
-        check_choice(self.features, "features", ["rows", "binary", "plain"])
+        check_choice(self.features, "features", FEATURE_SCALINGS)
+        check_choice(self.weights, "weights", WEIGHT_SCALINGS)
         for name in ("n_hidden", "n_epochs"):
             check_integer(getattr(self, name), name, low=1)
         for name in ("n_steps", "patience"):

@@ -1,0 +1,222 @@
+"""How features and edge weights are scaled before networks see them; the choice follows from the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import check_choice, check_finite
+
+FEATURE_SCALINGS = ("auto", "rows", "standardise", "none", "binary")
+WEIGHT_SCALINGS = ("auto", "raw", "log", "binary")
+MIN_ZEROS = 0.5
+"""More than this share of word counts are zero."""
+MAX_COLUMN_SHARE = 0.25
+"""No word has more than this share of all counts; otherwise sums of rows would measure one column."""
+MAX_DEVIATION = 2.0
+"""Weights whose standard deviation is more than this many times their mean are heavy-tailed."""
+ROUNDING = 1e-12
+"""A column whose standard deviation is below this share of its largest value is constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureScaling:
+    """A fitted scaling of features, the same for every graph that it is applied to.
+
+    Parameters
+    ----------
+    kind
+        ``"rows"``: each node's features are scaled to a sum of one. ``"standardise"``: each column is
+        scaled to mean 0 and deviation 1. ``"binary"``: present or not. ``"none"``: as they are.
+    means, deviations
+        Of the columns, with ``"standardise"``. Without means, columns are not centred. A deviation of 0
+        stands for a constant column, which becomes zero.
+
+    Examples
+    --------
+    >>> from nodecopy.features.scaling import FeatureScaling
+    >>> scaling = FeatureScaling.fit([[180.0, 70], [160, 50]])
+    >>> scaling.kind, scaling.apply([[170.0, 70]]).toarray().tolist()
+    ('standardise', [[0.0, 1.0]])
+    """
+
+    kind: str
+    means: NDArray[np.float64] | None = None
+    deviations: NDArray[np.float64] | None = None
+
+    @classmethod
+    def fit(cls, features: Any, kind: str = "auto") -> FeatureScaling:
+        """Return the scaling of a matrix of features, one row per node.
+
+        ``"auto"`` is ``"rows"`` for word counts, ``"standardise"`` for anything else; the choice is logged.
+        Word counts (also weighted by TF-IDF, or one-hot) are not negative, more than half of them are zero,
+        and no column has more than a quarter of their sum, unless all are zero or one. A sparse matrix that
+        is mostly zeros is not centred, since it would no longer be sparse.
+        """
+        check_choice(kind, "features", FEATURE_SCALINGS)
+        matrix: Any = features if sparse.issparse(features) else np.asarray(features)
+        if kind == "auto":
+            kind = _choose_feature_scaling(matrix)
+        if kind != "standardise":
+            return cls(kind)
+        means, deviations, largest = _column_moments(matrix)
+        deviations = np.where(deviations > ROUNDING * largest, deviations, 0.0)
+        return cls(kind, None if _is_mostly_zeros(matrix) else means, deviations)
+
+    def apply(self, features: Any) -> sparse.csr_array:
+        """Return features, scaled and in single precision."""
+        if self.kind == "standardise":
+            return self._standardise(features)
+        with np.errstate(over="ignore"):
+            matrix: sparse.csr_array = sparse.csr_array(features).astype(np.float32)
+            total = np.asarray(abs(matrix).sum(axis=1), np.float32)
+        check_finite(total, "sums of features in single precision")
+        if self.kind == "binary":
+            matrix.data = (matrix.data != 0).astype(np.float32)
+        if self.kind == "rows":
+            # A node without features keeps its row of zeros.
+            scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+            matrix.data = matrix.data * np.repeat(scale, np.diff(matrix.indptr))
+        return matrix
+
+    def _standardise(self, features: Any) -> sparse.csr_array:
+        assert self.deviations is not None
+        scale = np.divide(1.0, self.deviations, out=np.zeros_like(self.deviations), where=self.deviations > 0)
+        if self.means is not None:
+            dense = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
+            matrix = sparse.csr_array(((dense - self.means) * scale).astype(np.float32))
+        else:
+            matrix = sparse.csr_array(features)
+            matrix = sparse.csr_array(
+                ((matrix.data * scale[matrix.indices]).astype(np.float32), matrix.indices, matrix.indptr),
+                shape=matrix.shape,
+            )
+        check_finite(matrix.data, "standardised features in single precision")
+        return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class WeightScaling:
+    """A fitted scaling of edge weights, the same for every graph that it is applied to.
+
+    Parameters
+    ----------
+    kind
+        ``"raw"``: as they are. ``"log"``: log(1 + weight / unit). ``"binary"``: all one.
+    unit
+        The smallest weight, with ``"log"``; for counts, it is usually 1.
+
+    Examples
+    --------
+    >>> from nodecopy import Graph
+    >>> from nodecopy.features.scaling import WeightScaling
+    >>> payments = Graph.from_edges([0] * 9, range(1, 10), [1] * 8 + [1000])
+    >>> WeightScaling.fit(payments.adjacency).kind
+    'log'
+    """
+
+    kind: str
+    unit: float = 1.0
+
+    @classmethod
+    def fit(cls, adjacency: sparse.csr_array, kind: str = "auto") -> WeightScaling:
+        """Return the scaling of the weights of a graph.
+
+        ``"auto"`` is ``"log"`` for heavy-tailed weights, whose standard deviation is more than twice their
+        mean, and ``"raw"`` for others; the choice is logged for weighted graphs.
+        """
+        check_choice(kind, "weights", WEIGHT_SCALINGS)
+        if kind == "auto":
+            kind = _choose_weight_scaling(adjacency.data)
+        return cls(kind, float(adjacency.data.min()) if kind == "log" and adjacency.nnz else 1.0)
+
+    def apply(self, adjacency: sparse.csr_array) -> sparse.csr_array:
+        """Return the adjacency with scaled weights; with ``"raw"`` the adjacency itself."""
+        if self.kind == "raw":
+            return adjacency
+        weights = np.ones(adjacency.nnz)
+        if self.kind == "log":  # log(1 + weight / unit), where the ratio may be too large for a float
+            weights = np.logaddexp(0.0, np.log(adjacency.data, dtype=np.float64) - np.log(self.unit))
+        return sparse.csr_array(
+            (weights.astype(adjacency.dtype), adjacency.indices, adjacency.indptr), shape=adjacency.shape
+        )
+
+
+def _choose_feature_scaling(matrix: Any) -> str:
+    values = _stored(matrix)
+    share = 1.0 - np.count_nonzero(values) / max(1, np.prod(matrix.shape))
+    unit = max(1.0, float(abs(values).max(initial=0.0)))  # keeps sums from overflowing
+    sums = np.asarray((abs(matrix) / unit).sum(axis=0), np.float64)
+    largest = sums.max(initial=0.0) / max(sums.sum(), np.finfo(float).tiny)
+    is_binary = bool(np.isin(values, (0, 1)).all())
+    if (values < 0).any():
+        reason = "some are negative"
+    elif share <= MIN_ZEROS:
+        reason = f"only {share:.0%} of them are zero"
+    elif largest > MAX_COLUMN_SHARE and not is_binary:
+        reason = f"one column has {largest:.0%} of their sum"
+    else:
+        log_decision(
+            f"features: each node's row is scaled to a sum of one, as usual for word counts, since "
+            f"{share:.0%} of them are zero and none is negative (other scalings: standardise, none, binary)."
+        )
+        return "rows"
+    log_decision(
+        f"features: each column is standardised, since they are no word counts: {reason} "
+        "(other scalings: rows, none, binary)."
+    )
+    return "standardise"
+
+
+def _choose_weight_scaling(weights: NDArray[Any]) -> str:
+    if not len(weights) or (weights == weights[0]).all():
+        return "raw"
+    unit = float(weights.max())  # keeps squares from overflowing
+    ratio = float(np.std(weights / unit, dtype=np.float64) / np.mean(weights / unit, dtype=np.float64))
+    if ratio > MAX_DEVIATION:
+        log_decision(
+            "weights: log(1 + weight / smallest weight), since they are heavy-tailed: their standard "
+            f"deviation is {ratio:.1f} times their mean (other scalings: raw, binary)."
+        )
+        return "log"
+    log_decision(
+        f"weights: as they are, since their standard deviation is {ratio:.1f} times their mean, at most "
+        f"{MAX_DEVIATION:g} (other scalings: log, binary)."
+    )
+    return "raw"
+
+
+def _column_moments(
+    matrix: Any,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean, the standard deviation and the largest absolute value of each column.
+
+    Columns are divided by their largest value first, so that squares do not overflow.
+    """
+    if isinstance(matrix, np.ndarray):
+        largest = abs(matrix).max(axis=0, initial=0.0).astype(np.float64)
+        dense = matrix / np.where(largest > 0, largest, 1.0)
+        return dense.mean(axis=0) * largest, dense.std(axis=0) * largest, largest
+    (n_rows, n_columns), stored = matrix.shape, sparse.coo_array(matrix)
+    column, values = stored.coords[1], stored.data.astype(np.float64)
+    largest = np.zeros(n_columns)
+    np.maximum.at(largest, column, abs(values))
+    values = values / np.where(largest > 0, largest, 1.0)[column]
+    means = np.bincount(column, values, minlength=n_columns) / n_rows
+    zeros = (n_rows - np.bincount(column, minlength=n_columns)) * means**2
+    squares = np.bincount(column, (values - means[column]) ** 2, minlength=n_columns)
+    return means * largest, np.sqrt((squares + zeros) / n_rows) * largest, largest
+
+
+def _is_mostly_zeros(matrix: Any) -> bool:
+    """Return whether a matrix is sparse, and would take much more memory if it were not."""
+    return bool(sparse.issparse(matrix)) and matrix.nnz < MIN_ZEROS * np.prod(matrix.shape)
+
+
+def _stored(matrix: Any) -> NDArray[Any]:
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)

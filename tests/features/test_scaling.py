@@ -1,0 +1,163 @@
+"""The choice of a scaling by the data, and scalings that are the same on other graphs."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nodecopy import Graph
+from nodecopy.errors import InputError
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
+
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(0.1, (50, 30)).astype(float)
+MEASUREMENTS = RNG.normal(size=(50, 4)) * [1, 10, 1000, 0.01] + [0, 40, 30_000, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("none", [[1, 0, 3], [0, 0, 0], [-2, 2, 0]]),
+        ("binary", [[1, 0, 1], [0, 0, 0], [1, 1, 0]]),
+        ("rows", [[0.25, 0, 0.75], [0, 0, 0], [-0.5, 0.5, 0]]),
+    ],
+)
+def test_scaled_features(kind: str, expected: Any) -> None:
+    features = np.array([[1.0, 0, 3], [0, 0, 0], [-2, 2, 0]])
+    scaled = FeatureScaling.fit(features, kind).apply(features)
+    assert scaled.dtype == np.float32
+    assert scaled.toarray().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("features", "kind", "reason"),
+    [
+        (COUNTS, "rows", "none is negative"),
+        (COUNTS * RNG.uniform(0.5, 5, 30), "rows", "none is negative"),  # TF-IDF
+        (np.eye(20), "rows", "95% of them are zero"),
+        (np.eye(3)[[0, 1, 2, 2, 2, 2]], "rows", "67% of them are zero"),
+        (MEASUREMENTS, "standardise", "some are negative"),
+        (abs(MEASUREMENTS), "standardise", "only 0% of them are zero"),
+        (COUNTS - 0.1, "standardise", "some are negative"),
+        # Two amounts beside one-hot columns: mostly zeros and not negative, but sums of rows are amounts.
+        (np.hstack([abs(MEASUREMENTS[:, 1:3]), np.eye(25)[np.arange(50) % 25]]), "standardise", "one column"),
+    ],
+)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_scaling_is_chosen_by_the_data(
+    features: Any, kind: str, reason: str, form: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        assert FeatureScaling.fit(form(features)).kind == kind
+    (message,) = caplog.messages
+    assert message.startswith("features: each ")
+    assert reason in message
+    assert "(other scalings: " in message
+
+
+def test_standardised_columns_have_mean_0_and_deviation_1() -> None:
+    scaled = FeatureScaling.fit(MEASUREMENTS, "standardise").apply(MEASUREMENTS).toarray()
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-5)
+
+
+def test_other_graphs_are_scaled_by_the_means_and_deviations_of_the_first() -> None:
+    scaling = FeatureScaling.fit(MEASUREMENTS, "standardise")
+    whole = scaling.apply(MEASUREMENTS).toarray()
+    np.testing.assert_array_equal(scaling.apply(MEASUREMENTS[:3]).toarray(), whole[:3])
+    np.testing.assert_array_equal(scaling.apply(sparse.csr_array(MEASUREMENTS)).toarray(), whole)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e-30, 123456.789, -1e30])
+def test_constant_columns_become_zero(form: Any, value: float) -> None:
+    features = np.column_stack([np.full(50, value), MEASUREMENTS])
+    scaling = FeatureScaling.fit(form(features), "standardise")
+    assert not scaling.apply(form(features)).toarray()[:, 0].any()
+    features[0, 0] = value + 1  # a value that says nothing, since no node had another one in fit
+    assert not scaling.apply(form(features)).toarray()[:, 0].any()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_huge_features_are_standardised(form: Any) -> None:
+    features = form(MEASUREMENTS * 1e300)
+    np.testing.assert_allclose(
+        FeatureScaling.fit(features).apply(features).toarray().std(axis=0), 1, rtol=1e-5
+    )
+
+
+def test_sparse_features_stay_sparse() -> None:
+    """They would need 80 GB as a dense matrix, for zeros that are no longer zero."""
+    n = 100_000
+    entries = np.arange(n)
+    matrix = sparse.csr_array((np.where(entries % 2, -3.0, 5.0), (entries, entries)), shape=(n, n))
+    scaled = FeatureScaling.fit(matrix).apply(matrix)
+    assert scaled.nnz == n
+    small = sparse.csr_array(matrix[:50, :50])
+    expected = small.toarray() / small.toarray().std(axis=0)
+    np.testing.assert_allclose(
+        FeatureScaling.fit(small, "standardise").apply(small).toarray(), expected, rtol=1e-6
+    )
+
+
+def test_a_full_matrix_in_sparse_form_is_centred_like_a_dense_one() -> None:
+    sparse_form = sparse.csr_array(MEASUREMENTS)
+    scaled = FeatureScaling.fit(sparse_form, "standardise").apply(sparse_form)
+    dense = FeatureScaling.fit(MEASUREMENTS, "standardise").apply(MEASUREMENTS)
+    np.testing.assert_allclose(scaled.toarray(), dense.toarray(), rtol=1e-5, atol=1e-7)
+
+
+def path(weights: Any) -> sparse.csr_array:
+    n = len(weights)
+    return Graph.from_edges(range(n), range(1, n + 1), weights).adjacency
+
+
+@pytest.mark.parametrize(
+    ("weights", "kind", "reason"),
+    [
+        (np.ones(20), "raw", None),
+        (np.full(20, 7.0), "raw", None),
+        (RNG.uniform(size=200), "raw", "weights: as they are, since"),
+        (RNG.poisson(3, 200) + 1, "raw", "at most 2 (other scalings: log, binary)"),
+        (np.exp(RNG.normal(size=2000, scale=2)), "log", "heavy-tailed: their standard deviation"),
+        (1e-300 * np.exp(RNG.normal(size=2000, scale=2)), "log", "(other scalings: raw, binary)"),
+        ([1.0] * 8 + [1000.0], "log", "log(1 + weight / smallest weight)"),
+    ],
+)
+def test_the_scaling_of_weights_is_chosen_by_the_data(
+    weights: Any, kind: str, reason: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        assert WeightScaling.fit(path(weights)).kind == kind
+    assert (reason in caplog.text) if reason else not caplog.messages
+
+
+def test_scaled_weights() -> None:
+    adjacency = path([2.0, 6.0, 2e6])
+    assert WeightScaling.fit(adjacency, "raw").apply(adjacency) is adjacency
+    assert (WeightScaling.fit(adjacency, "binary").apply(adjacency).data == 1).all()
+    scaling = WeightScaling.fit(adjacency, "log")
+    np.testing.assert_allclose(np.unique(scaling.apply(adjacency).data), np.log1p([1, 3, 1e6]))
+    np.testing.assert_allclose(np.unique(scaling.apply(path([4.0])).data), np.log1p([2]))  # the same unit
+
+
+def test_extreme_weights_stay_finite() -> None:
+    adjacency = path([1e-300, 1.0, 1e300])
+    assert np.isfinite(WeightScaling.fit(adjacency, "log").apply(adjacency).data).all()
+
+
+def test_a_graph_without_edges_has_no_weights_to_scale() -> None:
+    empty = Graph(np.zeros((3, 3))).adjacency
+    for kind in ("auto", "raw", "log", "binary"):
+        assert WeightScaling.fit(empty, kind).apply(empty).nnz == 0
+
+
+def test_unknown_scalings_are_errors() -> None:
+    with pytest.raises(InputError, match=r"features must be one of .*standardise.*; got 'plain'"):
+        FeatureScaling.fit(COUNTS, "plain")
+    with pytest.raises(InputError, match=r"weights must be one of .*log.*; got 'sqrt'"):
+        WeightScaling.fit(path([1.0]), "sqrt")
