@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import load
+from nodecopy import load, read_graph
 from nodecopy.classify import GCN, BayesianGCN, Classifier, Prediction, Trial
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import CLASSES, ClassifierContract, planted_graph
@@ -187,3 +187,23 @@ def test_predict_graph_may_return_an_array() -> None:
     np.testing.assert_allclose(fitted.predict_proba(GRAPH.subgraph(range(5))), np.full((5, 3), 1 / 3))
     with pytest.raises(InputError, match=r"unless the class defines predict_graph\(graph\)"):
         LabelPropagation().fit(GRAPH, [0, 1, 2]).predict(GRAPH)
+
+
+def test_new_rows_are_encoded_as_those_of_fit(tmp_path: Path) -> None:
+    """Text and missing cells were refused; new rows with other categories would have other columns."""
+    pytest.importorskip("sklearn")
+    edges = {"source": list("abcde"), "target": list("bcdef")}
+    ages, cities = [31, None, 45, 38, 50, 29], ["Oslo", "Rome", "Oslo", "Rome", "Oslo", ""]
+    features = {"id": list("abcdef"), "age": ages, "city": cities}
+    pandas = pytest.importorskip("pandas")
+    frames = pandas.DataFrame(edges), pandas.DataFrame(features)
+    graph = read_graph(frames[0], features=frames[1]).replace(labels=[0, 1, 0, 1, 0, 1])
+    fitted = GCN(n_epochs=5).fit(graph, rng=0)
+    fitted.save(tmp_path / "fitted.npz")
+    loaded = load(tmp_path / "fitted.npz")
+    new = frames[1].assign(city=["Oslo", "Bergen", "Oslo", "Rome", "Rome", "Rome"])
+    with pytest.raises(InputError, match=r"features of the graph must have the columns age, .* city = Oslo"):
+        loaded.predict(read_graph(frames[0], features=new))
+    encoded = read_graph(frames[0], features=new, encoder=loaded.feature_encoder_)
+    assert loaded.predict_proba(encoded).shape == (6, 2)
+    np.testing.assert_allclose(loaded.predict_proba(graph), fitted.predict_proba(), atol=1e-6)

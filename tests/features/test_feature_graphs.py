@@ -250,3 +250,14 @@ def test_labels_ids_and_features_stay() -> None:
 def test_wrong_input(features: Any, settings_: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message.format(owner="of graph_from_features")):
         graph_from_features(features, **settings_)
+
+
+def test_scaled_columns_count_alike() -> None:
+    """The second column has much larger differences, which alone decided about neighbours before."""
+    features = np.array([[0.0, 1000], [0, 1100], [1, 1010], [1, 1110], [0.5, 3000]])
+    raw, scaled = (graph_from_features(features, n_neighbours=1, scale=scale) for scale in ("none", "auto"))
+    assert raw.adjacency[[0, 0], [1, 2]].tolist() == [0, 1]
+    assert scaled.adjacency[[0, 0], [1, 2]].tolist() == [1, 0]
+    np.testing.assert_array_equal(scaled.features, features)
+    with pytest.raises(InputError, match="features must be one of"):
+        graph_from_features(features, scale="plain")

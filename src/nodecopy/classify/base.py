@@ -144,6 +144,9 @@ class Classifier(Saveable):
         The prediction for the observed graph, with the trained networks.
     classes_, node_ids_
         Classes and nodes, as the observed graph names them.
+    feature_encoder_
+        How the features of the observed graph were encoded, if they were read from a table, or ``None``:
+        ``read_graph(..., encoder=classifier.feature_encoder_)`` encodes new rows alike.
     trial_
         The graph, the training and validation nodes and the seed given to ``fit``. It is not saved.
 
@@ -178,6 +181,7 @@ class Classifier(Saveable):
     prediction_: Prediction
     classes_: NDArray[Any]
     node_ids_: NDArray[Any]
+    feature_encoder_: Any = None
     trial_: Trial
 
     def predict_trial(self, trial: Trial) -> ArrayLike | Prediction:
@@ -239,6 +243,7 @@ class Classifier(Saveable):
         names = graph.label_names
         self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
         self.node_ids_, self.trial_ = graph.node_ids, trial
+        self.feature_encoder_ = graph.feature_encoder
         warn_if_not_learned(self.prediction_, self.classes_.tolist())
         return self
 
@@ -270,8 +275,19 @@ class Classifier(Saveable):
         if graph is None:
             return observed
         check_graph(graph, type(self).__name__)
+        self._check_encoding(graph)
         name = f"predict_graph of {type(self).__name__}"
         return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
+
+    def _check_encoding(self, graph: Graph) -> None:
+        """Raise an error if the features of a graph come from a table with other columns than in ``fit``."""
+        observed, given = self.feature_encoder_, graph.feature_encoder
+        if observed is None or given is None or observed.has_same_columns(given):
+            return
+        raise InputError(
+            f"features of the graph must have the columns {', '.join(observed.feature_names_)}, as in fit; "
+            f"got {', '.join(given.feature_names_)}. Read them by read_graph(..., encoder=feature_encoder_)."
+        )
 
     def network_device(self) -> str:
         """Return the device on which trained networks predict."""

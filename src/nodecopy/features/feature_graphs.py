@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from nodecopy._core.csr import FloatArray, IntArray, unit_rows
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.features.neighbours import NeighbourSearch, as_float_matrix
+from nodecopy.features.scaling import FeatureScaling
 from nodecopy.graph import Graph
 
 CANDIDATES_PER_NEIGHBOUR = 3
@@ -32,6 +33,7 @@ def graph_from_features(
     *,
     n_neighbours: int = 10,
     metric: str = "euclidean",
+    scale: str = "none",
     labels: ArrayLike | None = None,
     node_ids: ArrayLike | None = None,
 ) -> Graph:
@@ -50,6 +52,10 @@ def graph_from_features(
     metric
         ``"euclidean"`` (default), or ``"cosine"``: the Euclidean distance of rows scaled to length one. A
         row of zeros stays a row of zeros.
+    scale
+        How features are scaled before distances are measured: ``"none"`` (default), ``"auto"``, ``"rows"``,
+        ``"standardise"`` or ``"binary"``, as by :class:`~nodecopy.features.scaling.FeatureScaling`. With
+        ``"auto"``, columns on different scales count alike. The graph keeps the features as they are.
     labels, node_ids
         As in :class:`~nodecopy.Graph`.
 
@@ -82,6 +88,9 @@ def graph_from_features(
     check_choice(method, f"method of {owner}", ["knn", "learned"])
     check_choice(metric, f"metric of {owner}", ["euclidean", "cosine"])
     matrix = as_float_matrix(features, f"features of {owner}")
+    if scale != "none":
+        scaled = FeatureScaling.fit(matrix, scale).apply(matrix).astype(np.float64)
+        matrix = scaled.toarray() if isinstance(matrix, np.ndarray) else scaled
     search = NeighbourSearch(_cosine_rows(matrix) if metric == "cosine" else matrix, owner=owner)
     build = _neighbour_graph if method == "knn" else _learned_graph
     return Graph(build(search, n_neighbours), features, labels, node_ids)
