@@ -139,7 +139,7 @@ def test_files(tmp_path: Path) -> None:
     numbers.save(file)
     assert Perturbation.load(file).apply(Graph(np.eye(4, k=1))).n_nodes == 4
     assert [entry.name for entry in tmp_path.iterdir()] == ["attack.npz"]
-    with pytest.raises(InputError, match=r"must end in one of \.npz"):
+    with pytest.raises(InputError, match=r"must end in one of .*\.npz"):
         ATTACK.save(tmp_path / "attack.pkl")
     np.savez(file, targets=np.arange(3))
     with pytest.raises(InputError, match=r"must hold a perturbation that save\(\) wrote; it holds targets"):

@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 
 from nodecopy import Graph, read_graph, write_graph
 from nodecopy.attacks import Perturbation
+from nodecopy.cli import terminal
 from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
@@ -241,7 +242,7 @@ def test_ids_with_blanks_and_files_named_like_ids(run: Run) -> None:
             "--n-influencers must be an integer",
         ),
         (["attack", "graph.csv", *TABLES, "--out", "attacked.doc"], "attacked.doc"),
-        (["attack", "graph.csv", *TABLES, "--flips", "flips.csv"], "flips.csv"),
+        (["attack", "graph.csv", *TABLES, "--flips", "flips.doc"], "flips.doc"),
     ],
 )
 def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message: str) -> None:
@@ -251,3 +252,12 @@ def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message
     assert message in ran.err
     assert "Traceback" not in ran.err
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
+
+
+def test_targets_are_counted_on_a_terminal(run: Run, files: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, a long search showed nothing until its end."""
+    monkeypatch.setattr(terminal.error_console, "_force_terminal", True)
+    monkeypatch.setattr(terminal, "LONG", 0.0)
+    ran = run("attack", "graph.csv", *TABLES, "--nodes", "p04,p07")
+    assert "attacking" in ran.err
+    assert "the other 1 targets will take about 0 seconds" in ran.err

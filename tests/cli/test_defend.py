@@ -109,3 +109,35 @@ def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message
     assert message in ran.err
     assert "Traceback" not in ran.err
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
+
+
+def test_scores_of_all_nodes(run: Run, files: Graph) -> None:
+    options = ("--n-donors", "4", "--suspects", "0.1", "--out", "corrections.csv", "--scores", "scores.csv")
+    ran = run("defend", "graph.csv", *TABLES, *options)
+    assert ran.code == 0, ran.err
+    assert "suspicion scores written to scores.csv" in ran.err
+    table = rows("scores.csv")
+    assert {row["id"] for row in table} == set(files.node_ids.tolist())
+    suspicion = [float(row["suspicion"]) for row in table]
+    assert suspicion == sorted(suspicion, reverse=True)
+    corrected = [row["id"] for row in table if row["corrected"] == "1"]
+    assert corrected == [row["id"] for row in table][:3] == [row["id"] for row in rows("corrections.csv")]
+    ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", "--scores", "scores.csv")
+    assert "--scores applies to --suspects only" in ran.err
+
+
+def test_flips_from_a_table(run: Run, files: Graph) -> None:
+    """The same corrections as from .npz, and a table without targets needs them."""
+    results = []
+    for file in ("flips.npz", "flips.csv"):
+        ran = run("attack", "graph.csv", *TABLES, "--method", "dice", "--nodes", "p04,p07", "--flips", file)
+        assert ran.code == 0, ran.err
+        ran = run("defend", "graph.csv", *TABLES, "--n-donors", "4", "--flips", file, "--json")
+        results.append(json.loads(ran.out))
+    assert results[0] == results[1]
+    assert list(rows("flips.csv")[0]) == ["first", "second", "change", "target"]
+    Path("own.csv").write_text("first,second\np04,p05\n")
+    ran = run("defend", "graph.csv", *TABLES, "--n-donors", "4", "--flips", "own.csv")
+    assert (ran.code, "own.csv must name the attacked nodes in a column target" in ran.err) == (2, True)
+    ran = run("defend", "graph.csv", *TABLES, "--n-donors", "4", "--flips", "own.csv", "--nodes", "p04")
+    assert ran.code == 0, ran.err

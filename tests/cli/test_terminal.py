@@ -8,6 +8,8 @@ import pytest
 
 from nodecopy._core.notices import LOGGER, log_decision, warn_about_data
 from nodecopy.cli.terminal import (
+    estimate_time,
+    format_duration,
     format_value,
     print_error,
     print_json,
@@ -82,3 +84,15 @@ def test_decisions_and_warnings_are_printed_once_and_kept(
     expected = ["read the first row as a header", "few nodes have labels"]
     assert json.loads(out) == {"a": 1, "notices": expected}
     assert not LOGGER.handlers
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(25, "25 seconds"), (119, "119 seconds"), (150, "2 minutes"), (9000, "2 hours")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
+
+
+def test_a_short_run_is_not_estimated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(estimate_time([1, 2, 3], 3, "targets")) == [1, 2, 3]
+    assert capsys.readouterr().err == ""

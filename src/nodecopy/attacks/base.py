@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from math import ceil
 from typing import Any, ClassVar, TypeAlias
@@ -23,6 +23,9 @@ from nodecopy.graph import UNLABELLED, Graph
 Nodes: TypeAlias = NDArray[np.int64]
 Budget: TypeAlias = int | float | str
 """Flips granted for each target: a number, ``"degree"``, or a share of the target's edges."""
+
+Progress: TypeAlias = Callable[[list[int]], Iterable[int]]
+"""Yields the targets that it is given, and shows the progress."""
 
 
 class AttackSeeds(IntEnum):
@@ -61,6 +64,7 @@ class Attack(Configurable, ABC):
         budget: Budget | None = None,
         train: ArrayLike | None = None,
         rng: Rng = None,
+        progress: Progress | None = None,
     ) -> Perturbation:
         """Attack some nodes, or the whole graph, and return the flips.
 
@@ -84,6 +88,9 @@ class Attack(Configurable, ABC):
             Attacks without a surrogate ignore it.
         rng
             Seed or generator; ``None`` takes fresh entropy.
+        progress
+            A function that yields the targets that it is given and shows how far the attack is, such as
+            ``tqdm.tqdm``. Attacks on the whole graph ignore it.
         """
 
     def __repr__(self) -> str:
@@ -155,6 +162,7 @@ class TargetedAttack(Attack):
         budget: Budget | None = None,
         train: ArrayLike | None = None,
         rng: Rng = None,
+        progress: Progress | None = None,
     ) -> Perturbation:
         check_attackable(graph)
         seed = seed_sequence(rng)
@@ -167,7 +175,7 @@ class TargetedAttack(Attack):
         start = self.prepare(graph, nodes, train, child(seed, AttackSeeds.SURROGATE))
         records = [start()]
         budgets: list[int] = []
-        for target in nodes.tolist():
+        for target in nodes.tolist() if progress is None else progress(nodes.tolist()):
             if not self.together and budgets:
                 records.append(start())
             edits = records[-1]

@@ -16,6 +16,7 @@ from nodecopy.attacks.base import (
     Attack,
     Budget,
     Nodes,
+    Progress,
     TargetedAttack,
     ceil_of_share,
     check_budget,
@@ -115,8 +116,9 @@ class GlobalDICE(Attack):
         budget: Budget | None = None,
         train: ArrayLike | None = None,
         rng: Rng = None,
+        progress: Progress | None = None,
     ) -> Perturbation:
-        """Attack the whole graph: ``targets`` stays ``None``, ``train`` is ignored."""
+        """Attack the whole graph: ``targets`` stays ``None``, ``train`` and ``progress`` are ignored."""
         check_attackable(graph)
         granted: Any = self.default_budget if budget is None else budget
         granted = check_budget(granted, "GlobalDICE", allow_degree=False)

@@ -15,12 +15,14 @@ from scipy import sparse
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.csr import freeze
-from nodecopy._core.formats import PathLike, format_of, reading
+from nodecopy._core.formats import TABLES, PathLike, format_of, reading
 from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.attacks.edits import WHOLE_GRAPH, Edits, check_attackable, flip_entries
+from nodecopy.attacks.flip_tables import read_flips, write_flips
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
+FORMATS = (*TABLES, ".npz")
 MAX_TARGETS_SHOWN = 12
 """Number of targets that ``str`` lists."""
 
@@ -177,17 +179,45 @@ class Perturbation:
         return _with_features(attacked, features) if len(features) else attacked
 
     def save(self, path: PathLike) -> None:
-        """Write an ``.npz`` file that :meth:`load` reads, as a whole or not at all."""
-        format_of(path, (".npz",))
+        """Write a file that :meth:`load` reads, as a whole or not at all.
+
+        A table (``.csv``, ``.tsv``, ``.txt`` or ``.parquet``) has the columns first, second, change (``add``
+        or ``remove``) and target. Only ``.npz`` keeps the name of the attack, budgets, targets without flips,
+        and flips of features.
+        """
+        if format_of(path, FORMATS) != ".npz":
+            if len(self.feature_flips):
+                raise InputError(f"{path} must be an .npz file, since a table holds no flips of features.")
+            write_flips(path, self.node_ids, self.flips, self.is_added, self.owners)
+            return
         about = {"nodecopy": nodecopy.__version__, "attack": self.attack, "together": self.together}
         arrays = {"about": np.array(json.dumps(about))} | {name: getattr(self, name) for name in ARRAYS}
         with atomic_write(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
-    def load(cls, path: PathLike) -> Perturbation:
-        """Read a file that :meth:`save` wrote."""
-        format_of(path, (".npz",))
+    def load(cls, path: PathLike, graph: Graph | None = None) -> Perturbation:
+        """Read a file that :meth:`save` wrote, or a table of flips.
+
+        Parameters
+        ----------
+        path
+            An ``.npz`` file, or a table with the columns ``first`` and ``second`` (ids of nodes) and, if
+            there are any, ``change`` and ``target``. Flips are made in the order of the rows. The budget of
+            a target is the number of its flips.
+        graph
+            The graph before the attack, which a table needs; not used for ``.npz``.
+        """
+        if format_of(path, FORMATS) != ".npz":
+            if graph is None:
+                raise InputError("graph must be given to read a table of flips; got None.")
+            with reading(path) as name:
+                records, targets = read_flips(name, graph)
+            budgets = [sum(edits.owners.count(target) for edits in records) for target in targets.tolist()]
+            together = len(records) == 1
+            return cls.from_edits(
+                f"flips of {name.name}", graph, targets, budgets, records, together=together
+            )
         with reading(path) as name, name.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if not set(archive.files) >= {"about", *ARRAYS}:
                 held = ", ".join(sorted(archive.files)) or "nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,15 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
+from nodecopy.cli.terminal import (
+    error_console,
+    estimate_time,
+    print_json,
+    print_note,
+    print_table,
+    print_written,
+    show_progress,
+)
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -57,7 +66,10 @@ def attack(
     ),
     seed: int = option("Seed of the targets, of the surrogate model and of draws.", 0, at_least(0)),
     out: Path | None = option("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
-    flips: Path | None = option("File for the flips, for nodecopy defend: .npz."),
+    flips: Path | None = option(
+        "File for the flips, for nodecopy defend: .npz, or a table with a row for each flip (.csv .tsv .txt "
+        ".parquet)."
+    ),
     json_: options.AsJson = False,
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
@@ -68,7 +80,7 @@ def attack(
     larger than the number of possible flips is spent as far as possible. An isolated target has degree 0
     and so no budget by default.
     """
-    check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (".npz",)))
+    check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (*TABLES, ".npz")))
     import_optional("torch", "nodecopy attack")
     from nodecopy.nn.feature_matrices import add_identity_features
 
@@ -78,13 +90,20 @@ def attack(
     split, root = node_splits.split_for_attack(graph, source, seed)
     rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
     targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
-    perturbation = attacker.attack(
-        add_identity_features(graph),
-        targets,
-        budget=budget_value,
-        train=np.setdiff1d(split.train, targets),
-        rng=child(root, TrialSeeds.ATTACK),
-    )
+    with error_console.status("preparing the attack") as status:
+
+        def show_targets(targets: list[int]) -> Iterator[int]:
+            status.stop()
+            return show_progress(estimate_time(targets, len(targets), "targets"), len(targets), "attacking")
+
+        perturbation = attacker.attack(
+            add_identity_features(graph),
+            targets,
+            budget=budget_value,
+            train=np.setdiff1d(split.train, targets),
+            rng=child(root, TrialSeeds.ATTACK),
+            progress=show_targets,
+        )
     attacked = perturbation.apply(graph)
     if out is not None:
         write_graph(attacked, out)

@@ -13,7 +13,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
+from nodecopy.cli.terminal import error_console, print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -41,7 +41,8 @@ def defend(
         "Ids of the attacked nodes, separated by commas, or a file with one id per line."
     ),
     flips: Path | None = option(
-        "Flips that nodecopy attack wrote. They are applied to the graph, and their targets are corrected."
+        "Flips that nodecopy attack wrote, or a table of first,second[,change,target]. They are applied to "
+        "the graph, and their targets are corrected."
     ),
     suspects: float | None = option(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.",
@@ -59,6 +60,10 @@ def defend(
     device: options.Device = "cpu",
     seed: int = option("Seed of training.", 0, at_least(0)),
     out: Path | None = option("File for the table of corrections: .csv, .tsv, .txt or .parquet."),
+    scores: Path | None = option(
+        "With --suspects: file for the suspicion scores of all nodes, the highest first: .csv, .tsv, .txt or "
+        ".parquet."
+    ),
     json_: options.AsJson = False,
 ) -> None:
     """Correct the predictions for attacked nodes by node copying.
@@ -67,7 +72,7 @@ def defend(
     similar nodes in place of its own. Nodes named by --nodes or --flips are not training nodes, even where
     they have labels.
     """
-    check_outputs([source, labels, features, flips], out=(out, TABLES))
+    check_outputs([source, labels, features, flips], out=(out, TABLES), scores=(scores, TABLES))
     if nodes is not None and suspects is not None:
         raise InputError(
             "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
@@ -75,6 +80,8 @@ def defend(
         )
     if suspects is not None:
         check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
+    else:
+        check_applicable("--suspects", "known attacked nodes", scores=scores)
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.feature_matrices import add_identity_features
 
@@ -86,9 +93,10 @@ def defend(
     graph = add_identity_features(graph)
     defence = _create_defence(suspects, donors, n_donors, retrain, trust_edges, device)
     train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
-    defence.fit(graph, train, validation=validation, rng=child(root, TrialSeeds.METHOD))
-    corrected = attacked if suspects is None else _find_suspects(defence, suspects)
-    columns = _correct(defence, graph, corrected)
+    with error_console.status("training the classifier" if suspects is None else "detecting attacked nodes"):
+        defence.fit(graph, train, validation=validation, rng=child(root, TrialSeeds.METHOD))
+        corrected = attacked if suspects is None else _find_suspects(defence, suspects)
+        columns = _correct(defence, graph, corrected)
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
     results = sources.describe_run(
         source,
@@ -100,11 +108,14 @@ def defend(
     )
     if out is not None:
         write_table(out, columns)
+    if scores is not None:
+        write_table(scores, _score_nodes(defence, graph, corrected))
     if json_:
         print_json(results | {"nodes": _describe_nodes(columns, defence.classes_)})
         return
     _print_corrections(results, columns, graph)
     print_written(out, "table of corrections", option="--out FILE")
+    print_written(scores, "suspicion scores")
 
 
 def _find_attacked(
@@ -120,10 +131,14 @@ def _find_attacked(
     if flips is not None:
         from nodecopy.attacks import Perturbation
 
-        perturbation = Perturbation.load(flips)
+        perturbation = Perturbation.load(flips, graph)
         graph = perturbation.apply(graph)
         if nodes is None and suspects is None:
             attacked = perturbation.targets
+            if not len(attacked):
+                raise InputError(
+                    f"{flips} must name the attacked nodes in a column target. Add it, or give --nodes."
+                )
     return graph, attacked
 
 
@@ -157,6 +172,19 @@ def _find_suspects(defence: CommandDefence, share: float) -> NDArray[np.int64]:
     """Return the most suspicious nodes, ties by position."""
     suspicion = defence.score_suspicion()
     return np.argsort(-suspicion, kind="stable")[: round(share * len(suspicion))]
+
+
+def _score_nodes(
+    defence: CommandDefence, graph: Graph, corrected: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Return the table of the suspicion of all nodes, the highest first, and whether they are corrected."""
+    suspicion = defence.score_suspicion()
+    order = np.argsort(-suspicion, kind="stable")
+    return {
+        "id": graph.node_ids[order],
+        "suspicion": np.round(suspicion[order], 7),
+        "corrected": np.isin(order, corrected).astype(int),
+    }
 
 
 def _correct(defence: CommandDefence, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from nodecopy.errors import DataWarning
 console = Console(highlight=False)
 error_console = Console(stderr=True, highlight=False)
 T = TypeVar("T")
+LONG = 20.0
+"""Seconds from which on an estimate is printed."""
 notices: list[str] = []
 """Decisions and warnings of this run."""
 
@@ -86,6 +89,25 @@ def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     if not error_console.is_terminal:
         return iter(items)
     return iter(track(items, description=what, total=total, console=error_console, transient=True))
+
+
+def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """Yield items; after the first, note how long the others will take if that is long."""
+    start, is_first = time.monotonic(), True
+    for item in items:
+        yield item
+        seconds = (time.monotonic() - start) * (total - 1)
+        if is_first and seconds >= LONG:
+            print_note(f"the other {total - 1:,} {what} will take about {format_duration(seconds)}")
+        is_first = False
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration in its largest unit: seconds, minutes or hours."""
+    for unit, length in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def format_value(value: str | float) -> str:
