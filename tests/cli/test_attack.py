@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ pytest.importorskip("torch")
 
 from nodecopy import Graph, read_graph, write_graph
 from nodecopy.attacks import Perturbation
-from nodecopy.cli import terminal
+from nodecopy.cli import attack, terminal
 from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
@@ -254,10 +255,16 @@ def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
 
 
-def test_targets_are_counted_on_a_terminal(run: Run, files: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_targets_are_counted(run: Run, files: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before, a long search showed nothing until its end."""
-    monkeypatch.setattr(terminal.error_console, "_force_terminal", True)
+    bars = []
+
+    def record(items: Iterable[int], total: int, what: str) -> Iterator[int]:
+        bars.append((total, what))
+        return iter(items)
+
+    monkeypatch.setattr(attack, "show_progress", record)
     monkeypatch.setattr(terminal, "LONG", 0.0)
     ran = run("attack", "graph.csv", *TABLES, "--nodes", "p04,p07")
-    assert "attacking" in ran.err
+    assert bars == [(2, "attacking")]
     assert "the other 1 targets will take about 0 seconds" in ran.err
