@@ -182,7 +182,7 @@ PATH = Graph.from_edges(["a", "b"], ["b", "c"])
     ("sample", "message"),
     [
         (None, "must return a Graph; got NoneType"),
-        (PATH.adjacency, "must return a Graph; got csr_array"),
+        (PATH.adjacency, "must return a Graph; got scipy.csr_array"),
         (PATH.subgraph([0, 1]), "must return a sample with the nodes of the observed graph"),
         (PATH.replace(node_ids=["a", "c", "b"]), "must return a sample with the nodes of the observed graph"),
         (PATH.replace(directed=True), "must return a sample with edges with directions if and only if"),

@@ -14,7 +14,7 @@ from numpy.random import SeedSequence
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, type_name
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -91,7 +91,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
         sample, observed = self.draw(seed), self.graph_
         kind = Graph if isinstance(observed, Graph) else Interactions
         if not isinstance(sample, kind):
-            allowed, got = f"a {kind.__name__}", type(sample).__name__
+            allowed, got = f"a {kind.__name__}", type_name(sample)
         elif not _same_ids(sample, observed):
             allowed, got = f"the nodes of the observed graph, {observed!r}", repr(sample)
         elif getattr(sample, "directed", None) != getattr(observed, "directed", None):

@@ -164,7 +164,7 @@ def test_invalid_settings(options: dict[str, Any], message: str) -> None:
         (Graph(np.zeros((0, 0))), "must have an edge"),
         (Graph(np.zeros((3, 3))), "must have an edge .* got Graph"),
         (Graph(np.eye(3), directed=True), "must have an edge between two different nodes"),
-        (Interactions(np.eye(3)), "graph of GAE must be a Graph; got Interactions"),
+        (Interactions(np.eye(3)), "graph of GAE must be a Graph.*; got nodecopy.Interactions"),
         (two_blocks(features=np.full((40, 2), 1e30)), "features and settings of GAE must not be so large"),
     ],
 )

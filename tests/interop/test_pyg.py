@@ -23,8 +23,9 @@ from nodecopy import (
     datasets,
 )
 from nodecopy._core.random import child, seed_sequence
+from nodecopy.conversion import from_pyg
 from nodecopy.errors import InputError
-from nodecopy.interop.pyg import from_pyg, to_pyg
+from nodecopy.interop.pyg import to_pyg
 from tests.strategies import graphs
 
 with warnings.catch_warnings():  # torch_geometric uses what torch has deprecated

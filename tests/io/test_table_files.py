@@ -163,7 +163,7 @@ class PolarsFrame:
 
 
 def test_frames_of_polars_and_arrow_are_read_like_those_of_pandas() -> None:
-    columns = {"from": ["ann", "bob"], "to": ["bob", "cleo"], "weight": [1.0, 2.5]}
+    columns: dict[str, Any] = {"from": ["ann", "bob"], "to": ["bob", "cleo"], "weight": [1.0, 2.5]}
     expected = Graph.from_edges(*columns.values())
     assert read_graph(PolarsFrame(**columns)) == expected
     table = pa.table(columns)

@@ -11,6 +11,7 @@ EXTRA_OF = {
     "distributed": "cluster",
     "duckdb": "duckdb",
     "ibis": "duckdb",
+    "igraph": "igraph",
     "implicit": "implicit",
     "joblib": "cluster",
     "matplotlib": "plots",

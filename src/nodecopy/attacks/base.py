@@ -164,7 +164,7 @@ class TargetedAttack(Attack):
         rng: Rng = None,
         progress: Progress | None = None,
     ) -> Perturbation:
-        check_attackable(graph)
+        graph = check_attackable(graph)
         seed = seed_sequence(rng)
         name = type(self).__name__
         granted = check_budget(self.default_budget if budget is None else budget, name)

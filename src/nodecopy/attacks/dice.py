@@ -119,7 +119,7 @@ class GlobalDICE(Attack):
         progress: Progress | None = None,
     ) -> Perturbation:
         """Attack the whole graph: ``targets`` stays ``None``, ``train`` and ``progress`` are ignored."""
-        check_attackable(graph)
+        graph = check_attackable(graph)
         granted: Any = self.default_budget if budget is None else budget
         granted = check_budget(granted, "GlobalDICE", allow_degree=False)
         if targets is not None:

@@ -163,7 +163,7 @@ class Perturbation:
         """
         if target is not None:
             return self.of(target).apply(graph)
-        check_attackable(graph)
+        graph = check_attackable(graph)
         if not np.array_equal(graph.node_ids, self.node_ids):
             raise InputError(
                 "graph must have the nodes of the attacked graph, in its order; this one has others."

@@ -18,6 +18,7 @@ from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_unique
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction, Uncertainty
+from nodecopy.conversion import GraphLike, as_graph, training_nodes
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 
@@ -78,7 +79,7 @@ class Trial:
         validation: ArrayLike | None = None,
         rng: Rng = None,
     ) -> None:
-        check_graph(graph, "Trial")
+        train, graph = training_nodes(graph, train), check_graph(graph, "Trial")
         if graph.labels is None:
             raise InputError("a graph must have labels to be classified; this one has none.")
         n_labels = len(class_codes(graph.labels)[0])
@@ -109,10 +110,9 @@ class Trial:
         return changed
 
 
-def check_graph(graph: Any, owner: str) -> None:
-    """Raise an error that names the class whose parameter ``graph`` is not a graph."""
-    if not isinstance(graph, Graph):
-        raise InputError(f"graph of {owner} must be a Graph; got {type(graph).__name__}.")
+def check_graph(graph: GraphLike, owner: str) -> Graph:
+    """Return a graph, converted if need be, or raise an error that names the class that takes it."""
+    return as_graph(graph, name=f"graph of {owner}")
 
 
 def _check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
@@ -237,7 +237,7 @@ class Classifier(Saveable):
         rng
             Seed or generator; fresh entropy by default.
         """
-        check_graph(graph, type(self).__name__)
+        train, graph = training_nodes(graph, train), check_graph(graph, type(self).__name__)
         trial = Trial(graph, train, validation, rng)
         (self.prediction_,) = self.fit_trials([trial], keep_networks=True)
         names = graph.label_names
@@ -274,7 +274,7 @@ class Classifier(Saveable):
         observed = self.check_fitted()
         if graph is None:
             return observed
-        check_graph(graph, type(self).__name__)
+        graph = check_graph(graph, type(self).__name__)
         self._check_encoding(graph)
         name = f"predict_graph of {type(self).__name__}"
         return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
@@ -328,6 +328,7 @@ class Classifier(Saveable):
         graph
             The graph to predict on, which also holds the labels; by default the one given to ``fit``.
         """
+        graph = None if graph is None else check_graph(graph, type(self).__name__)
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
             raise InputError(

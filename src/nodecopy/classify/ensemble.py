@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.validation import as_array, check_finite
+from nodecopy._core.validation import as_array, check_finite, type_name
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
@@ -72,7 +72,7 @@ class Prediction:
         given = probabilities.probabilities if isinstance(probabilities, Prediction) else probabilities
         array = as_array(given, name)
         if array.dtype.kind not in "biuf":
-            got = type(given).__name__ if array.ndim == 0 else array.dtype
+            got = type_name(given) if array.ndim == 0 else array.dtype
             raise InputError(f"{name} must be a dense array of class probabilities; got {got}.")
         if array.ndim != 2 or len(array) != graph.n_nodes:
             raise InputError(f"{name} must have {graph.n_nodes} rows, one per node; got shape {array.shape}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -13,6 +13,7 @@ from scipy import sparse
 from nodecopy._core.csr import IntArray, Rows, keep_entries
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
 from nodecopy._core.validation import check_choice, check_indices, check_integer, check_real, check_vector
+from nodecopy.conversion import as_data
 from nodecopy.copying import row_copying
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
@@ -71,19 +72,26 @@ class NodeCopying(GraphModel[Data]):
         self.keep = keep
         self.symmetrise = symmetrise
 
-    def fit(self: NodeCopying[Any], graph: Fitted, *, rng: Rng = None) -> NodeCopying[Fitted]:
-        """Fit the donor law to a graph or to interactions; ``rng`` is not used."""
-        if not isinstance(graph, (Graph, Interactions)):
-            raise InputError(
-                f"graph of NodeCopying must be a Graph or Interactions; got {type(graph).__name__}."
-            )
+    @overload
+    def fit(self: NodeCopying[Any], graph: Fitted, *, rng: Rng = None) -> NodeCopying[Fitted]: ...
+
+    @overload
+    def fit(self: NodeCopying[Any], graph: Any, *, rng: Rng = None) -> NodeCopying[Any]: ...
+
+    def fit(self: NodeCopying[Any], graph: Any, *, rng: Rng = None) -> NodeCopying[Any]:
+        """Fit the donor law to a graph or to interactions; ``rng`` is not used.
+
+        Objects of other libraries are converted by :func:`.as_graph` and :func:`.as_interactions`; a data
+        frame is interactions if its columns have names of users and items.
+        """
+        data = as_data(graph, name="graph of NodeCopying")
         check_law(self.law, "law of NodeCopying")
         check_real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])
-        if self.symmetrise == "none" and isinstance(graph, Graph):
-            graph = graph.replace(directed=True)
-        self.distribution_ = self.law.fit(graph)
-        self.graph_ = graph
+        if self.symmetrise == "none" and isinstance(data, Graph):
+            data = data.replace(directed=True)
+        self.distribution_ = self.law.fit(data)
+        self.graph_ = data
         return self
 
     def draw(self, seed: SeedSequence) -> Data:

@@ -11,6 +11,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.validation import type_name
 from nodecopy.classify import Classifier, Prediction, Trial
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.errors import InputError
@@ -116,5 +117,5 @@ def evaluate(classifier: Any, networks: Ensemble | None, graph: Graph) -> Predic
             )
         return classifier.prediction_on(graph)
     if not hasattr(classifier, "predict_proba"):
-        raise InputError(f"classifier must have predict_proba(graph); got {type(classifier).__name__}.")
+        raise InputError(f"classifier must have predict_proba(graph); got {type_name(classifier)}.")
     return Prediction.from_array(classifier.predict_proba(graph), graph, "predict_proba of the classifier")

@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.optional_imports import OptionalModule, import_optional
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, type_name
 from nodecopy.errors import InputError
 
 PURPOSE = "an engine of edge tables"
@@ -110,7 +110,7 @@ class Engine(ABC):
         if not isinstance(table, ibis.Table):
             raise InputError(
                 "a table must be a Parquet file or an Ibis table (ibis.memtable makes one of a data frame); "
-                f"got {type(table).__name__}."
+                f"got {type_name(table)}."
             )
         if not table.op().find(operations.InMemoryTable):
             return table

@@ -19,6 +19,7 @@ from torch import Tensor
 from nodecopy._core.csr import freeze
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, check_graph, check_pairs, list_edges, replace_edges
 from nodecopy.generators.edge_distribution import EdgeDistribution, calibrate_scores, expected_edges
@@ -76,17 +77,17 @@ class GraphAutoencoder(GraphModel[Graph]):
     _n_heads: ClassVar[int] = 1
     _distribution: EdgeDistribution | None = field(default=None, init=False)
 
-    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+    def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
         """Train on every edge of the graph.
 
         Parameters
         ----------
         graph
-            The observed graph.
+            The observed graph, or what :func:`.as_graph` converts.
         rng
             Seed or generator of the initial weights, and of the noise and the sampled pairs of each epoch.
         """
-        check_graph(graph, self)
+        graph = check_graph(graph, self)
         device, seed = self._check(), seed_sequence(rng)
         adjacency = binary_adjacency(graph.undirected())
         if not adjacency.nnz:

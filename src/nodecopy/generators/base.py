@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -13,7 +13,7 @@ from scipy import sparse
 from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_indices, check_vector
-from nodecopy.errors import InputError
+from nodecopy.conversion import GraphLike, as_graph
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.models import GraphModel
 
@@ -32,17 +32,18 @@ class EdgeListModel(GraphModel[Graph]):
     returns the edges of one sample in any order.
     """
 
-    def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
+    def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
         """Estimate the parameters of the model from a graph.
 
         Parameters
         ----------
         graph
-            The observed graph.
+            The observed graph, or what :func:`.as_graph` converts.
         rng
             Seed or generator, used only by models that assign nodes to blocks or draw batches of nodes.
         """
-        self._estimate(check_graph(graph, self), np.random.default_rng(seed_sequence(rng)))
+        graph = check_graph(graph, self)
+        self._estimate(graph, np.random.default_rng(seed_sequence(rng)))
         self.graph_ = graph
         return self
 
@@ -58,11 +59,9 @@ class EdgeListModel(GraphModel[Graph]):
         """Return the edges of one sample."""
 
 
-def check_graph(graph: Any, model: object) -> Graph:
-    """Return ``graph`` if it is a :class:`.Graph`, otherwise raise an error that names the model."""
-    if not isinstance(graph, Graph):
-        raise InputError(f"graph of {type(model).__name__} must be a Graph; got {type(graph).__name__}.")
-    return graph
+def check_graph(graph: GraphLike, model: object) -> Graph:
+    """Return a graph, converted if need be, or raise an error that names the model."""
+    return as_graph(graph, name=f"graph of {type(model).__name__}")
 
 
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:

@@ -24,6 +24,7 @@ from torch import Tensor
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_integer, check_real
+from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, check_graph, replace_edges
 from nodecopy.generators.link_prediction import PairArray
@@ -72,13 +73,13 @@ class EdgeScoreModel(GraphModel[Graph]):
     _training_class: ClassVar[Any]
     _evaluation_seed: ClassVar[int]
 
-    def fit(self, graph: Graph, *, rng: Rng = None, callback: Callback | None = None) -> Self:
+    def fit(self, graph: GraphLike, *, rng: Rng = None, callback: Callback | None = None) -> Self:
         """Train until a sample has the required share of the observed edges.
 
         Parameters
         ----------
         graph
-            The observed graph, undirected and with at least one edge.
+            The observed graph, undirected and with at least one edge, or what :func:`.as_graph` converts.
         rng
             Seed or generator.
         callback
@@ -86,6 +87,7 @@ class EdgeScoreModel(GraphModel[Graph]):
             true.
         """
         self._check()
+        graph = check_graph(graph, self)
         adjacency, device = self._select_adjacency(graph), check_device(self.device)
         seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit
         training: Training = self._training_class(self, adjacency, seed, device)
@@ -131,7 +133,7 @@ class EdgeScoreModel(GraphModel[Graph]):
     def _select_adjacency(self, graph: Graph) -> sparse.csr_array:
         """Return the binary adjacency matrix of the nodes with edges, after checking the graph."""
         name = type(self).__name__
-        if check_graph(graph, self).directed:
+        if graph.directed:
             raise InputError(f"graph of {name} must be undirected, see graph.undirected(); got {graph!r}.")
         if not graph.n_edges:
             raise InputError(f"graph of {name} must have an edge; got {graph!r}.")

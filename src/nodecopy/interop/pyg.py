@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.ids import check_weights, deduplicate
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_indices, check_integer
+from nodecopy._core.validation import type_name
+from nodecopy.conversion.foreign_graphs import from_pyg, to_numpy
 from nodecopy.copying.batches import WithinGraphs
 from nodecopy.copying.edge_origins import EdgeTrackingSampler
 from nodecopy.copying.laws import Balanced, DonorLaw, NearestNeighbours, SameLabel, Weighted
@@ -90,9 +90,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
     def forward(self, data: Any) -> Any:
         """Return a sample of ``data``; calling the transform leaves the data of the caller unchanged."""
         if not isinstance(data, Data) or data.edge_index is None:
-            raise InputError(
-                f"data of NodeCopy must be a Data with an edge_index; got {type(data).__name__}."
-            )
+            raise InputError(f"data of NodeCopy must be a Data with an edge_index; got {type_name(data)}.")
         sampler = self._get_sampler(data)
         seed = self._next_seed()
         if isinstance(sampler, DeviceSampler):
@@ -208,7 +206,7 @@ def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
     batch = getattr(data, "batch", None)
     if batch is None or not len(batch):
         return None
-    numbers = _numpy(batch)
+    numbers = to_numpy(batch)
     if numbers.shape != (data.num_nodes,) or (np.diff(numbers) < 0).any():
         raise InputError("data.batch must hold the number of each node's graph, in ascending order.")
     sizes = np.bincount(numbers)
@@ -223,38 +221,6 @@ def _update_slices(data: Any, keys: list[str]) -> None:
     counts = torch.bincount(data.batch[data.edge_index[0]], minlength=data.num_graphs).cpu()
     ends = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     data._slice_dict = {key: ends if key in keys else values for key, values in slices.items()}
-
-
-def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
-    """Return the :class:`Graph` of a ``Data``: its ``edge_index``, ``edge_weight``, ``x`` and ``y``.
-
-    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
-    twice has the largest of its weights. Nodes with label -1 are unlabelled.
-
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
-    Graph(3 nodes, 2 undirected edges, binary)
-    """
-    if getattr(data, "edge_index", None) is None:
-        raise InputError("data must have an edge_index.")
-    n_nodes = check_integer(data.num_nodes, "num_nodes of data", low=0)
-    index = _numpy(data.edge_index)
-    if index.ndim != 2 or len(index) != 2:
-        raise InputError(f"edge_index must have shape (2, n_edges); got {index.shape}.")
-    first, second = (check_indices(row, "edge_index", size=n_nodes) for row in index)
-    weight = getattr(data, "edge_weight", None)
-    values = np.ones(len(first)) if weight is None else check_weights(_numpy(weight), len(first))
-    features, labels = getattr(data, "x", None), getattr(data, "y", None)
-    labels = None if labels is None else _numpy(labels)
-    if labels is not None and labels.shape == (n_nodes, 1):
-        labels = labels[:, 0]
-    return Graph(
-        deduplicate(first, second, values, (n_nodes, n_nodes)),
-        None if features is None else _numpy(features),
-        labels,
-        directed=not data.is_undirected() if directed is None else directed,
-    )
 
 
 def to_pyg(graph: Graph) -> Any:
@@ -277,8 +243,3 @@ def to_pyg(graph: Graph) -> Any:
     if graph.labels is not None:
         data.y = torch.from_numpy(graph.labels.copy())
     return data
-
-
-def _numpy(tensor: Any) -> NDArray[Any]:
-    dense = tensor.to_dense() if tensor.layout != import_optional("torch", "from_pyg").strided else tensor
-    return np.asarray(dense.detach().cpu().numpy())

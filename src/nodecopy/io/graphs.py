@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.ids import check_ids, deduplicate
-from nodecopy._core.validation import check_unique
+from nodecopy._core.validation import check_unique, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import networkx_graphs, npz
@@ -152,7 +152,7 @@ def write_graph(graph: Graph, path: PathLike) -> None:
     True
     """
     if not isinstance(graph, Graph):
-        raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
+        raise InputError(f"graph must be a Graph; got {type_name(graph)}.")
     suffix = format_of(path, FORMATS)
     if suffix == ".npz":
         npz.write_graph(graph, path)

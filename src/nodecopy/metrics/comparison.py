@@ -12,6 +12,8 @@ import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
+from nodecopy._core.validation import type_name
+from nodecopy.conversion import GraphLike, as_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, statistics
@@ -76,7 +78,7 @@ class Comparison:
 
 
 def compare(
-    observed: Graph, samples: Iterable[Graph], *, path_length: bool | None = None, rng: Rng = 0
+    observed: GraphLike, samples: Iterable[GraphLike], *, path_length: bool | None = None, rng: Rng = 0
 ) -> Comparison:
     """Compare samples with the observed graph by :func:`~nodecopy.metrics.structure.statistics`.
 
@@ -87,9 +89,9 @@ def compare(
     Parameters
     ----------
     observed
-        The observed graph.
+        The observed graph, or what :func:`.as_graph` converts.
     samples
-        Graphs with its node ids and directedness, at least one.
+        Graphs (the same holds for them) with its node ids and directedness, at least one.
     path_length
         Whether to add the mean path length, see :func:`~nodecopy.metrics.structure.statistics`.
     rng
@@ -103,12 +105,14 @@ def compare(
     >>> compare(path, [path, triangle])["triangles"]
     Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476)
     """
-    if isinstance(samples, Graph):
-        raise InputError("samples must be several graphs, such as a list; got one Graph.")
+    if not isinstance(samples, Iterable) or hasattr(samples, "nodes") or isinstance(samples, Graph):
+        raise InputError(f"samples must be several graphs, such as a list; got one {type_name(samples)}.")
+    observed = as_graph(observed, name="observed")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
     measured: list[Statistics] = []
     for number, sample in enumerate(samples):
-        if not isinstance(sample, Graph) or sample.n_nodes != observed.n_nodes:
+        sample = as_graph(sample, name=f"sample {number}")
+        if sample.n_nodes != observed.n_nodes:
             raise InputError(
                 f"samples must be graphs on {observed.n_nodes} nodes; got {sample!r} as number {number}."
             )

@@ -19,6 +19,7 @@ from nodecopy._core import random as randomness
 from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.lookup import check_name
 from nodecopy._core.random import Rng
+from nodecopy.conversion import GraphLike, as_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.metrics import counting
@@ -35,16 +36,16 @@ LABEL_NAMES = ("cross_community_share", "edge_homophily", "class_insensitive_hom
 
 
 def statistics(
-    graph: Graph, *, path_length: bool | None = None, rng: Rng = 0, observed: Graph | None = None
+    graph: GraphLike, *, path_length: bool | None = None, rng: Rng = 0, observed: GraphLike | None = None
 ) -> Statistics:
     """Return all statistics of a graph by name, in a fixed order.
 
     Parameters
     ----------
     graph
-        The graph. ``|E|`` is the number of stored entries, which counts both directions of an undirected
-        edge, and d_v the number in row v. Triangles, clustering, assortativity and components of a directed
-        graph are those of its undirected version.
+        The graph, or what :func:`.as_graph` converts. ``|E|`` is the number of stored entries, which counts
+        both directions of an undirected edge, and d_v the number in row v. Triangles, clustering,
+        assortativity and components of a directed graph are those of its undirected version.
     path_length
         Whether to add ``path_length``, see :func:`mean_path_length`; by default if it is exact.
     rng
@@ -67,8 +68,8 @@ def statistics(
     >>> values["triangles"], values["transitivity"], values["max_degree"]
     (1, 0.6, 3)
     """
-    if not isinstance(graph, Graph):
-        raise InputError(f"graph must be a Graph; got {type(graph).__name__}.")
+    graph = as_graph(graph)
+    observed = None if observed is None else as_graph(observed, name="observed")
     has_path_length = graph.n_nodes <= MAX_EXACT_NODES if path_length is None else path_length
     names = ["n_nodes", "n_edges", *_functions_by_name()]
     names += ["path_length"] * has_path_length + ["edge_overlap"] * (observed is not None)

@@ -17,7 +17,8 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import as_array, check_finite, check_integer
+from nodecopy._core.validation import as_array, check_finite, check_integer, type_name
+from nodecopy.conversion import InteractionsLike
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
@@ -105,10 +106,10 @@ class Recommender(Saveable, ABC):
 
     def fit(
         self,
-        interactions: Interactions,
+        interactions: InteractionsLike,
         *,
-        validation: Interactions | None = None,
-        seen: Interactions | None = None,
+        validation: InteractionsLike | None = None,
+        seen: InteractionsLike | None = None,
         rng: Rng = None,
     ) -> Self:
         """Learn from interactions.
@@ -116,7 +117,7 @@ class Recommender(Saveable, ABC):
         Parameters
         ----------
         interactions
-            What to learn from; at least one interaction.
+            What to learn from, or what :func:`.as_interactions` converts; at least one interaction.
         validation
             Other interactions of the same users and items, by which models that are trained by epochs stop
             early. Models with a closed form do not use them.
@@ -128,10 +129,11 @@ class Recommender(Saveable, ABC):
         """
         train = check_nonempty(interactions, "interactions").binary()
         if validation is not None:
-            check_same_ids(check_nonempty(validation, "validation"), train, "validation")
-            validation = validation.binary()
+            validation = check_nonempty(
+                check_same_ids(validation, train, "validation"), "validation"
+            ).binary()
         if seen is not None:
-            check_same_ids(seen, train, "seen")
+            seen = check_same_ids(seen, train, "seen")
         self.check_params()
         self.fit_interactions(train, validation, seed_sequence(rng))
         self.interactions_ = self.seen_ = train
@@ -289,9 +291,9 @@ class Recommender(Saveable, ABC):
 
     def evaluate(
         self,
-        test: Interactions,
+        test: InteractionsLike,
         *,
-        validation: Interactions | None = None,
+        validation: InteractionsLike | None = None,
         metrics: Sequence[str] = ranking.DEFAULT_METRICS,
         convention: str = "formula",
     ) -> dict[str, float]:
@@ -313,9 +315,8 @@ class Recommender(Saveable, ABC):
             ``"formula"`` (default), or ``"printed"`` to compare with the paper's printed numbers.
         """
         train = self.check_fitted()
-        for name, other in (("test", test), ("validation", validation)):
-            if other is not None:
-                check_same_ids(other, train, name)
+        test = check_same_ids(test, train, "test")
+        validation = None if validation is None else check_same_ids(validation, train, "validation")
         return ranking.evaluate(
             self._score_known, train, test, validation=validation, metrics=metrics, convention=convention
         )
@@ -364,7 +365,7 @@ class Recommender(Saveable, ABC):
         scores: Any = self.score_rows(rows)
         array = as_array(scores.toarray() if hasattr(scores, "toarray") else scores, name)
         if array.shape != rows.shape or array.dtype.kind not in "biuf":
-            got = type(scores).__name__ if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
+            got = type_name(scores) if array.ndim == 0 else f"{array.dtype} of shape {array.shape}"
             raise InputError(
                 f"{name} must return numbers of shape {rows.shape}, a row per user and a column per item; "
                 f"got {got}."

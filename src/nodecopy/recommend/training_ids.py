@@ -11,29 +11,32 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.ids import check_ids, find_positions
+from nodecopy.conversion import InteractionsLike, as_interactions
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 
 
-def check_nonempty(interactions: Any, name: str) -> Interactions:
-    """Return interactions that hold at least one, or raise an error that names the parameter."""
-    if not isinstance(interactions, Interactions):
-        raise InputError(f"{name} must be Interactions; got {type(interactions).__name__}.")
+def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
+    """Return interactions, converted if need be, that hold at least one, or raise an error."""
+    interactions = as_interactions(interactions, name=name)
     if not interactions.n_interactions:
         raise InputError(f"{name} must hold at least one interaction; got {interactions!r}.")
     return interactions
 
 
-def check_same_ids(other: Any, train: Interactions, name: str) -> None:
-    """Raise an error if another table is not of the users and items of training, in the same order."""
-    if not isinstance(other, Interactions):
-        raise InputError(f"{name} must be Interactions; got {type(other).__name__}.")
+def check_same_ids(other: InteractionsLike, train: Interactions, name: str) -> Interactions:
+    """Return other interactions of the users and items of training, in the same order.
+
+    Objects of other libraries are converted with the ids of training.
+    """
+    other = as_interactions(other, like=train, name=name)
     same = np.array_equal(other.user_ids, train.user_ids) and np.array_equal(other.item_ids, train.item_ids)
     if not same:
         raise InputError(
             f"{name} must be of the users and items of training, {train!r}, in the same order; "
             f"got {other!r}. Pass user_ids and item_ids of training to Interactions.from_table."
         )
+    return other
 
 
 def find_ids(values: ArrayLike, ids: NDArray[Any], name: str) -> IntArray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
+from nodecopy.conversion import GraphLike, as_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import to_networkx
@@ -17,7 +18,7 @@ MAX_KAMADA_KAWAI_NODES = 300
 """Larger graphs get a spring layout: the time of the Kamada-Kawai layout grows with the cube of the nodes."""
 
 
-def draw_graphs(graphs: Mapping[str, Graph], *, seed: int = 0, axes: Any = None) -> Any:
+def draw_graphs(graphs: Mapping[str, GraphLike], *, seed: int = 0, axes: Any = None) -> Any:
     """Draw graphs on the same nodes side by side, with the layout of the first.
 
     Nodes are coloured by label. Edges that the first graph does not have are orange.
@@ -25,7 +26,7 @@ def draw_graphs(graphs: Mapping[str, Graph], *, seed: int = 0, axes: Any = None)
     Parameters
     ----------
     graphs
-        Graphs by title; the first is the observed graph.
+        Graphs, or what :func:`.as_graph` converts, by title; the first is the observed graph.
     seed
         Seed of the layout, which is random for more than 300 nodes.
     axes
@@ -43,6 +44,7 @@ def draw_graphs(graphs: Mapping[str, Graph], *, seed: int = 0, axes: Any = None)
     >>> len(draw_graphs({"observed": karate, "sample": sample}))
     2
     """
+    graphs = {title: as_graph(graph, name=f"graph {title!r}") for title, graph in graphs.items()}
     observed, *others = graphs.values()
     if any(other.n_nodes != observed.n_nodes for other in others):
         raise InputError(

@@ -1,0 +1,305 @@
+"""One entry for everything that holds a graph or interactions; it logs what was converted, and how."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nodecopy._core.formats import is_frame
+from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import type_name
+from nodecopy.conversion.foreign_graphs import (
+    ForeignGraph,
+    is_asymmetric,
+    read_igraph,
+    read_networkx,
+    read_pyg,
+    to_numpy,
+)
+from nodecopy.conversion.node_values import (
+    is_class_attribute,
+    is_feature_attribute,
+    plain_labels,
+    set_features,
+    set_labels,
+)
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
+from nodecopy.io.graphs import read_graph
+from nodecopy.io.logs import read_interactions
+from nodecopy.io.table_columns import INTERACTION_COLUMNS
+
+GraphLike: TypeAlias = Graph | Any
+"""A graph, or what :func:`as_graph` converts."""
+InteractionsLike: TypeAlias = Interactions | Any
+"""Interactions, or what :func:`as_interactions` converts."""
+
+MAX_EDGE_LIST_COLUMNS = 3
+
+
+def as_graph(
+    data: GraphLike,
+    *,
+    labels: Any = None,
+    features: Any = None,
+    weight: str | None = None,
+    directed: bool | None = None,
+    name: str = "graph",
+) -> Graph:
+    """Return a graph from an object of another library. Everything that takes a graph calls this.
+
+    ========================  ===============================================================================
+    NetworkX                  nodes keep their order; nodes other than integers and strings get their text as
+                              id. Labels: node attribute ``label`` or ``class``; features: ``features`` or
+                              ``x``; weights: edge attribute ``weight``.
+    igraph                    the same; the vertex attribute ``name`` holds the ids.
+    PyTorch Geometric         a ``Data`` with ``edge_index`` or ``adj_t``. Labels: ``y``; features: ``x``;
+                              weights: ``edge_weight``.
+    SciPy sparse              an adjacency matrix, undirected unless ``directed`` is given.
+    pandas, polars, Arrow     a data frame of edges, as :func:`.read_graph` reads it. A pandas frame whose
+                              index equals its columns is an adjacency matrix.
+    pandas Series             edge weights with an index of two levels, sources and targets.
+    ========================  ===============================================================================
+
+    An attribute is used by default if it can be labels (whole numbers or texts, not a different text for
+    every node) or features (a vector of numbers for every node). What was used and what was ignored is
+    logged at level INFO to the logger ``nodecopy``.
+
+    Parameters
+    ----------
+    data
+        The object; a :class:`Graph` is returned as it is.
+    labels
+        Name of the node attribute with labels; or labels in node order; or by node id, as a dictionary, a
+        pandas Series, or a frame with ids as index or in a column ``id``. Nodes without one are unlabelled.
+    features
+        The same for features; also a list of node attributes with numbers.
+    weight
+        Name of the edge attribute or column with weights.
+    directed
+        Whether the graph is directed; by default as the object says.
+    name
+        What the object is called in errors and logs.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from nodecopy import as_graph
+    >>> as_graph(nx.karate_club_graph(), labels="club")
+    Graph(34 nodes, 78 undirected edges, weighted, 2 classes)
+    >>> import pandas
+    >>> edges = pandas.DataFrame({"from": ["ann", "bob"], "to": ["bob", "cleo"]})
+    >>> as_graph(edges, labels=pandas.Series({"cleo": 1, "ann": 0})).labels.tolist()
+    [0, -1, 1]
+    """
+    if isinstance(data, Graph) and labels is None and features is None and directed is None:
+        return data
+    if isinstance(data, Graph):
+        foreign, is_ordered = ForeignGraph(data, {}), True
+        if directed is not None and directed != data.directed:
+            foreign = ForeignGraph(data.replace(directed=directed), {})
+    else:
+        foreign, is_ordered = _read_foreign(data, weight, directed, name)
+    graph, used = foreign.graph, []
+    if labels is None:
+        labels = _first(foreign, foreign.label_names, is_class_attribute)
+    if isinstance(labels, str):
+        used.append(labels)
+        graph = graph.replace(labels=plain_labels(_attribute(foreign, labels, "labels")))
+    elif labels is not None:
+        graph = set_labels(graph, labels, is_ordered=is_ordered)
+    if features is None:
+        features = _first(foreign, foreign.feature_names, is_feature_attribute)
+    names = [features] if isinstance(features, str) else features
+    if isinstance(names, list) and names and isinstance(names[0], str):
+        used += names
+        graph = graph.replace(features=_stack([_attribute(foreign, part, "features") for part in names]))
+    elif features is not None:
+        graph = set_features(graph, features, is_ordered=is_ordered)
+    if not isinstance(data, Graph):
+        ignored = [part for part in [*foreign.attributes, *foreign.ignored] if part not in used]
+        details = [f"node attributes used: {', '.join(used)}"] * bool(used) + foreign.notes
+        details += [f"ignored: {', '.join(ignored)}"] * bool(ignored)
+        if graph.node_ids.dtype.kind == "i" and not np.array_equal(graph.node_ids, np.arange(graph.n_nodes)):
+            details.append("integers choose nodes by position, np.isin(graph.node_ids, ids) by id")
+        _log_conversion(data, graph, details, name, "as_graph(..., labels=, features=, weight=, directed=)")
+    return graph
+
+
+def as_interactions(
+    data: InteractionsLike, *, like: Interactions | None = None, name: str = "interactions"
+) -> Interactions:
+    """Return interactions from an object of another library. Everything that takes interactions calls this.
+
+    A data frame of pandas, polars or Arrow is read by :func:`.read_interactions`; a pandas Series has an
+    index of two levels, users and items, and ratings as values; a SciPy sparse matrix has a row per user and
+    a column per item. The conversion is logged at level INFO to the logger ``nodecopy``.
+
+    Parameters
+    ----------
+    data
+        The object; :class:`Interactions` are returned as they are.
+    like
+        Interactions whose users and items, in their order, a converted object gets; by default its own.
+    name
+        What the object is called in errors and logs.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from nodecopy import as_interactions
+    >>> as_interactions(pandas.Series([5, 3], [["ann", "bob"], ["tea", "jam"]]))
+    Interactions(2 users, 2 items, 2 interactions, weighted)
+    """
+    if isinstance(data, Interactions):
+        return data
+    if _is_sparse(data):
+        ids = () if like is None or data.shape != like.matrix.shape else (like.user_ids, like.item_ids)
+        interactions = Interactions(data, *ids)
+    elif _has_pairs(data):
+        names = {role: role for role in ("user", "item", "rating")}
+        interactions = read_interactions(_frame_of_pairs(data, list(names)), **names)
+    elif is_frame(data):
+        interactions = read_interactions(data)
+    else:
+        raise InputError(
+            f"{name} must be Interactions, a data frame, a pandas Series by user and item or a SciPy sparse "
+            f"matrix; got {type_name(data)}."
+        )
+    if like is not None and not _is_sparse(data):
+        users, items, ratings = interactions.table()
+        users, items = _with_type_of(users, like.user_ids), _with_type_of(items, like.item_ids)
+        interactions = Interactions.from_table(
+            users, items, ratings, user_ids=like.user_ids, item_ids=like.item_ids
+        )
+    _log_conversion(data, interactions, [], name, "as_interactions or read_interactions")
+    return interactions
+
+
+def as_data(data: GraphLike, *, name: str = "graph") -> Graph | Interactions:
+    """Return a graph or interactions.
+
+    Interactions are a frame with columns for users and items, and a SciPy sparse matrix that is not square.
+    """
+    if isinstance(data, (Graph, Interactions)):
+        return data
+    if is_frame(data):
+        names = {str(column).lower() for column in getattr(data, "column_names", data.columns)}
+        if all(names & set(INTERACTION_COLUMNS[role]) for role in ("user", "item")):
+            return as_interactions(data, name=name)
+    if _is_sparse(data) and data.shape[0] != data.shape[1]:
+        return as_interactions(data, name=name)
+    return as_graph(data, name=name)
+
+
+def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
+    """Return ``train``; if it is left out, the ``train_mask`` of a ``Data`` of PyTorch Geometric, if any."""
+    mask = None if train is not None or isinstance(data, Graph) else getattr(data, "train_mask", None)
+    if mask is None or _library(data) != "torch_geometric":
+        return train
+    log_decision("train: the nodes in train_mask of the data. Give train to choose others.")
+    mask = to_numpy(mask)
+    return np.asarray(mask.reshape(len(mask), -1)[:, 0], bool)
+
+
+def _read_foreign(
+    data: Any, weight: str | None, directed: bool | None, name: str
+) -> tuple[ForeignGraph, bool]:
+    """Return the graph of an object, and whether the order of its nodes is that of the object."""
+    library = _library(data)
+    if library == "torch_geometric":
+        foreign = read_pyg(data, directed)
+    elif library is not None:
+        reader = read_networkx if library == "networkx" else read_igraph
+        foreign = reader(data, weight or "weight")
+    elif _is_sparse(data):
+        graph = Graph(data, directed=bool(directed))
+        notes = ["not symmetric, so each pair has the larger of its two weights"]
+        has_note = directed is None and is_asymmetric(data)
+        foreign = ForeignGraph(graph, {}, notes=notes if has_note else [])
+    elif _has_pairs(data):
+        frame = _frame_of_pairs(data, ["source", "target", "weight"])
+        return ForeignGraph(read_graph(frame, directed=directed, weight="weight"), {}), False
+    elif is_frame(data) and _is_adjacency(data):
+        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=bool(directed))
+        foreign = ForeignGraph(graph, {}, notes=["an adjacency matrix, since its index equals its columns"])
+    elif is_frame(data):
+        return ForeignGraph(read_graph(data, directed=directed, weight=weight), {}), False
+    else:
+        raise InputError(
+            f"{name} must be a Graph, or a graph of NetworkX, igraph or PyTorch Geometric, a SciPy sparse "
+            f"matrix or a data frame of edges; got {type_name(data)}."
+        )
+    if directed is not None and foreign.graph.directed != directed:
+        changed = foreign.graph.replace(directed=directed)
+        foreign = ForeignGraph(changed, *list(vars(foreign).values())[1:])
+    return foreign, True
+
+
+def _library(data: Any) -> str | None:
+    """Return which of the supported libraries the class of a graph comes from."""
+    for kind in type(data).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if (package, kind.__name__) in (("networkx", "Graph"), ("igraph", "Graph")):
+            return package
+        if (package, kind.__name__) == ("torch_geometric", "Data"):
+            return package
+    return None
+
+
+def _is_sparse(data: Any) -> bool:
+    return sparse.issparse(data)
+
+
+def _first(foreign: ForeignGraph, names: tuple[str, ...], is_suitable: Any) -> str | None:
+    """Return the first node attribute that exists and is suitable."""
+    attributes = foreign.attributes
+    return next((name for name in names if name in attributes and is_suitable(attributes[name])), None)
+
+
+def _attribute(foreign: ForeignGraph, attribute: str, role: str) -> Any:
+    if attribute not in foreign.attributes:
+        known = ", ".join(foreign.attributes) or "none"
+        raise InputError(f"{role} must name node attributes; got {attribute!r}, where there are {known}.")
+    return foreign.attributes[attribute]
+
+
+def _stack(attributes: list[Any]) -> Any:
+    """Return attributes, numbers or vectors of every node, side by side."""
+    try:
+        parts = [np.asarray(values, np.float64) for values in attributes]
+    except (TypeError, ValueError):
+        raise InputError("features must name attributes with numbers for every node.") from None
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+
+def _has_pairs(data: Any) -> bool:
+    """Return whether an object is a pandas Series with an index of two levels."""
+    return hasattr(data, "iloc") and not is_frame(data) and getattr(data.index, "nlevels", 1) == 2
+
+
+def _frame_of_pairs(data: Any, names: list[str]) -> Any:
+    return data.reset_index().set_axis(names, axis=1)
+
+
+def _is_adjacency(frame: Any) -> bool:
+    """Return whether the index of a pandas frame equals its columns, and not because both are 0, 1, 2."""
+    if not hasattr(frame, "iloc") or frame.shape[0] != frame.shape[1]:
+        return False
+    ids = frame.index.tolist()
+    is_default = ids == list(range(len(ids))) and len(ids) <= MAX_EDGE_LIST_COLUMNS
+    return ids == list(frame.columns) and not is_default
+
+
+def _with_type_of(values: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids as texts where those of training are, since a part of them may hold integers only."""
+    return values.astype(str) if ids.dtype.kind == "U" else values
+
+
+def _log_conversion(data: Any, result: Any, details: list[str], name: str, how: str) -> None:
+    about = "; ".join([f"{name}: {type_name(data)} was converted to {result!r}", *details])
+    log_decision(f"{about}. To convert it in another way, call {how} first.")

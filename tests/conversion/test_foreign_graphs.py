@@ -1,0 +1,106 @@
+"""Graphs of NetworkX, igraph and PyTorch Geometric."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from nodecopy import Graph, as_graph, from_igraph, from_pyg
+from nodecopy.errors import InputError
+
+igraph = pytest.importorskip("igraph")
+
+
+@pytest.fixture(scope="module")
+def pyg() -> Any:
+    pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("torch_geometric.data")
+
+
+def test_nodes_of_any_type_get_their_text_as_id() -> None:
+    grid = nx.grid_2d_graph(2, 2)
+    grid.edges[(0, 0), (0, 1)]["weight"] = 3
+    graph = as_graph(grid, labels={(0, 0): "corner"})
+    assert graph.node_ids.tolist() == ["(0, 0)", "(0, 1)", "(1, 0)", "(1, 1)"]
+    assert graph.adjacency.toarray()[0].tolist() == [0, 3, 1, 0]
+    assert np.asarray(graph.named_labels()).tolist() == ["corner", "", "", ""]
+    mixed = as_graph(nx.path_graph([1, "a"]))
+    assert mixed.node_ids.tolist() == ["1", "a"]
+    with pytest.raises(InputError, match=r"nodes must have different texts, .*; got '1' twice"):
+        as_graph(nx.path_graph([1, "1"]))
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_every_kind_of_networkx_graph(kind: Any) -> None:
+    network = kind()
+    network.add_edge("a", (1, 2), weight=2.0)
+    network.add_edge("a", (1, 2), weight=5.0)
+    graph = as_graph(network)
+    assert graph.directed == network.is_directed()
+    assert graph.adjacency.toarray()[0].tolist() == [0, 5]
+
+
+def test_igraph_with_names_weights_and_labels() -> None:
+    network = igraph.Graph([(0, 1), (1, 2), (0, 1)], directed=True)
+    network.vs["name"], network.vs["label"] = ["x", "y", "z"], ["a", None, "a"]
+    network.es["weight"], network.es["since"] = [1.0, None, 4.0], [1, 2, 3]
+    expected = Graph([[0, 4, 0], [0, 0, 1], [0, 0, 0]], None, ["a", "", "a"], ["x", "y", "z"], directed=True)
+    assert from_igraph(network) == expected
+    plain = from_igraph(network, label="none", weight="none")
+    assert plain == expected.replace(labels=None, adjacency=expected.adjacency > 0)
+    assert as_graph(igraph.Graph(3)) == Graph(np.zeros((3, 3)))
+
+
+class SparseTensor:
+    """The part of torch_sparse.SparseTensor that is used: row, column and value."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def coo(self) -> Any:
+        return self.parts
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_transposed_adjacencies_of_pyg(pyg: Any) -> None:
+    import torch
+
+    arrows: Any = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    expected = Graph(arrows.numpy(), directed=True)
+    transposed = arrows.T.to_sparse_coo().coalesce()
+    tensor = SparseTensor(*transposed.indices(), transposed.values())
+    for adjacency in (transposed, arrows.T.to_sparse_csr(), tensor):
+        data = pyg.Data(adj_t=adjacency, num_nodes=3)
+        assert as_graph(data) == from_pyg(data) == expected
+    both = pyg.Data(adj_t=(arrows + arrows.T).to_sparse_csr(), num_nodes=3)
+    assert not as_graph(both).directed
+
+
+def test_data_without_edges_and_of_several_kinds(pyg: Any) -> None:
+    with pytest.raises(InputError, match="data must have an edge_index or an adj_t"):
+        as_graph(pyg.Data(num_nodes=3))
+    with pytest.raises(InputError, match=r"got torch_geometric\.HeteroData"):
+        as_graph(pyg.HeteroData())
+    with pytest.raises(InputError, match=r"got types\.SimpleNamespace"):
+        as_graph(SimpleNamespace(edge_index=None, num_nodes=3))
+
+
+def test_labels_of_graphs_and_targets_of_regression_are_ignored(pyg: Any, caplog: Any) -> None:
+    import torch
+
+    index = torch.tensor([[0, 1], [1, 0]])
+    for y in (torch.tensor([1]), torch.tensor([0.5, 1.5, 2.0])):
+        data = pyg.Data(edge_index=index, y=y, num_nodes=3, edge_attr=torch.ones(2, 4))
+        with caplog.at_level("INFO", logger="nodecopy"):
+            assert as_graph(data).labels is None
+        ignored = caplog.messages[-1].split("ignored: ")[1].split(".")[0].split(", ")
+        assert set(ignored) == {"y", "edge_attr"}
+    column = pyg.Data(edge_index=index, y=torch.tensor([[0], [1], [0]]), num_nodes=3)
+    assert np.asarray(as_graph(column).labels).tolist() == [0, 1, 0]
