@@ -12,8 +12,18 @@ from nodecopy._core.optional_imports import EXTRA_OF, import_optional
 from nodecopy.errors import MissingExtraError
 
 HEAVY = (
-    *("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric", "implicit"),
-    *("ibis", "duckdb", "pyspark", "joblib", "distributed"),
+    *(
+        "torch",
+        "pandas",
+        "matplotlib",
+        "networkx",
+        "sklearn",
+        "pyarrow",
+        "torch_geometric",
+        "implicit",
+        "igraph",
+    ),
+    *("implicit", "igraph", "ibis", "duckdb", "pyspark", "joblib", "distributed"),
 )
 
 
@@ -51,6 +61,20 @@ for model in (EASE(), CopyEASE(), ItemKNN(), Popularity()):
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "edge_overlap" in ran.stdout
+
+
+def test_conversions_need_their_own_library_only() -> None:
+    """Before, ``to_pandas`` and ``interop.networkx`` needed torch."""
+    code = """
+import sys
+sys.modules["torch"] = None
+import nodecopy, networkx
+graph = nodecopy.datasets.load("karate")
+print(len(nodecopy.to_pandas(graph)), nodecopy.to_igraph(graph).vcount())
+print(nodecopy.interop.networkx.sample(networkx.path_graph(3), law=nodecopy.Jaccard(), rng=0))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_import_is_light() -> None:

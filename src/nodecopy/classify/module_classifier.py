@@ -80,7 +80,7 @@ class ModuleClassifier(Classifier):
         rng
             Not used.
         """
-        check_graph(graph, type(self).__name__)
+        graph = check_graph(graph, type(self).__name__)
         vars(self).pop("trial_", None)
         if train is not None or validation is not None:
             self.trial_ = Trial(graph, train, validation, rng)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.random import Rng, generator
 from nodecopy._core.validation import check_integer, check_real
+from nodecopy.conversion import GraphLike, as_graph
 from nodecopy.errors import InputError
 from nodecopy.generators.base import Nodes, list_edges
 from nodecopy.graph import Graph
@@ -49,7 +50,9 @@ class EdgeSplit(NamedTuple):
     test: HeldOutEdges
 
 
-def split_edges(graph: Graph, *, validation: float = 0.05, test: float = 0.10, rng: Rng = None) -> EdgeSplit:
+def split_edges(
+    graph: GraphLike, *, validation: float = 0.05, test: float = 0.10, rng: Rng = None
+) -> EdgeSplit:
     """Hold out random edges and draw as many pairs that are not edges of the whole graph.
 
     All pairs are distinct. In the code of Kipf and Welling, in contrast, a non-edge of the validation set may
@@ -58,7 +61,7 @@ def split_edges(graph: Graph, *, validation: float = 0.05, test: float = 0.10, r
     Parameters
     ----------
     graph
-        The whole graph.
+        The whole graph, or what :func:`.as_graph` converts.
     validation, test
         Shares of the edges to hold out, rounded down to whole edges.
     rng
@@ -72,6 +75,7 @@ def split_edges(graph: Graph, *, validation: float = 0.05, test: float = 0.10, r
     >>> split.train.n_edges, split.validation.edges.shape[1], split.test.non_edges.shape[1]
     (60, 3, 15)
     """
+    graph = as_graph(graph, name="graph of split_edges")
     check_real(validation, "validation of split_edges", low=0.0, high=1.0)
     check_real(test, "test of split_edges", low=0.0, high=1.0)
     if validation + test > 1:

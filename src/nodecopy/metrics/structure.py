@@ -206,7 +206,7 @@ def component_statistics(graph: Graph) -> Statistics:
     return {"n_components": number, "largest_component": largest}
 
 
-def mean_path_length(graph: Graph, *, rng: Rng = 0) -> float:
+def mean_path_length(graph: GraphLike, *, rng: Rng = 0) -> float:
     """Return the mean distance over ordered pairs of connected nodes, along directions if any.
 
     The mean is exact up to 10,000 nodes. In larger graphs paths start at 512 nodes that ``rng`` chooses; on a
@@ -216,19 +216,21 @@ def mean_path_length(graph: Graph, *, rng: Rng = 0) -> float:
     >>> mean_path_length(Graph.from_edges([0, 1], [1, 2]))
     1.3333333333333333
     """
+    graph = as_graph(graph)
     sources = np.arange(graph.n_nodes)
     if graph.n_nodes > MAX_EXACT_NODES:
         sources = randomness.generator(rng).choice(graph.n_nodes, N_SOURCES, replace=False)
     return _ratio(*_counting(graph.rows).distances(graph.rows, sources))
 
 
-def edge_overlap(graph: Graph, observed: Graph) -> float:
+def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
     """Return the share of the observed edges that are in ``graph``.
 
     >>> from nodecopy import Graph
     >>> edge_overlap(Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 0], [1, 2]))
     0.5
     """
+    graph, observed = as_graph(graph), as_graph(observed, name="observed")
     if graph.n_nodes != observed.n_nodes:
         raise InputError(
             f"observed must have the nodes of the graph, {graph.n_nodes} in all; got {observed.n_nodes}."
