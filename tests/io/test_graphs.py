@@ -71,7 +71,9 @@ def test_the_caller_names_columns(write: Write) -> None:
     assert graph == Graph.from_edges([1, 2], [2, 3], [0.5, 0.25])
     with pytest.raises(InputError, match=r"edges.csv: there is no column 'z'; there are a, b, c, d"):
         read_graph(path, source="z")
-    with pytest.raises(InputError, match=r"column for target; it has a, b, c, d\. Name it with target=\."):
+    with pytest.raises(
+        InputError, match=r"column for target; it has a, b, c, d\. Name it with target=NAME\."
+    ):
         read_graph(path, source="b")
 
 
@@ -111,7 +113,8 @@ def test_a_header_alone_is_an_empty_graph(write: Write) -> None:
 
 def test_labels(write: Write) -> None:
     edges = write("edges.csv", "a,b\nb,c\n")
-    graph = read_graph(edges, labels=write("labels.csv", "id,label\nb,dog\nlonely,cat\nc,\n"))
+    table = write("labels.csv", "id,label\nb,dog\nlonely,cat\nc,\n")
+    graph = read_graph(edges, labels=table, allow_isolated=True)
     assert graph.node_ids.tolist() == ["a", "b", "c", "lonely"]
     assert labels(graph) == ["", "dog", "", "cat"]
     assert labels(read_graph(edges, labels=write("labels.csv", "a,1\nb,-1\n"))) == [1, -1, -1]
@@ -121,20 +124,21 @@ def test_labels(write: Write) -> None:
 
 
 def test_one_name_among_all_tables_makes_all_ids_strings(write: Write) -> None:
-    graph = read_graph(write("edges.csv", "1,2\n"), labels=write("labels.csv", "id,label\nx,0\n"))
+    table = write("labels.csv", "id,label\nx,0\n")
+    graph = read_graph(write("edges.csv", "1,2\n"), labels=table, allow_isolated=True)
     assert graph.node_ids.tolist() == ["1", "2", "x"]
 
 
 def test_feature_tables(write: Write) -> None:
     edges = write("edges.csv", "a,b\n")
     for text in ("b,1,2\na,3,4\nz,5,6\n", "id,f,g\nb,1,2\na,3,4\nz,5,6\n", "f,node,g\n1,b,2\n3,a,4\n5,z,6\n"):
-        graph = read_graph(edges, features=write("features.csv", text))
+        graph = read_graph(edges, features=write("features.csv", text), allow_isolated=True)
         assert graph.node_ids.tolist() == ["a", "b", "z"]
         np.testing.assert_array_equal(graph.features, [[3, 4], [1, 2], [5, 6]])
 
 
-def test_feature_matrices(write: Write, tmp_path: Path) -> None:
-    edges, matrix = write("edges.csv", "a,b\n"), np.array([[1.0, 0], [0, 2]])
+def test_matrices_without_ids_belong_to_numbered_nodes(write: Write, tmp_path: Path) -> None:
+    edges, matrix = write("edges.csv", "1,0\n"), np.array([[1.0, 0], [0, 2]])
     np.save(tmp_path / "x.npy", matrix)
     np.savez(tmp_path / "x.npz", matrix)
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(matrix))
@@ -142,11 +146,67 @@ def test_feature_matrices(write: Write, tmp_path: Path) -> None:
         assert read_graph(edges, features=tmp_path / name).features.tolist() == matrix.tolist()  # type: ignore[union-attr]
     assert sparse.issparse(read_graph(edges, features=tmp_path / "s.npz").features)
     np.save(tmp_path / "x.npy", matrix[:1])
-    with pytest.raises(InputError, match=r"x.npy: features must be a matrix with 2 rows"):
+    with pytest.raises(InputError, match=r"x.npy: .* the rows of nodes 0 to 0, but the graph has node 1\."):
         read_graph(edges, features=tmp_path / "x.npy")
     np.savez(tmp_path / "x.npz", a=matrix, b=matrix)
     with pytest.raises(InputError, match="must hold one matrix; it holds a, b"):
         read_graph(edges, features=tmp_path / "x.npz")
+
+
+def test_a_longer_matrix_adds_isolated_nodes_on_demand(write: Write, tmp_path: Path) -> None:
+    edges = write("edges.csv", "2,0\n")
+    np.save(tmp_path / "x.npy", np.eye(3))
+    with pytest.raises(InputError, match=r"x.npy: id 1 is not a node of the graph\. .* allow_isolated=True"):
+        read_graph(edges, features=tmp_path / "x.npy")
+    graph = read_graph(edges, features=tmp_path / "x.npy", allow_isolated=True)
+    assert graph.node_ids.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(graph.features, np.eye(3))
+
+
+@pytest.mark.parametrize("edges", ["b,a\n", "1,2\n", "00,01\n"])
+def test_a_matrix_without_ids_is_refused_for_other_nodes(edges: str, write: Write, tmp_path: Path) -> None:
+    """Before, rows were given to nodes in ascending order of the ids without a word."""
+    np.save(tmp_path / "x.npy", np.eye(2))
+    with pytest.raises(InputError, match=r"x.npy: .* np.savez\('x.npz', ids=ids, x=matrix\)"):
+        read_graph(write("edges.csv", edges), features=tmp_path / "x.npy")
+
+
+def test_matrices_with_ids_are_in_any_order(write: Write, tmp_path: Path) -> None:
+    edges, matrix, ids = write("edges.csv", "a,b\nb,c\n"), np.diag([1.0, 2, 3]), ["c", "a", "b"]
+    csr = sparse.csr_array(matrix)
+    parts = {part: getattr(csr, part) for part in ("data", "indices", "indptr", "shape")}
+    for arrays in (
+        {"x": matrix},
+        {"features": matrix, "other": np.zeros(2)},
+        {"anything": matrix},
+        parts,
+        parts | {"format": b"csr"},
+    ):
+        np.savez(tmp_path / "x.npz", ids=ids, **arrays)
+        graph = read_graph(edges, features=tmp_path / "x.npz")
+        dense = graph.features.toarray() if sparse.issparse(graph.features) else graph.features
+        np.testing.assert_array_equal(dense, [[0, 2, 0], [0, 0, 3], [1, 0, 0]])
+        assert sparse.issparse(graph.features) == ("data" in arrays)
+
+
+def test_ids_of_matrices_are_checked(write: Write, tmp_path: Path) -> None:
+    edges = write("edges.csv", "a,b\n")
+    for ids, message in (
+        (np.array(["a", "b"], object), r"Python objects\. Write ids=np.array\(ids, str\)"),
+        (["a"], "must name every row, 2 in all; the file holds 1 ids"),
+        (["a", "x"], "id 'x' is not a node of the graph"),
+        (["a", "a"], "node 'a' is listed more than once"),
+    ):
+        np.savez(tmp_path / "x.npz", ids=ids, x=np.eye(2), allow_pickle=True)
+        with pytest.raises(InputError, match=f"x.npz: .*{message}"):
+            read_graph(edges, features=tmp_path / "x.npz")
+
+
+def test_given_nodes_order_a_matrix(write: Write, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.eye(2))
+    graph = read_graph(write("edges.csv", "a,b\n"), features=tmp_path / "x.npy", node_ids=["b", "a"])
+    np.testing.assert_array_equal(graph.features, np.eye(2))
+    assert graph.node_ids.tolist() == ["b", "a"]
 
 
 def test_given_nodes(write: Write) -> None:
@@ -157,7 +217,7 @@ def test_given_nodes(write: Write) -> None:
         read_graph(edges, node_ids=[1, 3])
     with pytest.raises(InputError, match="unique"):
         read_graph(edges, node_ids=[1, 1, 2])
-    with pytest.raises(InputError, match=r"labels.csv: node 9 is not a node of the graph"):
+    with pytest.raises(InputError, match=r"labels.csv: id 9 is not a node of the graph. Correct the ids.$"):
         read_graph(edges, node_ids=[1, 2], labels=write("labels.csv", "9,0\n"))
 
 
@@ -165,9 +225,9 @@ def test_given_nodes(write: Write) -> None:
     ("kind", "text", "message"),
     [
         ("labels", "a,0\na,1\n", "node 'a' is listed more than once"),
-        ("labels", "a\n", "must have a column for node and label"),
-        ("labels", ",x\n", "line 1 has no node"),
-        ("features", "a,1\n", "no row for node 'b'"),
+        ("labels", "a\n", "must have a column for id and label"),
+        ("labels", ",x\n", "line 1 has no id"),
+        ("features", "a,1\n", "no row for a node of the graph: 'b'"),
         ("features", "a,1\nb,1\na,2\n", "node 'a' is listed more than once"),
         ("features", "a,1\nb,x\n", "line 2 has feature 1 'x', which is not a number"),
         ("features", "id,age\na,1\nb,inf\n", "line 3 has age inf; it must be finite"),

@@ -8,7 +8,6 @@ import pytest
 from nodecopy.errors import InputError
 from nodecopy.io.table_columns import (
     EDGE_COLUMNS,
-    INTERACTION_COLUMNS,
     check_identifiers,
     is_number,
     match_columns,
@@ -59,13 +58,13 @@ def test_names_of_the_caller_come_first() -> None:
     assert match(names, 4, source="a", target="b") == {"source": 2, "target": 3}
     with pytest.raises(InputError, match="there is no column 'z'; there are source, target, a, b"):
         match(names, 4, source="z")
-    with pytest.raises(InputError, match=r"a column for target; it has x, y\. Name it with target="):
+    with pytest.raises(InputError, match=r"a column for target; it has x, y\. Name it with target=NAME"):
         match(["x", "y"], 2, source="y")
 
 
 def test_columns_of_data_frames_are_found() -> None:
     frame = pytest.importorskip("pandas").DataFrame({"item": [1, 2], "user": ["a", "b"], "when": [3, 4]})
-    table, columns = read_columns(frame, INTERACTION_COLUMNS, {"time": "when"})
+    table, columns = read_columns(frame, "interactions", {"time": "when"})
     assert {role: list(column) for role, column in columns.items()} == {
         "item": [1, 2],
         "user": ["a", "b"],

@@ -110,7 +110,7 @@ def test_bad_text(text: str, message: str, tmp_path: Path) -> None:
 
 def test_other_encodings_and_false_gzip(tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_bytes("é,b\n".encode("latin-1"))
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"not encoded in UTF-8 \(byte 0xe9\); save it as 'CSV UTF-8'"):
         read_graph(tmp_path / "edges.csv")
     (tmp_path / "edges.csv.gz").write_bytes(b"a,b\n")
     with pytest.raises(InputError, match="cannot be read"):

@@ -17,6 +17,13 @@ TableLike: TypeAlias = PathLike | Any
 
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
+CURES = {
+    (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
+    (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
+    (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
+    (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
+}
+"""What to do with files of other formats."""
 
 
 def is_frame(source: Any) -> bool:
@@ -38,8 +45,11 @@ def format_of(path: TableLike, suffixes: Iterable[str]) -> str:
     suffix = Path(plain).suffix
     if suffix in suffixes and (plain == name or suffix in TEXT):
         return suffix
+    if ".txt" in suffixes and name.startswith("out.") and "." not in name[4:] and Path(path).is_file():
+        return ".txt"  # out.NAME, as KONECT calls edge lists
     raise InputError(
         f"{path} must end in one of {', '.join(suffixes)} (text also in .gz); got {Path(name).suffix!r}."
+        + next((f" {cure}" for others, cure in CURES.items() if suffix in others), "")
     )
 
 

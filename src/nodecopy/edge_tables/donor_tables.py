@@ -22,8 +22,8 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.table_columns import EDGE_COLUMNS, NODE_COLUMNS
 
-LABEL_COLUMNS = {"id": NODE_COLUMNS["node"], "label": NODE_COLUMNS["label"]}
-PAIR_COLUMNS = {"node": NODE_COLUMNS["node"], "donor": ("donor", "neighbour", "neighbor")}
+LABEL_COLUMNS = {"id": NODE_COLUMNS["id"], "label": NODE_COLUMNS["label"]}
+PAIR_COLUMNS = {"node": NODE_COLUMNS["id"], "donor": ("donor", "neighbour", "neighbor")}
 LIST_COLUMNS = PAIR_COLUMNS | {"rank": ("rank", "place", "distance")}
 WEIGHT_COLUMNS = PAIR_COLUMNS | {"weight": EDGE_COLUMNS["weight"]}
 

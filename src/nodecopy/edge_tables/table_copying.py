@@ -96,7 +96,7 @@ class EdgeTableCopying(Configurable):
         self.weighted = "weight" in table.columns
         listed = [table.select(id="source")] + ([] if interactions else [table.select(id="target")])
         if nodes is not None:
-            roles = {"id": NODE_COLUMNS["node"]}
+            roles = {"id": NODE_COLUMNS["id"]}
             listed.append(select_columns(engine.scan(nodes), roles, "nodes", n_required=1))
             check_ids(listed[-1], ["id"], "nodes", engine)
         ids_of_law = self.law.ids(engine)

@@ -16,7 +16,8 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.io.table_columns import is_number
+from nodecopy.io.headers import is_number
+from nodecopy.io.table_columns import GROUPED_HINT, is_grouped
 from nodecopy.io.table_files import Column, Table
 
 MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
@@ -239,6 +240,9 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
         if present and all(_is_date(cells[row]) for row in present):
             raise _refuse_dates(name, cells[present[0]]) from None
         wrong = [row for row in present if not is_number(cells[row])]
+        if wrong and all(is_grouped(cells[row]) for row in wrong):
+            row = wrong[0]
+            raise InputError(f"{row_name(row)} has {name} {cells[row]!r}. {GROUPED_HINT}") from None
         if len(wrong) * 2 > len(present):
             return _as_text(column)
         if wrong:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.io import mmread
 
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
-from nodecopy._core.ids import check_ids, deduplicate
-from nodecopy._core.validation import check_unique, type_name
+from nodecopy._core.ids import check_ids
+from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import check_choice, check_unique, type_name
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import Graph
 from nodecopy.io import networkx_graphs, npz
-from nodecopy.io.feature_tables import FeatureEncoder, encode_table
-from nodecopy.io.table_columns import (
-    EDGE_COLUMNS,
-    NODE_COLUMNS,
-    check_identifiers,
-    is_number,
-    parse_numbers,
-    read_columns,
-    unify_ids,
-)
-from nodecopy.io.table_files import Column, Table, read_table, write_table
+from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
+from nodecopy.io.feature_tables import FeatureEncoder
+from nodecopy.io.node_tables import NodeRows, check_known, check_numbers, read_features, read_labels
+from nodecopy.io.table_columns import check_identifiers, describe, parse_numbers, read_columns, unify_ids
+from nodecopy.io.table_files import Column, Table, write_table
 
 FORMATS = (*TABLES, ".npz", ".graphml")
+"""The formats that are written; further ones can be read."""
+NETWORKS = (".graphml", ".gexf", ".json")
+READABLE = (*TABLES, ".npz", ".mtx", *NETWORKS)
 
 
 def read_graph(
@@ -38,45 +39,68 @@ def read_graph(
     encoder: FeatureEncoder | None = None,
     node_ids: ArrayLike | None = None,
     directed: bool | None = None,
+    header: bool | None = None,
     source: str | None = None,
     target: str | None = None,
     weight: str | None = None,
+    id: str | None = None,
+    label: str | None = None,
+    duplicates: Duplicates = "max",
+    allow_isolated: bool = False,
 ) -> Graph:
     """Return the graph in a file, or in data frames instead of tables.
 
     Parameters
     ----------
     path
-        An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), an ``.npz`` or a ``.graphml`` file; or a
-        pandas data frame of edges.
+        An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), a matrix (``.npz``, ``.mtx``), a network
+        (``.graphml``, ``.gexf``, node-link ``.json``), or a pandas data frame of edges.
     labels
         A table of node ids and labels, none by default. A node that is not in it has no label.
     features
-        A table of node ids and features with a row for every node, or an ``.npz`` or ``.npy`` matrix whose
-        rows follow the node order; none by default. Columns of text and missing cells are encoded as
-        numbers (:class:`~nodecopy.io.FeatureEncoder`).
+        A table of node ids and features with a row for every node, or an ``.npz`` archive of the arrays
+        ``ids`` and ``x``; none by default. In a matrix without ids (``.npy``, or ``.npz`` with one matrix),
+        row i belongs to node i, so the ids must be 0 to n - 1; with ``node_ids``, rows are in their order.
+        Columns of text and missing cells are encoded as numbers (:class:`~nodecopy.io.FeatureEncoder`).
     encoder
         How a table of features becomes numbers: a fitted encoder, such as ``feature_encoder_`` of a
         classifier, encodes it as there; one that is not fitted is fitted to it. By default a new one, which
         is ``feature_encoder`` of the graph.
     node_ids
-        The nodes of an edge list in their order. By default the ids of all tables in ascending order, so
-        that a table of labels or features can add isolated nodes.
+        The nodes of an edge list in their order. By default the ids of the edges in ascending order.
     directed
-        Whether the graph is directed. By default as stored in the file; edge lists and ``.npz`` matrices are
+        Whether the graph is directed. By default as stored in the file; edge lists and matrices are
         undirected.
+    header
+        Whether the first row of each table is a header. By default this is decided by what is in it (see the
+        notes). A table of which a column is named has a header in any case.
     source, target, weight
-        Names of the columns of an edge list. By default columns with usual names (``source``, ``from``,
-        ``u``, ``target``, ``weight``, ...); otherwise the first two columns, and the third one as weight if
-        it holds numbers.
+        Names of the columns of an edge list; ``weight`` is also the name of an edge attribute of a network.
+        By default columns with usual names (``source``, ``from``, ``u``, ``target``, ``weight``, ...);
+        otherwise the first two columns, and the third one as weight if it holds numbers that are not times.
+        An empty name for ``weight`` leaves weights out.
+    id, label
+        Names of the columns of ``labels``, and ``id`` of ``features`` too; without ``labels``, ``label`` is
+        the name of a node attribute of a network. By default columns with usual names, otherwise the first
+        two columns.
+    duplicates
+        What becomes of an edge that is listed more than once: it has the largest of its weights (``"max"``),
+        their sum (``"sum"``), or is an error (``"error"``). In an undirected graph, an edge that is listed in
+        both directions is listed twice, unless the list has every edge in both directions with equal weights.
+    allow_isolated
+        Whether ids of ``labels`` and ``features`` without edges become isolated nodes. By default they are an
+        error, since they often are typing errors.
 
     Notes
     -----
-    Ids are integers if all of them are integers in canonical form (7, but not 007), otherwise strings. An
-    edge that is listed twice has the largest of its weights. The first row is a header if it has usual names,
-    if the caller names a column, or if some column holds numbers everywhere but there. A file with nothing
-    but a header is a graph without edges, as :func:`write_graph` writes it; its nodes are those of ``labels``
-    and ``features``, if any.
+    Ids are integers if all of them, in all tables, are integers in canonical form (7, but not 007), otherwise
+    strings. A file with nothing but a header is a graph without edges, as :func:`write_graph` writes it; its
+    nodes are those of ``labels`` and ``features``, if any.
+
+    The first row is a header if it has usual names, if a column below it holds numbers and its own cell is
+    none, or if none of its ids occurs again below, where this is unusual in the table. It is data if one of
+    its ids occurs again or is a number. Such decisions, and columns that are not read, are logged to the
+    logger ``nodecopy`` at level INFO.
 
     Examples
     --------
@@ -89,44 +113,56 @@ def read_graph(
     >>> read_graph(pandas.DataFrame({"from": ["ann", "bob"], "to": ["bob", "cleo"], "weight": [1, 2]}))
     Graph(3 nodes, 2 undirected edges, weighted)
     """
-    suffix = format_of(path, FORMATS)
-    given = {"source": source, "target": target, "weight": weight}
+    suffix = format_of(path, READABLE)
+    check_choice(duplicates, "duplicates", DUPLICATES)
     fixed = None if node_ids is None else check_ids(node_ids, "node_ids")
     if fixed is not None:
         check_unique(fixed, "node_ids")
-    table: Table | None = None
-    ends: list[Column] = []
+    edges: _Edges | None = None
     with reading(path) as file:
         if suffix in TABLES:
-            table, ends, weights = _read_edges(file, given)
-        elif fixed is not None or any(given.values()):
-            raise InputError("node_ids and names of columns are for edge lists; this file has its own ids.")
+            given = {"source": source, "target": target, "weight": weight}
+            edges = _read_edges(file, given, header, directed)
+            own = edges.ends if fixed is None else [*edges.ends, fixed]
         else:
-            graph = (npz.read_graph if suffix == ".npz" else networkx_graphs.read_graphml)(file, directed)
-            fixed = graph.node_ids
-    label_ids, label_values = ((), []) if labels is None else _read_labels(labels)
-    feature_ids, matrix = None, np.zeros(0)
-    if features is not None:
-        feature_ids, matrix, encoder = _read_features(features, encoder)
-
-    own = [() if ids is None else ids for ids in (feature_ids, fixed)]
-    *typed, order = unify_ids([*ends, label_ids, *own])
-    if fixed is None:
-        order = sorted({node for ids in typed for node in ids})
-    position_of = {node: number for number, node in enumerate(order)}
-    if table is not None:
-        with reading(path):
-            first = _end_positions(table, "source", typed[0], position_of)
-            second = _end_positions(table, "target", typed[1], position_of)
-            ids, n = np.array(order or np.zeros(0, np.int64)), len(order)
-            graph = Graph(deduplicate(first, second, weights, (n, n)), None, None, ids, bool(directed))
+            is_network = suffix in NETWORKS
+            if fixed is not None or source or target or (weight and not is_network):
+                raise InputError("node_ids and names of columns are for edge lists; this file has its own.")
+            attributes = {"label": label if labels is None else None, "weight": weight} if is_network else {}
+            graph = _read_whole(file, suffix, directed, duplicates, attributes)
+            own = [graph.node_ids]
+    if (id or (label and edges is not None)) and labels is None and (label or features is None):
+        raise InputError("id and label are names of columns of labels and features; give these too.")
+    tables: list[NodeRows] = []
+    seen = {str(node) for ids in own for node in ids} if labels is not None or features is not None else set()
     if labels is not None:
-        with reading(labels):
-            graph = graph.replace(labels=_ordered_labels(typed[-2], label_values, position_of))
+        tables.append(read_labels(labels, seen, header=header, id=id, label=label))
     if features is not None:
-        with reading(features):
-            rows = slice(None) if feature_ids is None else _ordered_rows(typed[-1], position_of)
-            graph = graph.replace(features=matrix[rows]).with_feature_encoder(encoder)
+        name = tables[0].label if tables else None
+        rows = read_features(features, seen, encoder=encoder, header=header, id=id, label=name)
+        tables.append(rows.number(fixed))
+
+    typed = unify_ids([*own, *(rows.ids for rows in tables)])
+    own_ids, table_ids = typed[: len(own)], typed[len(own) :]
+    is_fixed = edges is None or fixed is not None
+    order = _order_nodes(own_ids, tables, table_ids, is_fixed=is_fixed, allow_isolated=allow_isolated)
+    position_of = {node: number for number, node in enumerate(order)}
+    if edges is not None:
+        with reading(path):
+            ends = [_find_ends(edges.table, *end, position_of) for end in zip(_ENDS, own_ids, strict=False)]
+            graph = build_graph(
+                ends[0],
+                ends[1],
+                edges.weights,
+                np.array(order or np.zeros(0, np.int64)),
+                directed=bool(directed),
+                duplicates=duplicates,
+                file=describe(path),
+                row_name=edges.table.where,
+            )
+    for rows, ids in zip(tables, table_ids, strict=True):
+        with reading(rows.path):
+            graph = rows.attach(graph, ids, position_of)
     return graph
 
 
@@ -163,82 +199,78 @@ def write_graph(graph: Graph, path: PathLike) -> None:
         write_table(path, {"source": source, "target": target, "weight": weight})
 
 
-def _read_edges(path: Path, given: dict[str, str | None]) -> tuple[Table, list[Column], NDArray[np.float64]]:
-    """Return the table, its columns of sources and targets, and the weights."""
-    table, columns = read_columns(path, EDGE_COLUMNS, given)
-    ends = [check_identifiers(table, columns[role], role) for role in ("source", "target")]
+class _Edges(NamedTuple):
+    """A table of edges: its columns of sources and targets, and the weights."""
+
+    table: Table
+    ends: list[Column]
+    weights: NDArray[np.float64]
+
+
+_ENDS = ("source", "target")
+
+
+def _read_edges(
+    path: Any, given: Mapping[str, str | None], header: bool | None, directed: bool | None
+) -> _Edges:
+    table, columns = read_columns(path, "edges", given, header=header)
+    _check_comment(" ".join(table.comments[:3]), describe(path), directed)
+    ends = [check_identifiers(table, columns[role], role) for role in _ENDS]
     if "weight" in columns:
-        return table, ends, parse_numbers(table, columns["weight"], "weight", low=0)
-    return table, ends, np.ones(len(ends[0]))
+        return _Edges(table, ends, parse_numbers(table, columns["weight"], "weight", low=0))
+    return _Edges(table, ends, np.ones(len(ends[0])))
 
 
-def _end_positions(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
+def _check_comment(comment: str, file: str, directed: bool | None) -> None:
+    """Compare the comments of SNAP's and KONECT's files with how edges are read."""
+    if re.match(r"bip\b", comment):
+        raise InputError(
+            "the comment says that the graph is bipartite (bip), so the same number means two nodes. Read "
+            "it as interactions."
+        )
+    if directed is None and re.match(r"asym\b|directed graph", comment, re.IGNORECASE):
+        log_decision(
+            f"{file}: edges are read as undirected, although the comment says that they are directed; "
+            "directed=True overrules."
+        )
+
+
+def _read_whole(
+    path: Path, suffix: str, directed: bool | None, duplicates: Duplicates, attributes: dict[str, str | None]
+) -> Graph:
+    """Return the graph of a file that has its own nodes."""
+    if suffix == ".npz":
+        return npz.read_graph(path, directed)
+    if suffix == ".mtx":  # its rows are numbered from one
+        matrix = sparse.csr_array(mmread(path))
+        return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
+    return networkx_graphs.read_network(path, suffix, directed, duplicates=duplicates, **attributes)
+
+
+def _order_nodes(
+    own_ids: Sequence[list[Any]],
+    tables: Sequence[NodeRows],
+    table_ids: Sequence[list[Any]],
+    *,
+    is_fixed: bool,
+    allow_isolated: bool,
+) -> list[Any]:
+    """Return the nodes in their order, with those of the tables about nodes if these are isolated."""
+    order = own_ids[-1] if is_fixed else sorted(set().union(*own_ids))
+    known = set(order)
+    for rows, ids in zip(tables, table_ids, strict=True):
+        with reading(rows.path):
+            if rows.is_numbered:
+                check_numbers(order, len(ids))
+            if known or is_fixed:
+                check_known(ids, known, allow_isolated=None if is_fixed else allow_isolated)
+    added = set().union(*table_ids) - known
+    return sorted(known | added) if added and not is_fixed else order
+
+
+def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
     try:
         return np.array([position_of[node] for node in ids], np.int64)
     except KeyError as error:
         where = table.where(ids.index(error.args[0]))
         raise InputError(f"{where} has {role} {error.args[0]!r}, which is not in node_ids.") from None
-
-
-def _read_labels(path: TableLike) -> tuple[Column, list[Any]]:
-    """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty."""
-    format_of(path, TABLES)
-    with reading(path) as file:
-        table, columns = read_columns(file, NODE_COLUMNS, {})
-        column = columns["label"]
-        if isinstance(column, np.ndarray):  # Parquet; integers with missing values are floats there
-            labels = [None if value is None or value != value else value for value in column.tolist()]
-            values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in labels]
-        else:
-            typed = iter(unify_ids([[label for label in column if label]])[0])
-            values = [next(typed) if label else None for label in column]
-        return check_identifiers(table, columns["node"], "node"), values
-
-
-def _read_features(
-    path: TableLike, encoder: FeatureEncoder | None
-) -> tuple[Column | None, Any, FeatureEncoder | None]:
-    """Return ids, rows of numbers and how a table was encoded, or a matrix without ids and encoder.
-
-    The first row is a header if its first cell is a usual name of ids or its last cell is not a number.
-    """
-    suffix = format_of(path, (*TABLES, ".npz", ".npy"))
-    with reading(path) as file:
-        if suffix not in TABLES:
-            return None, npz.read_matrix(file), None
-        table = read_table(
-            file, lambda first, _: first[0].lower() in NODE_COLUMNS["node"] or not is_number(first[-1])
-        )
-        names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
-        lower = [name.lower() for name in names]
-        id_column = next((lower.index(name) for name in NODE_COLUMNS["node"] if name in lower), 0)
-        ids = check_identifiers(table, table.columns[id_column], "node")
-        matrix, fitted = encode_table(table, names, id_column, encoder)
-        return ids, matrix, fitted
-
-
-def _ordered_labels(ids: list[Any], values: list[Any], position_of: dict[Any, int]) -> ArrayLike:
-    """Return the labels in node order, unlabelled where the table has none."""
-    ordered: list[Any] = [None] * len(position_of)
-    for number, value in zip(_check_positions(ids, position_of), values, strict=True):
-        ordered[number] = value
-    array = networkx_graphs.label_array(ordered)
-    return np.full(len(position_of), UNLABELLED) if array is None else array
-
-
-def _ordered_rows(ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
-    """Return the row of every node in node order; a node without a row is an error."""
-    rows = np.argsort(_check_positions(ids, position_of))
-    if len(rows) < len(position_of):
-        raise InputError(f"there is no row for node {min(set(position_of) - set(ids))!r}.")
-    return rows
-
-
-def _check_positions(ids: list[Any], position_of: dict[Any, int]) -> list[int]:
-    """Return the position of each id; ids that are unknown or repeated are errors."""
-    for node, count in Counter(ids).items():
-        if count > 1:
-            raise InputError(f"node {node!r} is listed more than once.")
-        if node not in position_of:
-            raise InputError(f"node {node!r} is not a node of the graph.")
-    return [position_of[node] for node in ids]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
+from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import npz
 from nodecopy.io.table_columns import (
-    INTERACTION_COLUMNS,
     check_identifiers,
+    describe,
     parse_numbers,
     parse_times,
     read_columns,
@@ -28,6 +29,7 @@ def read_interactions(
     item: str | None = None,
     rating: str | None = None,
     time: str | None = None,
+    header: bool | None = None,
 ) -> Interactions:
     """Return the interactions in a file or data frame.
 
@@ -38,15 +40,19 @@ def read_interactions(
         that :func:`write_interactions` or SciPy wrote; or a pandas data frame.
     user, item, rating, time
         Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
-        ``rating``, ``time``, ...); otherwise the first four in this order. Rating and time are optional.
+        ``rating``, ``stars``, ``time``, ...); otherwise the first four in this order. Rating and time are
+        optional: the third column is the rating if it holds numbers, but not if these are Unix times. An
+        empty name leaves one of them out.
+    header
+        Whether the first row is a header. By default this is decided by what is in it
+        (:func:`~nodecopy.read_graph`). A table of which a column is named has a header in any case.
 
     Notes
     -----
     Of repeated interactions of a user with an item the latest row counts, the last one if there are no times.
     Ids are integers if all of them are integers in canonical form, otherwise strings. A rating of zero is no
-    interaction. The first row is a header if it has usual names, if the caller names a column, or if some
-    column holds numbers everywhere but there. A file with nothing but a header is an empty log, as
-    :func:`write_interactions` writes it; recommenders cannot be fitted to it.
+    interaction. A file with nothing but a header is an empty log, as :func:`write_interactions` writes it;
+    recommenders cannot be fitted to it. Columns that are not read are logged to the logger ``nodecopy``.
 
     Examples
     --------
@@ -61,13 +67,18 @@ def read_interactions(
             if any(given.values()):
                 raise InputError("user, item, rating and time must be left out: .npz has no columns to name.")
             return npz.read_interactions(file)
-        table, columns = read_columns(file, INTERACTION_COLUMNS, given)
+        table, columns = read_columns(file, "interactions", given, header=header)
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
         user_ids, user_codes = _encode_ids(users)
         item_ids, item_codes = _encode_ids(items)
         ratings = parse_numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
         when = parse_times(table, columns["time"]) if "time" in columns else None
+        n_repeated = 0
         log = Interactions.from_table(user_codes, item_codes, ratings, when)
+        if log.n_interactions < len(user_codes):
+            n_repeated = len(user_codes) - len(np.unique(user_codes * len(item_ids) + item_codes))
+        if n_repeated:
+            log_decision(f"{describe(path)}: {n_repeated} rows repeat a user and an item; the latest counts.")
         return Interactions(log.matrix, user_ids, item_ids)
 
 

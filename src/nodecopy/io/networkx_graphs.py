@@ -1,7 +1,8 @@
-"""Conversion to and from NetworkX graphs, and GraphML files."""
+"""Conversion to and from NetworkX graphs, and the files that NetworkX reads."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,25 +12,32 @@ from numpy.typing import ArrayLike
 
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike
-from nodecopy._core.ids import deduplicate
+from nodecopy._core.ids import check_weights
+from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.table_columns import is_number, unify_ids
+from nodecopy.io.edge_lists import Duplicates, build_graph
+from nodecopy.io.headers import is_number
+from nodecopy.io.table_columns import unify_ids
 
 
-def from_networkx(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
+def from_networkx(
+    network: Any, *, label: str = "label", weight: str = "weight", duplicates: Duplicates = "max"
+) -> Graph:
     """Return the :class:`Graph` of a NetworkX graph, with its nodes in the same order.
 
     Parameters
     ----------
     network
-        A NetworkX graph whose nodes are integers or strings, which become the node ids. Of parallel edges
-        the largest weight counts.
+        A NetworkX graph whose nodes are integers or strings, which become the node ids.
     label
         Node attribute with labels, ``"label"`` by default.
     weight
         Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
+    duplicates
+        Whether of parallel edges the largest weight counts (``"max"``), their sum (``"sum"``), or they are an
+        error (``"error"``).
 
     Examples
     --------
@@ -49,9 +57,17 @@ def from_networkx(network: Any, *, label: str = "label", weight: str = "weight")
             raise InputError(f"weight of edge {edge} must be a number; got {value!r}.")
     first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
     weights = np.array([float(edge[2]) for edge in edges])
-    matrix = deduplicate(first, second, weights, (len(nodes), len(nodes)))
-    labels = [network.nodes[node].get(label) for node in nodes]
-    return Graph(matrix, None, label_array(labels), _ids(nodes), network.is_directed())
+    check_weights(weights, len(edges))
+    graph = build_graph(
+        first,
+        second,
+        weights,
+        np.asarray(_ids(nodes)),
+        directed=network.is_directed(),
+        duplicates=duplicates,
+        file="the network",
+    )
+    return graph.replace(labels=label_array([network.nodes[node].get(label) for node in nodes]))
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -80,12 +96,67 @@ def to_networkx(graph: Graph) -> Any:
     return network
 
 
-def read_graphml(path: Path, directed: bool | None) -> Graph:
-    """Return the graph in a GraphML file; ids are integers if all are integers in canonical form."""
-    networkx = import_optional("networkx", "reading GraphML")
-    graph = from_networkx(networkx.read_graphml(path, node_type=str))
+def read_network(
+    path: Path,
+    suffix: str,
+    directed: bool | None,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    duplicates: Duplicates = "max",
+) -> Graph:
+    """Return the graph in a GraphML, GEXF or node-link JSON file.
+
+    Ids are integers if all are integers in canonical form. Without ``label``, classes are the attribute
+    ``label``, unless Gephi wrote the names of nodes there.
+    """
+    networkx = import_optional("networkx", f"reading {suffix}")
+    if suffix == ".json":
+        network = _read_json(path, networkx)
+    else:
+        network = getattr(networkx, f"read_{suffix[1:]}")(path, node_type=str)
+    names = {name for _, attributes in network.nodes(data=True) for name in attributes}
+    if label is not None and label not in names:
+        raise InputError(
+            f"there is no node attribute {label!r}; there are {', '.join(sorted(names)) or 'none'}."
+        )
+    if label is None and _has_display_names(network, suffix, names):
+        others = ", ".join(sorted(names - {"label", "viz"})) or "none"
+        log_decision(
+            f"{path.name}: the node attribute label holds names, not classes, and is not read; label=NAME "
+            f"reads another one ({others})."
+        )
+        label = ""
+    edge_names = {name for *_, attributes in network.edges(data=True) for name in attributes}
+    if weight is None and suffix == ".json" and "weight" not in edge_names and "value" in edge_names:
+        weight = "value"  # as D3 writes it
+    graph = from_networkx(
+        network,
+        label="label" if label is None else label,
+        weight="weight" if weight is None else weight,
+        duplicates=duplicates,
+    )
     (ids,) = unify_ids([graph.node_ids.tolist()])
     return graph.replace(node_ids=_ids(ids), directed=graph.directed if directed is None else directed)
+
+
+def _read_json(path: Path, networkx: Any) -> Any:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    edges = next((name for name in ("edges", "links") if name in content), "")
+    if not isinstance(content, dict) or "nodes" not in content or not edges:
+        raise InputError(
+            "the file must hold node-link data, an object with nodes and edges (or links); write it with "
+            "networkx.node_link_data."
+        )
+    return networkx.node_link_graph(content, edges=edges)
+
+
+def _has_display_names(network: Any, suffix: str, names: set[str]) -> bool:
+    """Return whether labels are names of nodes: in files of Gephi, if most of them are different."""
+    if "label" not in names or not (suffix == ".gexf" or names >= {"r", "g", "b"}):
+        return False
+    labels = [attributes.get("label") for _, attributes in network.nodes(data=True)]
+    return 2 * len(set(labels)) > len(labels)
 
 
 def write_graphml(graph: Graph, path: PathLike) -> None:

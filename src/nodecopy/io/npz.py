@@ -13,16 +13,18 @@ from scipy import sparse
 
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike
+from nodecopy._core.ids import check_ids
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
-OWN_KEYS, SCIPY_KEYS, BENCHMARK_KEYS = (
+OWN_KEYS, SCIPY_KEYS, CSR_KEYS, BENCHMARK_KEYS = (
     {"indptr", "indices"},
     {"format", "shape"},
+    {"data", "indices", "indptr", "shape"},
     {"adj_indptr", "adj_indices", "adj_shape"},
 )
-"""Names of arrays by which the three kinds of archives are recognised."""
+"""Names of arrays by which the kinds of archives are recognised."""
 
 
 def read_graph(path: Path, directed: bool | None) -> Graph:
@@ -81,14 +83,44 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
 
 def read_matrix(path: Path) -> Any:
     """Return the matrix in a ``.npy`` file, in SciPy's sparse format or in an archive of a single array."""
+    return read_features(path)[1]
+
+
+def read_features(path: Path) -> tuple[list[Any] | None, Any]:
+    """Return the ids of the rows, or ``None`` if there are none, and the matrix.
+
+    An archive holds a single array beside ``ids``, or one called ``x`` or ``features``, or the parts of a
+    SciPy matrix.
+    """
     with _open_archive(path) as loaded:
         if isinstance(loaded, np.ndarray):
-            return loaded
-        if set(loaded.files) >= SCIPY_KEYS:
-            return _scipy(path)
-        if len(loaded.files) != 1:
+            return None, loaded
+        keys = set(loaded.files) - {"ids"}
+        ids = _read_ids(loaded) if "ids" in loaded.files else None
+        name = next((name for name in ("x", "features") if name in keys), None) if ids is not None else None
+        if keys >= SCIPY_KEYS:
+            matrix = _scipy(path)
+        elif keys >= CSR_KEYS:
+            matrix = _csr(loaded, "")
+        elif name is not None or len(keys) == 1:
+            matrix = loaded[name or keys.pop()]
+        else:
             raise _wrong_content(loaded, "one matrix")
-        return loaded[loaded.files[0]]
+        if ids is not None and len(ids) != matrix.shape[0]:
+            raise InputError(
+                f"ids must name every row, {matrix.shape[0]} in all; the file holds {len(ids)} ids."
+            )
+        return ids, matrix
+
+
+def _read_ids(archive: Any) -> list[Any]:
+    try:
+        ids = archive["ids"]
+    except ValueError:  # an array of Python objects, which is a pickle
+        raise InputError(
+            "ids must hold integers or strings; they are Python objects. Write ids=np.array(ids, str)."
+        ) from None
+    return list(check_ids(ids, "ids").tolist())
 
 
 @contextmanager

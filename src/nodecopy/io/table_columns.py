@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.formats import is_frame
+from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy.errors import InputError
+from nodecopy.io.headers import N_KEYS, Roles, find_header, is_number, match_names
 from nodecopy.io.table_files import Column, Table, read_table
-
-Roles: TypeAlias = Mapping[str, Sequence[str]]
-"""The names that the column of each role may have, in lower case."""
 
 EDGE_COLUMNS: Roles = {
     "source": (
@@ -23,16 +25,26 @@ EDGE_COLUMNS: Roles = {
     "target": ("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
     "weight": ("weight", "w", "value"),
 }
-NODE_COLUMNS: Roles = {"node": ("id", "node", "node_id", "name"), "label": ("label", "class", "y")}
+NODE_COLUMNS: Roles = {"id": ("id", "node", "node_id", "name"), "label": ("label", "class", "y")}
 INTERACTION_COLUMNS: Roles = {
     "user": ("user", "user_id", "userid", "customer", "customer_id"),
     "item": ("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id"),
-    "rating": ("rating", "score", "weight", "value", "count"),
-    "time": ("time", "timestamp", "date"),
+    "rating": ("rating", "stars", "score", "weight", "value", "count"),
+    "time": ("time", "timestamp", "ts", "date", "datetime"),
+}
+KINDS: Mapping[str, Roles] = {
+    "edges": EDGE_COLUMNS,
+    "labels": NODE_COLUMNS,
+    "interactions": INTERACTION_COLUMNS,
 }
 
-N_REQUIRED = 2
-"""The first two roles of every table in a file are required."""
+EPOCH_SECONDS, EPOCH_MILLISECONDS = (1e8, 2.2e9), (1e11, 2.2e12)
+"""Numbers in these limits (1973 to 2039) are taken for times if nothing else is known about them."""
+N_INSPECTED = 100
+"""Rows by which a column is taken for numbers or times."""
+GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
+"""Numbers with a decimal comma or with signs between thousands."""
+GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands."
 
 
 def match_columns(
@@ -44,12 +56,14 @@ def match_columns(
     is_numeric: Callable[[int], bool],
     given: Mapping[str, str | None] | None = None,
     owner: str = "the table",
+    by_position: Collection[str] = (),
 ) -> dict[str, int]:
     """Return the position of the column of each role.
 
-    The column of a role is the one that the caller names, otherwise one with a name of the role, otherwise
-    the one at the position of the role among all roles. An optional role is matched by position only if no
-    required role is matched by name alone and its column is numeric.
+    The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
+    one with a usual word in its name (``from_account``), otherwise the one at the position of the role among
+    all roles. An optional role is matched by position only if its column is numeric, and not if all required
+    roles have usual names, unless it is in ``by_position``.
 
     Parameters
     ----------
@@ -67,45 +81,158 @@ def match_columns(
         Names of columns by role, as the caller gave them.
     owner
         What the table is called in errors.
+    by_position
+        Optional roles that are matched by position wherever the other columns are.
     """
     given = given or {}
     lower = [name.lower() for name in names]
-    positions: dict[str, int] = {}
-    for role, words in roles.items():
-        name = given.get(role)
-        if name is not None and name not in names:
+    positions = {
+        role: position for role, position in match_names(names, roles).items() if given.get(role) is None
+    }
+    for role, name in given.items():
+        if name and name not in names:
             raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
-        matches = [names.index(name)] if name is not None else [lower.index(w) for w in words if w in lower]
-        if matches:
-            positions[role] = matches[0]
-    by_name = all(role in positions for role in list(roles)[:n_required])
+        if name:
+            positions = {other: at for other, at in positions.items() if at != names.index(name)}
+            positions[role] = names.index(name)
+    required = list(roles)[:n_required]
+    by_name = all(given.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
     for position, role in enumerate(roles):
-        if role in positions or (by_name and position >= n_required):
+        if role in positions or given.get(role) == "":
+            continue
+        if by_name and position >= n_required and role not in by_position:
             continue
         is_free = position < n_columns and position not in positions.values()
         if position < n_required and not is_free:
-            hint = f" Name it with {role}=." if given else ""
+            hint = f" Name it with {role}=NAME." if given else ""
             raise InputError(f"{owner} must have a column for {role}; it has {', '.join(names)}.{hint}")
         if position < n_required or (is_free and is_numeric(position)):
             positions[role] = position
     return positions
 
 
-def read_columns(path: Any, roles: Roles, given: Mapping[str, str | None]) -> tuple[Table, dict[str, Column]]:
-    """Return the table in a file or data frame, and its columns by role (:func:`match_columns`)."""
-    table = read_table(path, lambda first, below: _has_header(first, below, roles, given))
-    if len(table.columns) < N_REQUIRED:
-        required = " and ".join(list(roles)[:N_REQUIRED])
-        raise InputError(f"the table must have a column for {required}; it has {len(table.columns)} in all.")
-    positions = match_columns(
-        table.names or [],
-        len(table.columns),
-        roles,
-        n_required=N_REQUIRED,
-        is_numeric=lambda position: _starts_with_number(table.columns[position]),
-        given=given,
+def read_columns(
+    path: Any,
+    kind: str,
+    given: Mapping[str, str | None],
+    *,
+    header: bool | None = None,
+    nodes: Collection[str] | None = None,
+) -> tuple[Table, dict[str, Column]]:
+    """Return the table in a file or data frame, and its columns by role (:func:`match_columns`).
+
+    Parameters
+    ----------
+    path
+        A file or a data frame.
+    kind
+        What it should hold: a key of ``KINDS``.
+    given
+        Names of columns by role, as the caller gave them; an empty name leaves an optional role out.
+    header, nodes
+        See :func:`.find_header`.
+    """
+    roles, file = KINDS[kind], describe(path)
+    named = [name for name in given.values() if name]
+    table = read_table(
+        path,
+        lambda first, below: find_header(
+            first, below, roles, file=file, header=header, given=named, nodes=nodes
+        ),
     )
-    return table, {role: table.columns[position] for role, position in positions.items()}
+    if not named and table.names is not None:
+        check_kind(table.names, kind, file)
+    table = drop_row_names(
+        table, nodes, has_id=bool(given.get("id")) or "id" in match_names(table.names or [], roles)
+    )
+    names, columns = table.names or [], table.columns
+    if len(columns) < N_KEYS:
+        required = " and ".join(list(roles)[:N_KEYS])
+        raise InputError(f"the table must have a column for {required}; it has {len(columns)} in all.")
+    positions = match_columns(
+        names,
+        len(columns),
+        roles,
+        n_required=N_KEYS,
+        is_numeric=lambda position: (
+            _holds_numbers(columns[position])
+            and not _holds_times(columns[position], *names[position : position + 1])
+        ),
+        given=given,
+        by_position=("rating",),
+    )
+    if "time" in roles and "time" not in positions:
+        free = (number for number in range(len(columns)) if number not in positions.values())
+        times = next((number for number in free if _holds_times(columns[number])), None)
+        positions |= {} if times is None else {"time": times}
+    _log_columns(file, table, roles, given, positions)
+    return table, {role: columns[position] for role, position in positions.items()}
+
+
+def describe(path: Any) -> str:
+    """Return what a file or data frame is called in decisions."""
+    return "the data frame" if is_frame(path) else Path(path).name
+
+
+def check_kind(names: Sequence[str], kind: str, file: str) -> None:
+    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
+    lower = {name.strip().lower() for name in names}
+
+    def is_named(roles: Roles) -> bool:
+        return all(not lower.isdisjoint(usual) for usual in list(roles.values())[:N_KEYS])
+
+    other = next((name for name, roles in KINDS.items() if is_named(roles)), kind)
+    if is_named(KINDS[kind]) or other == kind:
+        return
+    if (kind, other) == ("edges", "interactions"):
+        warn_about_data(
+            f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
+            "id are one node. Read it as interactions, or name its columns with source=NAME and target=NAME."
+        )
+        return
+    roles = list(KINDS[kind])[:N_KEYS]
+    raise InputError(
+        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file, "
+        f"or name the columns with {roles[0]}=NAME and {roles[1]}=NAME."
+    )
+
+
+def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool) -> Table:
+    """Return the table without a first column that has no name, where pandas and R write row names.
+
+    In tables about ``nodes`` it stays if it holds their ids and no other column does (``has_id``).
+    """
+    names = table.names
+    if names is None or names[0] or len(names) < N_KEYS + (nodes is None):
+        return table
+    if nodes is not None and not has_id and any(str(value) in nodes for value in table.columns[0]):
+        return table
+    return table.select(range(1, len(names)))
+
+
+def _log_columns(
+    file: str, table: Table, roles: Roles, given: Mapping[str, str | None], positions: Mapping[str, int]
+) -> None:
+    """Log which columns are read by their position, and which are not read."""
+    names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
+    usual = match_names(table.names or [], roles)
+    optional = list(roles)[N_KEYS:]
+    for role in optional:
+        if role in positions and not given.get(role) and role not in usual:
+            log_decision(
+                f"{file}: {names[positions[role]]} holds the {role} of each row; {role}=NAME reads another "
+                "column."
+            )
+    ignored = [
+        name
+        for number, (name, column) in enumerate(zip(names, table.columns, strict=True))
+        if number not in positions.values() and any(value not in ("", None) for value in column)
+    ]
+    if ignored:
+        missing = [f"{role}=NAME" for role in optional if role not in positions]
+        hint = f"; {' or '.join(missing)} reads one of them" if missing else ""
+        shown = ", ".join(ignored[:5]) + (", ..." if len(ignored) > 5 else "")
+        log_decision(f"{file}: {len(ignored)} columns are not read ({shown}){hint}.")
 
 
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
@@ -147,7 +274,9 @@ def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math
         values = np.array(list(map(float, column)), np.float64)
     except (TypeError, ValueError):
         row = next(row for row, value in enumerate(column) if not is_number(value))
-        raise InputError(f"{table.where(row)} has {role} {column[row]!r}, which is not a number.") from None
+        cell = column[row]
+        hint = f" {GROUPED_HINT}" if is_grouped(cell) else ""
+        raise InputError(f"{table.where(row)} has {role} {cell!r}, which is not a number.{hint}") from None
     is_wrong = ~np.isfinite(values) | (values < low)
     if is_wrong.any():
         row = int(is_wrong.argmax())
@@ -174,35 +303,30 @@ def parse_times(table: Table, column: Column) -> NDArray[Any]:
     return seconds
 
 
-def is_number(value: Any) -> bool:
-    """Return whether a cell can be read as a number."""
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+def is_grouped(cell: Any) -> bool:
+    """Return whether a cell is a number with a decimal comma or with signs between thousands."""
+    return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
 
 
-def _has_header(
-    first: list[str], below: list[list[str]], roles: Roles, given: Mapping[str, str | None]
-) -> bool:
-    """Return whether the first row is a header.
-
-    It is one if the caller names a column, if it has names of the required roles, or if some column holds
-    numbers everywhere but there.
-    """
-    lower = [name.strip().lower() for name in first]
-    required = list(roles.values())[:N_REQUIRED]
-    if any(given.values()) or all(any(name in lower for name in names) for names in required):
-        return True
-    if not below[0]:
-        return False
-    return any(
-        not is_number(name) and all(map(is_number, column)) for name, column in zip(first, below, strict=True)
-    )
-
-
-def _starts_with_number(column: Column) -> bool:
+def _holds_numbers(column: Column) -> bool:
+    """Return whether a column is of numbers: of a number type, or with one as its first entry."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind in "iuf"
-    return bool(column) and is_number(column[0])
+    first = next((cell for cell in column[:N_INSPECTED] if cell), "")
+    return is_number(first) or is_grouped(first)
+
+
+def _holds_times(column: Column, name: str = "") -> bool:
+    """Return whether a column has the name of times, or starts with Unix times between 1973 and 2039."""
+    if match_names([name], {"time": (*INTERACTION_COLUMNS["time"], "year")}):
+        return True
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
+        return column.dtype.kind == "M"
+    values = [float(cell) for cell in column[:N_INSPECTED] if is_number(cell)]
+    return (
+        bool(values)
+        and len(values) == len(column[:N_INSPECTED])
+        and any(
+            all(low <= value <= high for value in values) for low, high in (EPOCH_SECONDS, EPOCH_MILLISECONDS)
+        )
+    )

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -22,6 +22,7 @@ from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import TABLES, PathLike, format_of, is_frame
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
+from nodecopy.io.text_rows import COMMENT_SIGNS, check_signature, describe_encoding_error, split_rows
 
 Column: TypeAlias = Sequence[Any] | NDArray[Any]
 """A list of strings from text, or a typed array from Parquet and data frames."""
@@ -29,7 +30,6 @@ HeaderRule: TypeAlias = Callable[[list[str], list[list[str]]], bool]
 """Whether the first row of a text file is a header, from that row and the columns below it."""
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-COMMENT_SIGNS = ("#", "%")
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,18 @@ class Table:
     names: list[str] | None
     lines: Sequence[int]
     unit: str = "line"
+    comments: Sequence[str] = ()
+    """Comments above the rows."""
 
     def where(self, row: int) -> str:
         """Return the place of a row for error messages, such as ``line 7``."""
         return f"{self.unit} {self.lines[row]}"
+
+    def select(self, positions: Iterable[int]) -> Table:
+        """Return the table with some of its columns."""
+        chosen = list(positions)
+        names = None if self.names is None else [self.names[number] for number in chosen]
+        return replace(self, columns=[self.columns[number] for number in chosen], names=names)
 
 
 def read_table(path: Any, has_header: HeaderRule) -> Table:
@@ -53,22 +61,43 @@ def read_table(path: Any, has_header: HeaderRule) -> Table:
     suffix = format_of(path, TABLES)
     if suffix == ".parquet":
         return _read_parquet(path)
+    try:
+        return _read_text(path, suffix, has_header)
+    except UnicodeDecodeError as error:
+        raise InputError(describe_encoding_error(error)) from error
+
+
+def _read_text(path: Path, suffix: str, has_header: HeaderRule) -> Table:
     cells: list[str] = []  # one flat list: a million small ones keep the garbage collector busy
     lines: list[int] = []
     width = 0
     with _open_text(path, "r") as file:
-        for line, row in _split_rows(file) if suffix == ".txt" else _csv_rows(file, suffix):
+        rows, comments = split_rows(file, suffix)
+        for line, row in rows:
             width = width or len(row)
             if len(row) != width:
-                raise InputError(f"line {line} has {len(row)} columns where the first row has {width}.")
+                if len(lines) != 1 or not _has_row_names(cells, row):
+                    raise InputError(
+                        f"line {line} has {len(row)} columns where the first row has {width}; put text that "
+                        "holds the delimiter in quotes."
+                    )
+                cells.insert(0, "")  # R writes row names without a name above them
+                width += 1
             cells += row
             lines.append(line)
     if not cells:
         raise InputError("the file holds no rows.")
     first, below = cells[:width], [cells[width + position :: width] for position in range(width)]
     if has_header(first, below):
-        return Table(list(below), [name.strip() for name in first], lines[1:])
-    return Table([cells[position::width] for position in range(width)], None, lines)
+        names = [name.strip() for name in first]
+        return Table(list(below), [names[0].lstrip("# "), *names[1:]], lines[1:], comments=comments)
+    return Table([cells[position::width] for position in range(width)], None, lines, comments=comments)
+
+
+def _has_row_names(first: list[str], second: list[str]) -> bool:
+    """Return whether R numbered the rows: their first column then has no name in the header."""
+    is_named = not any(name[:1].isdigit() for name in first)
+    return is_named and len(second) == len(first) + 1 and second[0] == "1"
 
 
 def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> None:
@@ -88,21 +117,6 @@ def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> N
                 file.writelines(" ".join(map(str, row)) + "\n" for row in (list(present), *rows))
             else:
                 _write_csv(file, suffix, list(present), list(rows))
-
-
-def _csv_rows(file: IO[str], suffix: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line numbers and cells; empty lines are skipped."""
-    reader = csv.reader(file, delimiter=DELIMITERS[suffix], strict=True)
-    return ((reader.line_num, row) for row in reader if row)
-
-
-def _split_rows(file: IO[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield line numbers and words; empty lines and comments are skipped."""
-    return (
-        (number, line.split())
-        for number, line in enumerate(file, 1)
-        if line.strip() and not line.startswith(COMMENT_SIGNS)
-    )
 
 
 def _write_csv(file: IO[str], suffix: str, names: list[str], rows: list[tuple[Any, ...]]) -> None:
@@ -159,6 +173,9 @@ def _open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iter
     if compressed is None:
         compressed = path.suffix.lower() == ".gz"
     with path.open(f"{mode}b") as raw:
+        if mode == "r" and not compressed:
+            check_signature(raw.read(64))
+            raw.seek(0)
         stream: Any = gzip.GzipFile("", f"{mode}b", 6, raw, mtime=0) if compressed else raw
         encoding = "utf-8-sig" if mode == "r" else "utf-8"
         with TextIOWrapper(stream, encoding=encoding, newline="") as text:

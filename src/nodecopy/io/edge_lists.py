@@ -1,0 +1,96 @@
+"""Graphs from lists of edges, some of which may be repeated, listed in both directions, or loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.ids import deduplicate
+from nodecopy._core.notices import log_decision
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+
+Duplicates: TypeAlias = Literal["max", "sum", "error"]
+"""What becomes of an edge that is listed more than once."""
+DUPLICATES: tuple[str, ...] = get_args(Duplicates)
+
+
+def build_graph(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    node_ids: NDArray[Any],
+    *,
+    directed: bool,
+    duplicates: Duplicates,
+    file: str,
+    row_name: Callable[[int], str] = "entry {}".format,
+) -> Graph:
+    """Return the graph of a list of edges, and log how many are repeated and how many are self-loops.
+
+    An undirected list that has every edge in both directions, with equal weights, lists each edge once in
+    each direction: the two are no duplicates. In any other undirected list they are.
+
+    Parameters
+    ----------
+    first, second, weights
+        The positions of sources and targets, and the weights.
+    node_ids
+        The ids of the nodes.
+    directed
+        Whether edges are directed.
+    duplicates
+        An edge that is listed more than once has the largest of its weights (``"max"``), their sum
+        (``"sum"``) or is an error (``"error"``).
+    file
+        What the list is called in decisions.
+    row_name
+        What errors call the entry at a position.
+    """
+    n = len(node_ids)
+    matrix = deduplicate(first, second, weights, (n, n))
+    n_repeated, n_reversed = len(first) - matrix.nnz, 0
+    if duplicates == "sum" and n_repeated:
+        matrix = sparse.csr_array((weights, (first, second)), shape=(n, n))  # SciPy adds duplicates
+    graph = Graph(matrix, None, None, node_ids, directed)
+    if not directed:
+        rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+        is_edge = (rows != matrix.indices) & (matrix.data != 0)
+        n_reversed = int(is_edge.sum()) - graph.n_edges
+        if n_reversed == graph.n_edges and np.array_equal(graph.adjacency.data, matrix.data[is_edge]):
+            n_reversed = 0  # a symmetric list
+    if duplicates == "error" and (n_repeated or n_reversed):
+        row = _find_repeated(first, second, n, directed=not n_reversed)
+        edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
+        raise InputError(f"{row_name(row)} repeats the edge from {edge}, and duplicates is 'error'.")
+    if duplicates == "sum" and n_reversed:
+        graph = Graph(matrix + matrix.T, None, None, node_ids)
+    _log_counts(file, n_repeated, n_reversed, int((first == second).sum()), directed, duplicates)
+    return graph
+
+
+def _find_repeated(first: NDArray[np.int64], second: NDArray[np.int64], n: int, *, directed: bool) -> int:
+    """Return the first row whose edge is in a row above."""
+    low, high = (first, second) if directed else (np.minimum(first, second), np.maximum(first, second))
+    is_repeated = np.ones(len(first), bool)
+    is_repeated[np.unique(low * n + high, return_index=True)[1]] = False
+    return int(is_repeated.argmax())
+
+
+def _log_counts(
+    file: str, n_repeated: int, n_reversed: int, n_loops: int, directed: bool, duplicates: Duplicates
+) -> None:
+    parts = [f"{n_repeated} rows repeat an edge"] if n_repeated else []
+    parts += [f"{n_reversed} edges are listed in both directions"] if n_reversed else []
+    if parts:
+        rule = "the largest weight counts; duplicates='sum' adds the weights"
+        if duplicates == "sum":
+            rule = "their weights are added; duplicates='max' takes the largest"
+        log_decision(f"{file}: {' and '.join(parts)}: {rule}.")
+    if n_loops:
+        fate = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
+        log_decision(f"{file}: {n_loops} self-loops are {fate}.")

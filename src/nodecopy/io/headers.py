@@ -1,0 +1,158 @@
+"""Whether the first row of a text table is a header, and what its names mean."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from nodecopy._core.notices import log_decision
+
+Roles: TypeAlias = Mapping[str, Sequence[str]]
+"""The names that the column of each role may have, in lower case."""
+
+N_KEYS = 2
+"""The first two roles of every table in a file are required."""
+MIN_ROWS = 5
+"""Rows below a row of unfamiliar text from which it can be a header for not occurring again."""
+MAX_LONELY_SHARE = 0.02
+"""Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
+
+
+def find_header(
+    first: list[str],
+    below: list[list[str]],
+    roles: Roles,
+    *,
+    file: str,
+    header: bool | None = None,
+    given: Collection[str] = (),
+    nodes: Collection[str] | None = None,
+) -> bool:
+    """Return whether the first row is a header, and log the decision unless it is obvious.
+
+    In this order, the first row is
+
+    1. a header if the caller names a column of the table, otherwise as ``header`` says;
+    2. a header if it has usual names of the first two roles, or names above a first column without a name;
+    3. data if there is no row below it, if its id is in ``nodes``, or if one of its ids or its label occurs
+       again below or twice in it;
+    4. a header if some column holds numbers everywhere but there;
+    5. data if its id is a number;
+    6. a header if its id is not in ``nodes`` while most ids below are;
+    7. a header if its names contain usual words (``from_account,to_account``), if it has no digit while all
+       ids below have one, or if there are at least five rows below of which at most 2 % have ids that occur
+       nowhere else either; otherwise data.
+
+    Parameters
+    ----------
+    first, below
+        The first row, and the columns below it.
+    roles
+        The usual names of columns.
+    file
+        What the table is called in decisions.
+    header
+        What the caller says, if anything.
+    given
+        Names of columns that the caller gives for this table.
+    nodes
+        Ids of the nodes of the graph, for tables of labels or features.
+    """
+    if given or header is not None:
+        return bool(given) or bool(header)
+    names = [name.strip().lower() for name in first]
+    names[0] = names[0].lstrip("# ")
+    required = list(roles.values())[:N_KEYS]
+    if all(any(name in names for name in usual) for usual in required):
+        return True
+    if len(first) < len(required) or not below[0]:
+        return False
+    if not names[0] and len(first) > (1 if nodes is not None else N_KEYS) and not any(map(is_number, first)):
+        return True
+    keys = find_keys(first, roles)
+    cells, columns = [first[key] for key in keys], [below[key] for key in keys]
+    texts = [cell for cell in cells if cell and not is_number(cell)]
+    if nodes and cells[0] in nodes:
+        return bool(texts) and _decide(file, first, False, f"{cells[0]!r} is a node of the graph")
+    for text in texts:
+        if any(text in column for column in columns) or cells.count(text) > 1:
+            return _decide(file, first, False, f"{text!r} occurs again")
+    for name, column in zip(first, below, strict=True):
+        if name and not is_number(name) and all(map(is_number, column)):
+            return _decide(file, first, True, f"the column below {name!r} holds numbers")
+    if len(texts) < len(cells):
+        return False
+    if nodes and 2 * sum(node in nodes for node in columns[0]) > len(columns[0]):
+        return _decide(file, first, True, f"{cells[0]!r} is no node of the graph, but the ids below it are")
+    return _decide(file, first, *_judge_unique(cells, columns, roles))
+
+
+def find_keys(names: Sequence[str], roles: Roles) -> list[int]:
+    """Return the columns of the first two roles, by usual names or words, else by position."""
+    matches = match_names(names, roles)
+    keys: list[int] = []
+    for position, role in enumerate(list(roles)[:N_KEYS]):
+        key = matches.get(role, position)
+        keys.append(position if key in keys else key)
+    return keys if len(set(keys)) == len(keys) else list(range(len(keys)))
+
+
+def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
+    """Return the columns with a usual name of a role, or that alone have such a word in their name."""
+    lower = [name.strip().lower() for name in names]
+    matches = {
+        role: next(lower.index(word) for word in usual if word in lower)
+        for role, usual in roles.items()
+        if not set(usual).isdisjoint(lower)
+    }
+    words = [_words(name) for name in names]
+    for role, usual in roles.items():
+        alike = [
+            number
+            for number, parts in enumerate(words)
+            if number not in matches.values() and not parts.isdisjoint(usual)
+        ]
+        if role not in matches and len(alike) == 1:
+            matches[role] = alike[0]
+    return matches
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a cell can be read as a number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _judge_unique(cells: list[str], columns: list[list[str]], roles: Roles) -> tuple[bool, str]:
+    """Return whether a row of text that never occurs again is a header, and why."""
+    if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
+        return True, "its names contain usual words"
+    has_digit = re.compile(r"\d").search
+    if not any(map(has_digit, cells)) and all(has_digit(node) for column in columns for node in column):
+        return True, "all ids below it have digits"
+    n_rows = len(columns[0])
+    if n_rows < MIN_ROWS:
+        return False, f"{n_rows} rows are too few to tell"
+    counts = Counter(node for column in columns for node in column)
+    n_lonely = sum(all(counts[node] == 1 for node in row) for row in zip(*columns, strict=True))
+    if n_lonely <= MAX_LONELY_SHARE * n_rows:
+        return True, "its values never occur again below"
+    return False, f"the values of {n_lonely} other rows do not occur again either"
+
+
+def _decide(file: str, first: list[str], is_header: bool, reason: str) -> bool:
+    row, kind = ",".join(first[:6]), "a header" if is_header else "data"
+    log_decision(
+        f"{file}: the first row ({row}) is {kind}, since {reason}; header={not is_header} overrules."
+    )
+    return is_header
+
+
+def _words(name: str) -> set[str]:
+    """Return the words of a name such as from_account, FromAccount or 'from account'."""
+    return set(re.findall(r"[a-z]{2,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))

@@ -1,0 +1,244 @@
+"""Tables of labels and features, and the nodes of a graph that their rows belong to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy._core.formats import TABLES, TableLike, format_of, reading
+from nodecopy._core.notices import log_decision
+from nodecopy.errors import InputError
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.io import npz
+from nodecopy.io.feature_tables import FeatureEncoder, encode_table
+from nodecopy.io.headers import find_header, match_names
+from nodecopy.io.networkx_graphs import label_array
+from nodecopy.io.table_columns import (
+    NODE_COLUMNS,
+    check_identifiers,
+    describe,
+    drop_row_names,
+    read_columns,
+    unify_ids,
+)
+from nodecopy.io.table_files import Column, read_table
+
+N_SHOWN = 5
+"""Unknown ids that an error lists."""
+MAX_COMPARED = 10_000
+"""Nodes up to which close ids are looked for, since it takes time."""
+
+
+@dataclass(frozen=True)
+class NodeRows:
+    """Rows of labels or features, and the node of each."""
+
+    path: TableLike
+    ids: Column
+    values: Any
+    """A list of labels, or a matrix of features."""
+    names: Sequence[str] = ()
+    """The names of the columns of a table."""
+    label: str | None = None
+    """The name of the column of labels."""
+    encoder: FeatureEncoder | None = None
+    is_numbered: bool = False
+    """Whether the file has no ids, so that row i belongs to node i."""
+
+    def number(self, node_ids: NDArray[Any] | None) -> NodeRows:
+        """Return rows without ids with those of the caller, if there are as many."""
+        if not self.is_numbered or node_ids is None or len(node_ids) != len(self.ids):
+            return self
+        return replace(self, ids=node_ids, is_numbered=False)
+
+    def attach(self, graph: Graph, ids: list[Any], position_of: dict[Any, int]) -> Graph:
+        """Return the graph with the labels or features; ``ids`` are those of the rows, typed as its own."""
+        if isinstance(self.values, list):
+            return graph.replace(labels=order_labels(ids, self.values, position_of))
+        rows = order_rows(ids, position_of)
+        return graph.replace(features=self.values[rows]).with_feature_encoder(self.encoder)
+
+
+def read_labels(
+    path: TableLike,
+    nodes: Collection[str],
+    *,
+    header: bool | None = None,
+    id: str | None = None,
+    label: str | None = None,
+) -> NodeRows:
+    """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty.
+
+    ``nodes`` are the ids in the edges as text; they help to recognise a header.
+    """
+    format_of(path, TABLES)
+    with reading(path) as file:
+        table, columns = read_columns(file, "labels", {"id": id, "label": label}, header=header, nodes=nodes)
+        column = columns["label"]
+        if isinstance(column, np.ndarray):  # Parquet; integers with missing values are floats there
+            labels = [None if value is None or value != value else value for value in column.tolist()]
+            values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in labels]
+        else:
+            typed = iter(unify_ids([[label for label in column if label]])[0])
+            values = [next(typed) if label else None for label in column]
+        names = table.names or []
+        number = next(number for number, other in enumerate(table.columns) if other is column)
+        name = names[number] if names else None
+        return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, names, name)
+
+
+def read_features(
+    path: TableLike,
+    nodes: Collection[str],
+    *,
+    encoder: FeatureEncoder | None = None,
+    header: bool | None = None,
+    id: str | None = None,
+    label: str | None = None,
+) -> NodeRows:
+    """Return ids and rows of numbers.
+
+    Parameters
+    ----------
+    path
+        A table, or an ``.npz`` or ``.npy`` matrix.
+    nodes
+        The ids in the edges as text; they help to recognise a header.
+    encoder
+        How a table becomes numbers (:func:`.encode_table`).
+    header
+        Whether the first row of a table is a header.
+    id
+        The name of the column of ids.
+    label
+        The name of a column of labels, which is not a feature.
+    """
+    suffix = format_of(path, (*TABLES, ".npz", ".npy"))
+    with reading(path) as file:
+        if suffix not in TABLES:
+            stored, matrix = npz.read_features(file)
+            ids: Column = np.arange(matrix.shape[0]) if stored is None else stored
+            return NodeRows(path, ids, matrix, is_numbered=stored is None)
+        roles = {"id": NODE_COLUMNS["id"]}
+        table = read_table(
+            file,
+            lambda first, below: find_header(
+                first,
+                below,
+                roles,
+                file=describe(file),
+                header=header,
+                given=[id] if id in first else [],
+                nodes=nodes,
+            ),
+        )
+        has_id = id in (table.names or []) or bool(match_names(table.names or [], roles))
+        table = drop_row_names(table, nodes, has_id=has_id)
+        names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
+        id_column = names.index(id) if id in names else match_names(names, roles).get("id", 0)
+        if label in names and names.index(label) != id_column:
+            log_decision(
+                f"{describe(file)}: column {label} is not a feature, since it holds the labels; give it "
+                "another name to use it as one."
+            )
+            others = [number for number, name in enumerate(names) if name != label]
+            table = table.select(others)
+            id_column, names = others.index(id_column), [names[number] for number in others]
+        ids = check_identifiers(table, table.columns[id_column], "id")
+        matrix, fitted = encode_table(table, names, id_column, encoder)
+        return NodeRows(path, ids, matrix, table.names or [], encoder=fitted)
+
+
+def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
+    """Raise an error if some node is not 0 to ``n_rows`` - 1, so that the rows of a matrix have no ids."""
+    numbers = set(map(str, range(n_rows)))
+    if (other := next((node for node in nodes if str(node) not in numbers), None)) is not None:
+        raise InputError(
+            f"a matrix without ids holds the rows of nodes 0 to {n_rows - 1}, but the graph has node "
+            f"{other!r}. Write the ids of the rows beside it: np.savez('x.npz', ids=ids, x=matrix)."
+        )
+
+
+def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: bool | None) -> None:
+    """Raise an error that lists ids that are not nodes, with close ones.
+
+    Parameters
+    ----------
+    ids
+        The ids of a table of labels or features.
+    nodes
+        The nodes of the graph.
+    allow_isolated
+        Whether unknown ids become isolated nodes; ``None`` where the nodes are fixed. Those that differ from
+        a node in leading zeros, or by a decimal point, are an error all the same.
+    """
+    unknown = [node for node in dict.fromkeys(ids) if node not in nodes]
+    if not unknown:
+        return
+    by_number = {_plain(node): node for node in nodes} if any(map(_is_numeral, unknown)) else {}
+    for node in filter(_is_numeral, unknown):
+        if (twin := by_number.get(_plain(node))) is not None:
+            raise InputError(
+                f"id {str(node)!r} is not a node of the graph, but {str(twin)!r} is. Ids are compared as "
+                "text: write them alike in all files, with their leading zeros (in pandas, read ids with "
+                "dtype=str)."
+            )
+    if allow_isolated:
+        log_decision(f"{len(unknown)} ids without edges are isolated nodes: {_list(unknown)}.")
+        return
+    texts = list(map(str, nodes)) if len(nodes) <= MAX_COMPARED else []
+    close = dict.fromkeys(
+        match for node in unknown[:N_SHOWN] for match in get_close_matches(str(node), texts, n=1)
+    )
+    hint = f" Did you mean {_list(list(close))}?" if close else ""
+    way_out = "" if allow_isolated is None else ", or add them as isolated nodes with allow_isolated=True"
+    subject = f"{len(unknown)} of {len(set(ids))} ids are not nodes of the graph: {_list(unknown)}"
+    if len(unknown) == 1:
+        subject = f"id {unknown[0]!r} is not a node of the graph"
+    raise InputError(f"{subject}.{hint} Correct the ids{way_out}.")
+
+
+def order_labels(ids: list[Any], values: list[Any], position_of: dict[Any, int]) -> ArrayLike:
+    """Return the labels in node order, unlabelled where the table has none."""
+    ordered: list[Any] = [None] * len(position_of)
+    for number, value in zip(_check_positions(ids, position_of), values, strict=True):
+        ordered[number] = value
+    array = label_array(ordered)
+    return np.full(len(position_of), UNLABELLED) if array is None else array
+
+
+def order_rows(ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
+    """Return the row of every node in node order; a node without a row is an error."""
+    rows = np.argsort(_check_positions(ids, position_of))
+    if len(rows) < len(position_of):
+        missing = sorted(set(position_of) - set(ids))
+        which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
+        raise InputError(f"there is no row for {which}: {_list(missing)}.")
+    return rows
+
+
+def _check_positions(ids: list[Any], position_of: dict[Any, int]) -> list[int]:
+    """Return the position of each id; repeated ids are errors."""
+    if len(set(ids)) < len(ids):
+        node = next(node for node, count in Counter(ids).items() if count > 1)
+        raise InputError(f"node {node!r} is listed more than once.")
+    return [position_of[node] for node in ids]
+
+
+def _is_numeral(node: Any) -> bool:
+    return str(node).removesuffix(".0").isdecimal()
+
+
+def _plain(node: Any) -> str:
+    """Return an id without leading zeros and decimals: 7 for 007 and 7.0."""
+    return str(node).removesuffix(".0").lstrip("0")
+
+
+def _list(nodes: Sequence[Any]) -> str:
+    return ", ".join(map(repr, nodes[:N_SHOWN])) + (", ..." if len(nodes) > N_SHOWN else "")

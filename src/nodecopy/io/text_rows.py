@@ -1,0 +1,104 @@
+"""Rows of text files: their encoding, comments and delimiter."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import IO, TypeAlias
+
+from nodecopy.errors import InputError
+
+NumberedRows: TypeAlias = Iterator[tuple[int, list[str]]]
+"""Line numbers and cells."""
+
+COMMENT_SIGNS = ("#", "%")
+COMMENT = re.compile(r"[#%](\s|%|$)")
+"""A comment above a .csv or .tsv table; an id such as #python is none."""
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+\s*")
+N_SNIFFED = 20
+"""Lines from which the delimiter is found."""
+
+
+def check_signature(start: bytes) -> None:
+    """Raise an error with the cure if the first bytes of a file are not those of text in UTF-8."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start:
+        raise InputError("the file is not encoded in UTF-8 but in UTF-16; save it as 'CSV UTF-8'.")
+    if start.startswith(b"PK\x03\x04"):
+        raise InputError("the file is a spreadsheet or an archive, not text; save the sheet as 'CSV UTF-8'.")
+    if start.startswith(b"\x1f\x8b"):
+        raise InputError("the file is compressed; add .gz to its name.")
+
+
+def describe_encoding_error(error: UnicodeDecodeError) -> str:
+    """Return the message for text that is not UTF-8."""
+    byte = error.object[error.start]
+    return (
+        f"the file is not encoded in UTF-8 (byte 0x{byte:02x}); save it as 'CSV UTF-8' in a spreadsheet, or "
+        "convert it with iconv -f latin1 -t utf-8."
+    )
+
+
+def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
+    """Return the rows of a file that is open with ``newline=""``, and the comments above them.
+
+    A comment starts with # or %; in .csv and .tsv files it stands above the rows and has white space after
+    the sign. Empty lines are skipped. Cells are separated by tabs in .tsv files. In .csv and .txt files the
+    first lines decide between commas, semicolons, tabs, bars and white space.
+    """
+    comments: list[str] = []
+    n_above, first = 0, ""
+    for line in file:
+        is_comment = line.startswith(COMMENT_SIGNS) if suffix == ".txt" else COMMENT.match(line)
+        if line.strip() and not is_comment:
+            first = line
+            break
+        n_above += 1
+        comments += [line[1:].strip()] if is_comment else []
+    if stated := re.fullmatch(r'"?sep=(.)"?\s*', first):  # spreadsheets write this above the header
+        return _csv_rows(file, stated[1], n_above + 1), comments
+    head = [first, *islice(file, N_SNIFFED)]
+    lines: Iterable[str] = chain(head, file)
+    if suffix == ".txt":
+        lines = ("\n" if line.startswith(COMMENT_SIGNS) else line for line in lines)
+    delimiter = find_delimiter("".join(head), suffix)
+    if delimiter is not None:
+        return _csv_rows(lines, delimiter, n_above), comments
+    if any('"' in line for line in head):
+        return _csv_rows((" ".join(line.split()) + "\n" for line in lines), " ", n_above), comments
+    return ((n, line.split()) for n, line in enumerate(lines, n_above + 1) if line.strip()), comments
+
+
+def find_delimiter(head: str, suffix: str) -> str | None:
+    """Return the delimiter of the first lines of a file, ``None`` for white space."""
+    if suffix == ".tsv":
+        return "\t"
+    lines = [line for line in re.sub(r'"[^"]*"', "q", head).splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    counts = {sign: {line.count(sign) for line in lines} for sign in ",;"}
+    if _has_decimal_commas(lines):
+        return ";"
+    if suffix == ".csv":
+        found = next((sign for sign in ",;\t|" if sign in first), None)
+        return found if found or len(first.split()) > 1 else ","
+    if "\t" in first:
+        cells, words = first.strip().split("\t"), first.split()
+        return None if len(cells) < len(words) and all(map(str.isdigit, words)) else "\t"
+    return next((sign for sign in ",;" if sign in first and len(counts[sign]) == 1), None)
+
+
+def _has_decimal_commas(lines: list[str]) -> bool:
+    """Return whether semicolons separate cells, and commas stand in numbers only."""
+    cells = [line.split(";") for line in lines]
+    return (
+        len({len(row) for row in cells}) == 1
+        and any(len(row) > 1 for row in cells)
+        and any("," in line for line in lines)
+        and all(DECIMAL_COMMA.fullmatch(cell) for row in cells for cell in row if "," in cell)
+    )
+
+
+def _csv_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    return ((reader.line_num + n_above, row) for row in reader if row)
