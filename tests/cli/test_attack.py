@@ -35,11 +35,12 @@ def shuffled(run: Run) -> Graph:
     write_table("labels.csv", {"id": labelled, "label": kinds})
     draws = np.random.default_rng(0).random((31, 3))
     write_table("features.csv", {"id": np.append(names, 700)} | dict(zip("abc", draws.T, strict=True)))
-    graph = read_graph("graph.csv", features="features.csv", labels="labels.csv")
+    graph = read_graph("graph.csv", features="features.csv", labels="labels.csv", allow_isolated=True)
     assert not (graph.node_ids == np.arange(31)).any()
     return graph
 
 
+WITH_ISOLATED = (*TABLES, "--allow-isolated")
 METHODS = ("dice", "nettack", "fga", "random")
 
 
@@ -48,12 +49,12 @@ def test_ids_are_the_users_from_end_to_end(run: Run, method: str) -> None:
     """What is printed, written, kept and read again; edges by id are those that the attack flipped."""
     graph = shuffled(run)
     options = ("--method", method, "--nodes", "107,103", "--out", "attacked.csv", "--flips", "flips.npz")
-    ran = run("attack", "graph.csv", *TABLES, *options)
+    ran = run("attack", "graph.csv", *WITH_ISOLATED, *options)
     assert ran.code == 0, ran.err
     assert [line.split()[0] for line in ran.out.splitlines()] == ["node", "107", "103"]
     lost = "700" not in {end for row in rows("attacked.csv") for end in (row["source"], row["target"])}
     assert ("not in the table of edges: 700\n" in ran.err) == lost
-    result = json.loads(run("attack", "graph.csv", *TABLES, *options, "--json").out)
+    result = json.loads(run("attack", "graph.csv", *WITH_ISOLATED, *options, "--json").out)
     assert (result["targets"], {flip["target"] for flip in result["flips"]}) == ([107, 103], {107, 103})
     edges = {frozenset((row["source"], row["target"])) for row in rows("graph.csv")}
     for flip in result["flips"]:
@@ -63,10 +64,10 @@ def test_ids_are_the_users_from_end_to_end(run: Run, method: str) -> None:
     assert edges == {frozenset((row["source"], row["target"])) for row in rows("attacked.csv")}
     assert set(map(int, frozenset.union(*edges))) <= set(graph.node_ids.tolist())
     defend_options = ("--n-donors", "3", "--out", "corrections.csv")
-    ran = run("defend", "graph.csv", *TABLES, "--flips", "flips.npz", *defend_options)
+    ran = run("defend", "graph.csv", *WITH_ISOLATED, "--flips", "flips.npz", *defend_options)
     assert [row["id"] for row in rows("corrections.csv")] == ["107", "103"]
     assert [line.split()[0] for line in ran.out.splitlines()[-2:]] == ["107", "103"]
-    ran = run("defend", "attacked.csv", *TABLES, "--suspects", "1.0", *defend_options)
+    ran = run("defend", "attacked.csv", *WITH_ISOLATED, "--suspects", "1.0", *defend_options)
     assert {int(row["id"]) for row in rows("corrections.csv")} == set(graph.node_ids.tolist())
 
 
@@ -74,7 +75,7 @@ def test_ids_are_the_users_from_end_to_end(run: Run, method: str) -> None:
 def test_targets_without_label_or_edges(run: Run, method: str) -> None:
     """One without a label, one without edges, and a budget that is more than a node can bear."""
     graph = shuffled(run)
-    ran = run("attack", "graph.csv", *TABLES, "--method", method, "--nodes", "103,900")
+    ran = run("attack", "graph.csv", *WITH_ISOLATED, "--method", method, "--nodes", "103,900")
     if method == "random":
         assert ran.out.splitlines()[-1].split()[:2] == ["900", "-"]
     else:
@@ -82,12 +83,12 @@ def test_targets_without_label_or_edges(run: Run, method: str) -> None:
         assert "targets must have labels" in ran.err
         assert "got the node with id 900, which has none" in ran.err
     defended = json.loads(
-        run("defend", "graph.csv", *TABLES, "--nodes", "700,900", "--n-donors", "3", "--json").out
+        run("defend", "graph.csv", *WITH_ISOLATED, "--nodes", "700,900", "--n-donors", "3", "--json").out
     )
     assert [node["id"] for node in defended["nodes"]] == [700, 900]
 
     def spent(*options: str) -> list[int]:
-        ran = run("attack", "graph.csv", *TABLES, "--method", method, "--json", *options)
+        ran = run("attack", "graph.csv", *WITH_ISOLATED, "--method", method, "--json", *options)
         result = json.loads(ran.out)
         return [*result["budgets"], *result["spent"]]
 

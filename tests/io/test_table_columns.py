@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import InputError
+from nodecopy.io.headers import is_number
 from nodecopy.io.table_columns import (
     EDGE_COLUMNS,
     check_identifiers,
-    is_number,
     match_columns,
     parse_numbers,
     parse_times,

@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nodecopy.errors import DataWarning
@@ -21,6 +23,17 @@ PACKAGE = str(Path(__file__).parent.parent)
 def log_decision(message: str) -> None:
     """Log what was decided for the user; ``message`` says how to overrule it."""
     LOGGER.info(message)
+
+
+@contextmanager
+def mute_decisions() -> Iterator[None]:
+    """Log no decisions, such as those about each of many files that the package wrote itself."""
+    level = LOGGER.level
+    LOGGER.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        LOGGER.setLevel(level)
 
 
 def warn_about_data(message: str) -> None:

@@ -109,7 +109,9 @@ def main() -> None:
     except UsageError as error:
         _exit_with_error(_describe_usage_error(error), code=2)
     except InputError as error:
-        _exit_with_error(name_option(str(error), sys.argv[1:]), code=2)
+        from nodecopy.cli.terminal import name_options
+
+        _exit_with_error(name_options(name_option(str(error), sys.argv[1:])), code=2)
     except MissingExtraError as error:
         _exit_with_error(str(error), code=2)
     except OSError as error:
@@ -141,7 +143,11 @@ def name_option(message: str, arguments: list[str]) -> str:
     match = re.match(r"([a-z_]+)( of [\w.-]+)? must ", message)
     if command is None or match is None:
         return message
-    options = [max(parameter.opts, key=len) for parameter in getattr(import_command(command), "params", ())]
+    options = [
+        max(parameter.opts, key=len)
+        for parameter in getattr(import_command(command), "params", ())
+        if getattr(parameter, "rich_help_panel", None) is None  # names of columns, which no message is about
+    ]
     for word in (match[1], match[1].removesuffix("s")):
         option = f"--{word.replace('_', '-')}"
         if option in options:

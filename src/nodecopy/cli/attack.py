@@ -15,6 +15,7 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import (
     error_console,
     estimate_time,
@@ -41,6 +42,7 @@ Method = Literal["dice", "nettack", "fga", "random"]
 """The attacks."""
 
 
+@reads("graph")
 def attack(
     source: options.Source,
     labels: options.Labels = None,
@@ -71,6 +73,7 @@ def attack(
         ".parquet)."
     ),
     json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Attack nodes of an undirected, unweighted, labelled graph by flipping edges.
 
@@ -86,7 +89,7 @@ def attack(
 
     attacker = _create_attack(method, delete, n_influencers, together=not independent)
     budget_value = _parse_budget(budget)
-    graph = sources.load_graph(source, labels, features, False, largest_component)
+    graph = sources.load_graph(source, labels, features, False, largest_component, reading)
     split, root = node_splits.split_for_attack(graph, source, seed)
     rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
     targets = _choose_targets(graph, split.test, nodes, n_targets, rng)

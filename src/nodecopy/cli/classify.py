@@ -14,6 +14,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
@@ -33,6 +34,7 @@ Rounds = Literal["1", "2", "3", "validation"]
 """How often the graph model is fitted to predicted labels."""
 
 
+@reads("graph")
 def classify(
     source: options.Source,
     labels: options.Labels = None,
@@ -63,6 +65,7 @@ def classify(
     out: Path | None = option("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
     save: Path | None = option("File for the fitted classifier: .npz."),
     json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Predict the classes of unlabelled nodes, with probabilities and uncertainty.
 
@@ -73,7 +76,7 @@ def classify(
     check_outputs([source, labels, features], out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
     classifier = _create_classifier(method, n_graphs, n_weight_samples, n_rounds, device)
-    graph = sources.load_graph(source, labels, features, directed, largest_component)
+    graph = sources.load_graph(source, labels, features, directed, largest_component, reading)
     if graph.features is None:
         raise InputError("the graph must have features to be classified; got none. Give --features FILE.")
     is_dataset = sources.is_dataset(source)

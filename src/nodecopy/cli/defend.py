@@ -13,6 +13,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import error_console, print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
@@ -32,6 +33,7 @@ Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
 """The embeddings by which donors are similar."""
 
 
+@reads("graph")
 def defend(
     source: options.Source,
     labels: options.Labels = None,
@@ -65,6 +67,7 @@ def defend(
         ".parquet."
     ),
     json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Correct the predictions for attacked nodes by node copying.
 
@@ -85,7 +88,7 @@ def defend(
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.feature_matrices import add_identity_features
 
-    graph = sources.load_graph(source, labels, features, False, largest_component)
+    graph = sources.load_graph(source, labels, features, False, largest_component, reading)
     graph, attacked = _find_attacked(graph, nodes, flips, suspects)
     split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:

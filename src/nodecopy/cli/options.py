@@ -18,17 +18,19 @@ Source: TypeAlias = Annotated[
     str,
     typer.Argument(
         help="The name of a dataset (see 'nodecopy datasets list') or a file: .csv .tsv .txt .parquet .npz "
-        ".graphml. The first row of a table is a header if it names columns such as source,target, or if "
-        "the rows below are numbers."
+        ".mtx .graphml .gexf .json."
     ),
 ]
 Labels: TypeAlias = Annotated[
     Path | None,
-    typer.Option(help="A table of node ids and labels. Ids without edges become isolated nodes."),
+    typer.Option(help="A table of node ids and labels."),
 ]
 Features: TypeAlias = Annotated[
     Path | None,
-    typer.Option(help="A table of node ids and features, or a .npz or .npy matrix with rows in node order."),
+    typer.Option(
+        help="A table of node ids and features, a .npz archive of the arrays ids and x, or a .npz or .npy "
+        "matrix whose row i belongs to node i."
+    ),
 ]
 Directed: TypeAlias = Annotated[bool, typer.Option("--directed", help="The edges of the file are directed.")]
 LargestComponent: TypeAlias = Annotated[

@@ -17,6 +17,7 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy._core.validation import check_real
 from nodecopy.cli import options, sources, terminal
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import (
     format_value,
     print_json,
@@ -45,6 +46,7 @@ Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", 
 """The recommenders."""
 
 
+@reads("interactions")
 def recommend(
     source: str | None = typer.Argument(
         None,
@@ -64,6 +66,7 @@ def recommend(
     save: Path | None = option("File for the fitted recommender: .npz."),
     model_file: Path | None = option("A fitted recommender that --save wrote, in place of a source."),
     json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Recommend items that a user has not interacted with, best first.
 
@@ -81,9 +84,9 @@ def recommend(
         check_applicable("some users", "--all-users", user=user or None)
     ids = list(dict.fromkeys(user or []))  # without repetitions
     if model_file is not None:
-        recommender = _load_recommender(model_file, source, model, min_rating, device)
+        recommender = _load_recommender(model_file, source, model, min_rating, device, reading)
     else:
-        recommender = _fit_recommender(source, model or "copy-ease", min_rating, ids, device, seed)
+        recommender = _fit_recommender(source, model or "copy-ease", min_rating, ids, device, seed, reading)
     seen = recommender.seen_
     positions = np.arange(seen.n_users) if all_users else sources.find_ids(ids, seen.user_ids, "--user")
     users = seen.user_ids[positions]
@@ -112,19 +115,30 @@ def recommend(
 
 
 def _load_recommender(
-    model_file: Path, source: str | None, model: Model | None, min_rating: float | None, device: str
+    model_file: Path,
+    source: str | None,
+    model: Model | None,
+    min_rating: float | None,
+    device: str,
+    reading: ReadingOptions,
 ) -> Recommender:
     from nodecopy.recommend import Recommender
 
     got = "--model-file, which is fitted already"
-    check_applicable("a source", got, model=model, min_rating=min_rating)
+    check_applicable("a source", got, model=model, min_rating=min_rating, **reading.given())
     if source is not None:
         raise InputError(f"--model-file takes the place of a source; got {source} too. Leave one out.")
     return Recommender.load(model_file, device=device)
 
 
 def _fit_recommender(
-    source: str | None, model: Model, min_rating: float | None, ids: list[str], device: str, seed: int
+    source: str | None,
+    model: Model,
+    min_rating: float | None,
+    ids: list[str],
+    device: str,
+    seed: int,
+    reading: ReadingOptions,
 ) -> Recommender:
     """Fit a recommender to the positive interactions; it excludes all items that a user has seen."""
     if source is None:
@@ -139,7 +153,7 @@ def _fit_recommender(
         recommender.device = device
     elif device != "cpu":
         check_applicable("networks", f"--model {model}, which has a closed form", device=device)
-    seen = sources.load_interactions(source)
+    seen = sources.load_interactions(source, reading)
     positive = seen if min_rating is None else _select_positive(seen, min_rating)
     sources.find_ids(ids, seen.user_ids, "--user")  # an unknown user is an error before the fit
     with terminal.error_console.status(f"fitting {model}"):
@@ -150,7 +164,10 @@ def _select_positive(seen: Interactions, min_rating: float) -> Interactions:
     """Return the interactions with at least that rating, on all users and items."""
     check_real(min_rating, "--min-rating")
     if not seen.is_weighted:
-        raise InputError("--min-rating needs ratings; the source has none, or all of them are one.")
+        raise InputError(
+            "--min-rating needs ratings; the source has none, or all of them are one. Name their column with "
+            "--rating NAME."
+        )
     positive = seen.at_least(rating=min_rating, per_user=0, per_item=0)
     if not positive.n_interactions:
         highest = seen.matrix.data.max()

@@ -17,6 +17,7 @@ from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, check_outputs, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample import choose_law, create_law
 from nodecopy.cli.terminal import error_console, print_note
 from nodecopy.copying import NodeCopying
@@ -54,6 +55,7 @@ class Part(StrEnum):
     ATTACK = "attack"
 
 
+@reads("graph", "interactions")
 def report(
     source: str | None = typer.Argument(
         None, help="The name of a dataset or a file with a graph. Optional with --interactions or --results."
@@ -70,6 +72,7 @@ def report(
     without: list[Part] | None = option("Leave out a part that trains networks. May be repeated."),
     seed: int = option("Seed of samples, splits and training.", 0, at_least(0)),
     out: Path = option("File for the page: .html.", Path("report.html")),
+    reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
 
@@ -80,11 +83,11 @@ def report(
     check_outputs([source, labels, features, interactions], out=(out, (".html",)))
     if source is None and interactions is None and results is None:
         raise InputError("there is nothing to report; give a graph, --interactions or --results.")
-    log = None if interactions is None else sources.load_interactions(interactions)
+    log = None if interactions is None else sources.load_interactions(interactions, reading)
     tables = [] if results is None else [results_section(results)]  # before anything is trained
     page: list[Section] = []
     if source is not None:
-        graph = sources.load_graph(source, labels, features, directed, largest_component)
+        graph = sources.load_graph(source, labels, features, directed, largest_component, reading)
         page += _graph_sections(graph, source, samples, seed, set(without or ()))
     if log is not None:
         from nodecopy.recommend import CopyEASE

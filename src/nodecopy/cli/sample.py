@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nodecopy import datasets
-from nodecopy._core.formats import reading
+from nodecopy._core.formats import reading as reading_file
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.cli import options, sample_engines, sources
 from nodecopy.cli.options import at_least, between, check_applicable, flag, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample_files import create_sample_folder
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_progress
 from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
@@ -38,6 +39,7 @@ USER_NAMES, ITEM_NAMES = INTERACTION_COLUMNS["user"], INTERACTION_COLUMNS["item"
 """Usual names of the columns of interactions."""
 
 
+@reads("graph", "interactions")
 def sample(
     source: options.Source,
     labels: options.Labels = None,
@@ -97,6 +99,7 @@ def sample(
         "duckdb, spark: folder for temporary files. (default: the folder of --out)"
     ),
     json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Sample graphs or interactions by node copying.
 
@@ -109,7 +112,7 @@ def sample(
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
         check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
         of_graphs = {"labels": labels, "features": features, "directed": directed}
-        data: Any = _load(source, interactions, **of_graphs, largest_component=largest_component)
+        data: Any = _load(source, interactions, reading, **of_graphs, largest_component=largest_component)
         if law == "auto":
             law, reason = choose_law(data)
             log_decision(f"law {law}, since {reason}. Choose another with --law.")
@@ -124,6 +127,7 @@ def sample(
         of_memory = {"features": features, "largest_component": largest_component}
         of_laws = {"n_neighbours": n_neighbours, "exponent": exponent}
         check_applicable("--engine memory", f"--engine {engine}", **of_memory, **of_laws, workers=workers)
+        check_applicable("--engine memory", f"--engine {engine}", **reading.given())
         if out is None or format not in (None, "parquet"):
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
         tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
@@ -159,15 +163,18 @@ def sample(
     print_written(out, "samples", option="--out FOLDER")
 
 
-def _load(source: str, interactions: bool | None, **graph_options: Any) -> Graph | Interactions:
+def _load(
+    source: str, interactions: bool | None, reading: ReadingOptions, **graph_options: Any
+) -> Graph | Interactions:
     if sources.is_dataset(source):
         interactions = interactions or datasets.describe(source).kind == "interactions"
-    elif interactions is None and not any(graph_options.values()):
-        interactions = _is_interaction_table(source)
+    elif interactions is None and not any(graph_options.values()) and not reading.given("graph"):
+        interactions = bool(reading.given("interactions")) or _is_interaction_table(source)
     if not interactions:
-        return sources.load_graph(source, **graph_options)
-    check_applicable("graphs", "interactions", **graph_options)
-    return sources.load_interactions(source)
+        check_applicable("--interactions", "a graph", **reading.given("interactions"))
+        return sources.load_graph(source, **graph_options, reading=reading)
+    check_applicable("graphs", "interactions", **graph_options, **reading.given("graph"))
+    return sources.load_interactions(source, reading)
 
 
 def _is_interaction_table(source: str) -> bool:
@@ -186,7 +193,7 @@ def _read_first_row(source: str) -> list[str]:
     """Return the cells of the first row of a text file, or the names of the columns of a Parquet file."""
     if not is_table(source):
         return []
-    with reading(source) as path:
+    with reading_file(source) as path:
         if path.suffix.lower() == ".parquet":
             return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
         with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:

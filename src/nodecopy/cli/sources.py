@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 import nodecopy
 from nodecopy import datasets
-from nodecopy._core.formats import reading
+from nodecopy._core.formats import reading as reading_file
 from nodecopy._core.lookup import check_name
 from nodecopy._core.validation import check_unique
 from nodecopy.cli.options import check_applicable
+from nodecopy.cli.reading_options import ReadingOptions
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import read_graph, read_interactions
+
+DEFAULT = ReadingOptions()
 
 
 def is_dataset(source: str) -> bool:
@@ -32,31 +35,39 @@ def is_dataset(source: str) -> bool:
 
 
 def load_graph(
-    source: str, labels: Path | None, features: Path | None, directed: bool, largest_component: bool
+    source: str,
+    labels: Path | None,
+    features: Path | None,
+    directed: bool,
+    largest_component: bool,
+    reading: ReadingOptions = DEFAULT,
 ) -> Graph:
     """Load the graph of a dataset or of a file."""
     if is_dataset(source):
-        got = f"the dataset {source!r}"
-        check_applicable("files", got, labels=labels, features=features, directed=directed)
+        got, files = f"the dataset {source!r}", {"labels": labels, "features": features}
+        check_applicable("files", got, **files, directed=directed, **reading.given("graph"))
         graph = datasets.load(source, largest_component=largest_component)
         if not isinstance(graph, Graph):
             raise InputError(f"the source must be a graph for this command; {source} holds interactions.")
         return graph
-    graph = read_graph(source, labels=labels, features=features, directed=True if directed else None)
+    graph = read_graph(
+        source, labels=labels, features=features, directed=True if directed else None, **reading.of("graph")
+    )
     if not graph.n_nodes:
         raise InputError(f"{source} must hold at least one node; it holds none.")
     return graph.largest_component() if largest_component else graph
 
 
-def load_interactions(source: str) -> Interactions:
+def load_interactions(source: str, reading: ReadingOptions = DEFAULT) -> Interactions:
     """Load the interactions of a dataset or of a file."""
     if not is_dataset(source):
-        interactions = read_interactions(source)
+        interactions = read_interactions(source, **reading.of("interactions"))
         if not interactions.n_interactions:
             raise InputError(
                 f"{source} must hold at least one interaction; it holds none (a rating of zero is none)."
             )
         return interactions
+    check_applicable("files", f"the dataset {source!r}", **reading.given("interactions"))
     loaded = datasets.load(source)
     if not isinstance(loaded, Interactions):
         raise InputError(f"the source must hold interactions for this command; {source} is a graph.")
@@ -70,7 +81,7 @@ def parse_nodes(graph: Graph, nodes: str) -> NDArray[np.int64]:
     """
     words = nodes.split(",")
     if len(words) == 1 and nodes not in set(map(str, graph.node_ids.tolist())) and Path(nodes).is_file():
-        with reading(nodes) as path:
+        with reading_file(nodes) as path:
             words = path.read_text(encoding="utf-8").splitlines()
     ids = [word.strip() for word in words if word.strip()]
     if not ids:

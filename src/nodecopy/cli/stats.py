@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from nodecopy._core.ids import find_positions
+from nodecopy._core.notices import mute_decisions
 from nodecopy.cli import options, sources
 from nodecopy.cli.options import option
+from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample_files import find_samples
 from nodecopy.cli.terminal import print_json, print_table, show_progress
 from nodecopy.graph import Graph
@@ -15,6 +18,7 @@ from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
 
 
+@reads("graph")
 def stats(
     source: options.Source,
     labels: options.Labels = None,
@@ -28,9 +32,10 @@ def stats(
         "Compute the mean shortest path length. (default: for at most 10,000 nodes)"
     ),
     json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Compute structural statistics of a graph, or compare it with samples."""
-    graph = sources.load_graph(source, labels, None, directed, largest_component)
+    graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
     if samples:
         files = [file for path in samples for file in find_samples(path)]
         sampled = show_progress(_read_samples(files, graph), len(files), "reading")
@@ -50,10 +55,12 @@ def stats(
 def _read_samples(files: list[Path], observed: Graph) -> Iterator[Graph]:
     """Yield samples on the observed nodes; edge lists have neither isolated nodes nor labels."""
     for file in files:
+        of_table: dict[str, Any] = {}
         if is_table(file):
-            sample = read_graph(file, node_ids=observed.node_ids, directed=observed.directed)
-        else:
-            sample = read_graph(file)
+            of_table = {"node_ids": observed.node_ids, "directed": observed.directed}
+        with mute_decisions():
+            sample = read_graph(file, **of_table)
+        if not of_table:
             sample = sample.subgraph(
                 find_positions(observed.node_ids, sample.node_ids, f"{file}: the observed graph")
             )

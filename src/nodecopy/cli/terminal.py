@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,11 @@ LONG = 20.0
 """Seconds from which on an estimate is printed."""
 notices: list[str] = []
 """Decisions and warnings of this run."""
+PARAMETERS = re.compile(
+    r"\b(header|source|target|weight|id|label|duplicates|allow_isolated|user|item|rating|time|directed)"
+    r"=(NAME|True|False|'(\w+)')"
+)
+"""Parameters of readers in messages of the package; the options of the commands have the same names."""
 
 
 def print_error(message: str) -> None:
@@ -40,6 +46,22 @@ def print_note(message: str) -> None:
 def print_warning(message: str) -> None:
     """Print one line that starts with "warning:" on the standard error."""
     error_console.print(f"[bold yellow]warning:[/] {_escape(message)}", soft_wrap=True)
+
+
+def name_options(message: str) -> str:
+    """Return a message with options in place of parameters.
+
+    >>> name_options("header=False or duplicates='sum' overrules; user=NAME reads another column.")
+    '--no-header or --duplicates sum overrules; --user-column NAME reads another column.'
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        option = "user-column" if match[1] == "user" else match[1].replace("_", "-")
+        if match[2] in ("True", "False"):
+            return f"--{option}" if match[2] == "True" else f"--no-{option}"
+        return f"--{option} {match[3] or match[2]}"
+
+    return PARAMETERS.sub(replace, message)
 
 
 @contextmanager
@@ -64,13 +86,14 @@ def show_notices() -> Iterator[None]:
         finally:
             LOGGER.removeHandler(handler)
             LOGGER.setLevel(logging.NOTSET)
+            notices.clear()
 
 
 class _NoticeHandler(logging.Handler):
     """Print each message of the package once."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        message = record.getMessage()
+        message = name_options(record.getMessage())
         if message not in notices:
             notices.append(message)
             (print_note if record.levelno < logging.WARNING else print_warning)(message)

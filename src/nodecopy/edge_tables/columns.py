@@ -7,7 +7,8 @@ from typing import Any
 
 from nodecopy.edge_tables.engines import Engine
 from nodecopy.errors import InputError
-from nodecopy.io.table_columns import Roles, match_columns
+from nodecopy.io.headers import Roles
+from nodecopy.io.table_columns import match_columns
 
 
 def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> Any:

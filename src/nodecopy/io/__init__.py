@@ -1,12 +1,15 @@
 """Reading and writing graphs and interactions; the suffix of a file selects the format.
 
 =========================  ==========================================================================
-``.csv``, ``.tsv``         edge lists and logs: one row per edge, commas or tabs, with or without a header
-``.txt``                   the same, separated by white space; lines that start with # or % are comments
+``.csv``, ``.tsv``         edge lists and logs: one row per edge, with or without a header, separated by
+                           commas, semicolons or tabs; comments above the rows start with # or %
+``.txt``, ``out.NAME``     the same, usually separated by white space, with comments anywhere
 ``.csv.gz`` and the like   the same, compressed
 ``.parquet``               the same as a Parquet table (extra ``tables``)
 ``.npz``                   everything in a graph; files of SciPy and of the gnn-benchmark can be read
+``.mtx``                   a matrix, only to be read; nodes are numbered from one as in the file
 ``.graphml``               ids, labels and weights, no features (extra ``data``)
+``.gexf``, ``.json``       the same, only to be read; JSON is node-link data of NetworkX or D3
 =========================  ==========================================================================
 """
 

@@ -16,8 +16,8 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.io.headers import is_number
-from nodecopy.io.table_columns import GROUPED_HINT, is_grouped
+from nodecopy.io.headers import is_grouped, is_number
+from nodecopy.io.table_columns import GROUPED_HINT
 from nodecopy.io.table_files import Column, Table
 
 MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])

@@ -139,7 +139,8 @@ def read_graph(
         tables.append(read_labels(labels, seen, header=header, id=id, label=label))
     if features is not None:
         name = tables[0].label if tables else None
-        rows = read_features(features, seen, encoder=encoder, header=header, id=id, label=name)
+        names: Any = {"id": id, "id_required": id is not None and labels is None, "label": name}
+        rows = read_features(features, seen, encoder=encoder, header=header, **names)
         tables.append(rows.number(fixed))
 
     typed = unify_ids([*own, *(rows.ids for rows in tables)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from nodecopy._core.notices import log_decision
@@ -14,6 +14,8 @@ Roles: TypeAlias = Mapping[str, Sequence[str]]
 
 N_KEYS = 2
 """The first two roles of every table in a file are required."""
+GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
+"""Numbers with a decimal comma or with signs between thousands."""
 MIN_ROWS = 5
 """Rows below a row of unfamiliar text from which it can be a header for not occurring again."""
 MAX_LONELY_SHARE = 0.02
@@ -29,6 +31,7 @@ def find_header(
     header: bool | None = None,
     given: Collection[str] = (),
     nodes: Collection[str] | None = None,
+    others: Iterable[Roles] = (),
 ) -> bool:
     """Return whether the first row is a header, and log the decision unless it is obvious.
 
@@ -41,9 +44,9 @@ def find_header(
     4. a header if some column holds numbers everywhere but there;
     5. data if its id is a number;
     6. a header if its id is not in ``nodes`` while most ids below are;
-    7. a header if its names contain usual words (``from_account,to_account``), if it has no digit while all
-       ids below have one, or if there are at least five rows below of which at most 2 % have ids that occur
-       nowhere else either; otherwise data.
+    7. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
+       while all below have one, or if there are at least five rows below of which at most 2 % have ids that
+       occur nowhere else either; otherwise data.
 
     Parameters
     ----------
@@ -59,15 +62,16 @@ def find_header(
         Names of columns that the caller gives for this table.
     nodes
         Ids of the nodes of the graph, for tables of labels or features.
+    others
+        The usual names of columns in other kinds of tables, which are a header too.
     """
     if given or header is not None:
         return bool(given) or bool(header)
     names = [name.strip().lower() for name in first]
     names[0] = names[0].lstrip("# ")
-    required = list(roles.values())[:N_KEYS]
-    if all(any(name in names for name in usual) for usual in required):
+    if any(has_usual_names(names, kind) for kind in (roles, *others)):
         return True
-    if len(first) < len(required) or not below[0]:
+    if len(first) < min(N_KEYS, len(roles)) or not below[0]:
         return False
     if not names[0] and len(first) > (1 if nodes is not None else N_KEYS) and not any(map(is_number, first)):
         return True
@@ -75,18 +79,24 @@ def find_header(
     cells, columns = [first[key] for key in keys], [below[key] for key in keys]
     texts = [cell for cell in cells if cell and not is_number(cell)]
     if nodes and cells[0] in nodes:
-        return bool(texts) and _decide(file, first, False, f"{cells[0]!r} is a node of the graph")
+        is_text = not is_number(cells[0])
+        return is_text and _decide(file, first, False, f"{cells[0]!r} is a node of the graph")
     for text in texts:
         if any(text in column for column in columns) or cells.count(text) > 1:
             return _decide(file, first, False, f"{text!r} occurs again")
     for name, column in zip(first, below, strict=True):
-        if name and not is_number(name) and all(map(is_number, column)):
+        if name and not is_numeral(name) and all(map(is_numeral, column)):
             return _decide(file, first, True, f"the column below {name!r} holds numbers")
     if len(texts) < len(cells):
         return False
     if nodes and 2 * sum(node in nodes for node in columns[0]) > len(columns[0]):
         return _decide(file, first, True, f"{cells[0]!r} is no node of the graph, but the ids below it are")
     return _decide(file, first, *_judge_unique(cells, columns, roles))
+
+
+def has_usual_names(names: Collection[str], roles: Roles) -> bool:
+    """Return whether names in lower case contain usual ones of the first two roles."""
+    return all(any(name in names for name in usual) for usual in list(roles.values())[:N_KEYS])
 
 
 def find_keys(names: Sequence[str], roles: Roles) -> list[int]:
@@ -128,13 +138,24 @@ def is_number(value: Any) -> bool:
     return True
 
 
+def is_grouped(cell: Any) -> bool:
+    """Return whether a cell is a number with a decimal comma or with signs between thousands."""
+    return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
+
+
+def is_numeral(cell: Any) -> bool:
+    """Return whether a cell is a number in any notation."""
+    return is_number(cell) or is_grouped(cell)
+
+
 def _judge_unique(cells: list[str], columns: list[list[str]], roles: Roles) -> tuple[bool, str]:
     """Return whether a row of text that never occurs again is a header, and why."""
     if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
         return True, "its names contain usual words"
     has_digit = re.compile(r"\d").search
-    if not any(map(has_digit, cells)) and all(has_digit(node) for column in columns for node in column):
-        return True, "all ids below it have digits"
+    for cell, column in zip(cells, columns, strict=True):
+        if not has_digit(cell) and all(map(has_digit, column)):
+            return True, f"all values below {cell!r} have digits"
     n_rows = len(columns[0])
     if n_rows < MIN_ROWS:
         return False, f"{n_rows} rows are too few to tell"

@@ -100,6 +100,7 @@ def read_features(
     encoder: FeatureEncoder | None = None,
     header: bool | None = None,
     id: str | None = None,
+    id_required: bool = False,
     label: str | None = None,
 ) -> NodeRows:
     """Return ids and rows of numbers.
@@ -114,8 +115,8 @@ def read_features(
         How a table becomes numbers (:func:`.encode_table`).
     header
         Whether the first row of a table is a header.
-    id
-        The name of the column of ids.
+    id, id_required
+        The name of the column of ids, and whether the table must have it.
     label
         The name of a column of labels, which is not a feature.
     """
@@ -141,6 +142,8 @@ def read_features(
         has_id = id in (table.names or []) or bool(match_names(table.names or [], roles))
         table = drop_row_names(table, nodes, has_id=has_id)
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
+        if id_required and id not in names:
+            raise InputError(f"there is no column {id!r}; there are {', '.join(names)}.")
         id_column = names.index(id) if id in names else match_names(names, roles).get("id", 0)
         if label in names and names.index(label) != id_column:
             log_decision(
@@ -190,7 +193,7 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
                 "dtype=str)."
             )
     if allow_isolated:
-        log_decision(f"{len(unknown)} ids without edges are isolated nodes: {_list(unknown)}.")
+        log_decision(f"ids without edges are isolated nodes ({len(unknown)}): {_list(unknown)}.")
         return
     texts = list(map(str, nodes)) if len(nodes) <= MAX_COMPARED else []
     close = dict.fromkeys(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,16 @@ from numpy.typing import NDArray
 from nodecopy._core.formats import is_frame
 from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy.errors import InputError
-from nodecopy.io.headers import N_KEYS, Roles, find_header, is_number, match_names
+from nodecopy.io.headers import (
+    N_KEYS,
+    Roles,
+    find_header,
+    has_usual_names,
+    is_grouped,
+    is_number,
+    is_numeral,
+    match_names,
+)
 from nodecopy.io.table_files import Column, Table, read_table
 
 EDGE_COLUMNS: Roles = {
@@ -42,8 +50,6 @@ EPOCH_SECONDS, EPOCH_MILLISECONDS = (1e8, 2.2e9), (1e11, 2.2e12)
 """Numbers in these limits (1973 to 2039) are taken for times if nothing else is known about them."""
 N_INSPECTED = 100
 """Rows by which a column is taken for numbers or times."""
-GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
-"""Numbers with a decimal comma or with signs between thousands."""
 GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands."
 
 
@@ -137,7 +143,7 @@ def read_columns(
     table = read_table(
         path,
         lambda first, below: find_header(
-            first, below, roles, file=file, header=header, given=named, nodes=nodes
+            first, below, roles, file=file, header=header, given=named, nodes=nodes, others=KINDS.values()
         ),
     )
     if not named and table.names is not None:
@@ -177,12 +183,8 @@ def describe(path: Any) -> str:
 def check_kind(names: Sequence[str], kind: str, file: str) -> None:
     """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
     lower = {name.strip().lower() for name in names}
-
-    def is_named(roles: Roles) -> bool:
-        return all(not lower.isdisjoint(usual) for usual in list(roles.values())[:N_KEYS])
-
-    other = next((name for name, roles in KINDS.items() if is_named(roles)), kind)
-    if is_named(KINDS[kind]) or other == kind:
+    other = next((name for name, roles in KINDS.items() if has_usual_names(lower, roles)), kind)
+    if other == kind or has_usual_names(lower, KINDS[kind]):
         return
     if (kind, other) == ("edges", "interactions"):
         warn_about_data(
@@ -303,17 +305,12 @@ def parse_times(table: Table, column: Column) -> NDArray[Any]:
     return seconds
 
 
-def is_grouped(cell: Any) -> bool:
-    """Return whether a cell is a number with a decimal comma or with signs between thousands."""
-    return isinstance(cell, str) and not is_number(cell) and GROUPED.fullmatch(cell) is not None
-
-
 def _holds_numbers(column: Column) -> bool:
     """Return whether a column is of numbers: of a number type, or with one as its first entry."""
     if isinstance(column, np.ndarray):
         return column.dtype.kind in "iuf"
     first = next((cell for cell in column[:N_INSPECTED] if cell), "")
-    return is_number(first) or is_grouped(first)
+    return is_numeral(first)
 
 
 def _holds_times(column: Column, name: str = "") -> bool:

@@ -120,13 +120,17 @@ def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> N
 
 
 def _write_csv(file: IO[str], suffix: str, names: list[str], rows: list[tuple[Any, ...]]) -> None:
-    """Write rows; all text is quoted if a cell has a carriage return, which the csv module does not quote."""
-    has_return = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
+    """Write rows; all text is quoted if a cell has a carriage return or starts with a space.
+
+    The csv module does not quote such cells by itself.
+    """
+    texts = (cell for row in rows for cell in row if isinstance(cell, str))
+    needs_quotes = any("\r" in cell or cell.startswith(" ") for cell in texts)
     writer = csv.writer(
         file,
         delimiter=DELIMITERS[suffix],
         lineterminator="\n",
-        quoting=csv.QUOTE_NONNUMERIC if has_return else csv.QUOTE_MINIMAL,
+        quoting=csv.QUOTE_NONNUMERIC if needs_quotes else csv.QUOTE_MINIMAL,
     )
     writer.writerows([names, *rows])
 

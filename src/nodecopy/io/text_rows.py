@@ -100,5 +100,5 @@ def _has_decimal_commas(lines: list[str]) -> bool:
 
 
 def _csv_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
     return ((reader.line_num + n_above, row) for row in reader if row)

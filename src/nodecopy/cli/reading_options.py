@@ -1,0 +1,118 @@
+"""Options of all commands that read files: headers, columns, duplicates and isolated nodes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import Annotated, Any, Literal
+
+import typer
+
+from nodecopy.io.edge_lists import Duplicates
+
+Kind = Literal["graph", "interactions"]
+PANEL = "Tables in files"
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How tables are read: parameters of ``read_graph`` and ``read_interactions``."""
+
+    header: bool | None = None
+    source: str | None = None
+    target: str | None = None
+    weight: str | None = None
+    id: str | None = None
+    label: str | None = None
+    duplicates: Duplicates = "max"
+    allow_isolated: bool = False
+    user: str | None = None
+    item: str | None = None
+    rating: str | None = None
+    time: str | None = None
+
+    def of(self, kind: Kind) -> dict[str, Any]:
+        """Return the parameters of the reader of graphs or of interactions."""
+        return {name: getattr(self, name) for name in ("header", *KINDS[kind])}
+
+    def given(self, *kinds: Kind) -> dict[str, Any]:
+        """Return the options that were given, those of some kinds only or all."""
+        names = [name for kind in kinds for name in KINDS[kind]] or [field.name for field in fields(self)]
+        default = ReadingOptions()
+        return {_option(name): True for name in names if getattr(self, name) != getattr(default, name)}
+
+
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "graph": ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated"),
+    "interactions": ("user", "item", "rating", "time"),
+}
+HELP = {
+    "source": "Name of the column of sources in the table of edges.",
+    "target": "Name of the column of targets in the table of edges.",
+    "weight": "Name of the column of weights in the table of edges, or '' for none.",
+    "id": "Name of the column of ids in the tables of labels and features.",
+    "label": "Name of the column of labels, or of a node attribute of a .graphml, .gexf or .json file.",
+    "duplicates": "What an edge that is listed more than once gets: the largest weight, the sum, an error.",
+    "allow_isolated": "Add ids of labels and features without edges as isolated nodes.",
+    "user": "Name of the column of users in the table of interactions.",
+    "item": "Name of the column of items in the table of interactions.",
+    "rating": "Name of the column of ratings in the table of interactions, or '' for none.",
+    "time": "Name of the column of times in the table of interactions, or '' for none.",
+}
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of each table is a header. (default: decided by what is in it)",
+        rich_help_panel=PANEL,
+    ),
+]
+
+
+def reads(*kinds: Kind) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the options of some kinds of files.
+
+    The command gets them as one argument, ``reading``.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
+        taken = {parameter.name for parameter in own}
+        options = {"header_row": ("header", Header, None)}
+        for name in (name for kind in kinds for name in KINDS[kind]):
+            default = getattr(ReadingOptions(), name)
+            options[f"{name}_column"] = (name, _annotate(name, is_free=name not in taken), default)
+
+        @wraps(command)
+        def run(**arguments: Any) -> None:
+            values = {name: arguments.pop(parameter) for parameter, (name, *_) in options.items()}
+            command(**arguments, reading=ReadingOptions(**values))
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        added = [
+            inspect.Parameter(parameter, keyword, default=default, annotation=annotation)
+            for parameter, (_, annotation, default) in options.items()
+        ]
+        parameters = [*(parameter.replace(kind=keyword) for parameter in own), *added]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _option(name: str) -> str:
+    """Return the name of an option; ``--user`` of recommend is the id of a user."""
+    return "user_column" if name == "user" else name
+
+
+def _annotate(name: str, *, is_free: bool) -> Any:
+    kind: Any = {"duplicates": Duplicates, "allow_isolated": bool}.get(name, str | None)
+    names = [f"--{_option(name).replace('_', '-')}"]
+    if name == "user" and is_free:
+        names.append("--user")
+    metavar = "COLUMN" if kind == str | None else None
+    return Annotated[kind, typer.Option(*names, help=HELP[name], metavar=metavar, rich_help_panel=PANEL)]

@@ -1,0 +1,297 @@
+"""Files as other programs write them: each is read rightly, or refused with a message that names the cure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas
+import pytest
+from scipy import sparse
+from scipy.io import mmwrite
+
+from nodecopy import Graph, Interactions, read_graph, read_interactions
+from nodecopy.errors import DataWarning, InputError
+
+TRIANGLE = Graph.from_edges(["ann", "bob", "cleo"], ["bob", "cleo", "ann"])
+WEIGHTED = Graph.from_edges(["ann", "bob", "cleo"], ["bob", "cleo", "ann"], [1.5, 2, 1000])
+EDGES = [("ann", "bob", 1.5), ("bob", "cleo", 2.0), ("cleo", "ann", 1000.0)]
+Writer = Callable[[Path], object]
+
+
+def text(content: str, encoding: str = "utf-8") -> Writer:
+    return lambda path: path.write_bytes(content.encode(encoding))
+
+
+def frame(**options: Any) -> Writer:
+    """pandas.DataFrame.to_csv."""
+    table = pandas.DataFrame(EDGES, columns=["source", "target", "weight"])
+    return lambda path: table.to_csv(path, **options)
+
+
+def network(kind: Any = nx.Graph) -> Any:
+    graph = kind()
+    graph.add_weighted_edges_from(EDGES)
+    return graph
+
+
+def gephi() -> Any:
+    """What Gephi adds: names of nodes as labels, positions, sizes and colours."""
+    graph = network()
+    for number, (node, name) in enumerate(zip(graph, ("Ann", "Bob", "Cleo"), strict=True)):
+        viz = {"size": 10.0, "r": 0, "g": 0, "b": 255, "x": float(number), "y": 1.0}
+        graph.nodes[node].update(label=name, modularity_class=number % 2, **viz)
+    return graph
+
+
+READ: dict[str, tuple[str, Writer, Graph]] = {
+    "pandas": ("edges.csv", frame(index=False), WEIGHTED),
+    "pandas with an index": ("edges.csv", frame(), WEIGHTED),
+    "pandas, compressed": ("edges.csv.gz", frame(index=False), WEIGHTED),
+    "pandas, Parquet": (
+        "edges.parquet",
+        lambda path: pandas.DataFrame(EDGES, columns=["a", "b", "c"]).to_parquet(path),
+        WEIGHTED,
+    ),
+    "R write.csv with row names": (
+        "edges.csv",
+        text('"","from","to"\n"1","ann","bob"\n"2","bob","cleo"\n"3","cleo","ann"\n'),
+        TRIANGLE,
+    ),
+    "R write.table": (
+        "edges.txt",
+        text('"from" "to" "w"\n"1" "ann" "bob" 1.5\n"2" "bob" "cleo" 2\n"3" "cleo" "ann" 1e+03\n'),
+        WEIGHTED,
+    ),
+    "SNAP": (
+        "web.txt",
+        text(
+            "# Undirected graph: ../../data/output/web.txt\r\n# Nodes: 3 Edges: 3\r\n"
+            "# FromNodeId\tToNodeId\r\n30\t1412\r\n1412\t3352\r\n3352\t30\r\n"
+        ),
+        Graph.from_edges([30, 1412, 3352], [1412, 3352, 30]),
+    ),
+    "SNAP as .tsv": (
+        "web.tsv",
+        text("# Undirected graph\n# FromNodeId\tToNodeId\n30\t1412\n1412\t3352\n3352\t30\n"),
+        Graph.from_edges([30, 1412, 3352], [1412, 3352, 30]),
+    ),
+    "SNAP with times": (
+        "sx.txt",
+        text("9 8 1217567877\n1 8 1217573801\n8 9 1217606247\n"),
+        Graph.from_edges([9, 1], [8, 8]),
+    ),
+    "KONECT": (
+        "out.moreno_names",
+        text("% sym posweighted\n% 3 3 3\n1 2 5 \n2 3 1 \n3 1 1 \n"),
+        Graph.from_edges([1, 2, 3], [2, 3, 1], [5, 1, 1]),
+    ),
+    "KONECT with times": (
+        "out.opsahl",
+        text("% asym positive\n1 2 1 1082008561\n3 4 2 1082123439\n"),
+        Graph.from_edges([1, 3], [2, 4], [1, 2]),
+    ),
+    "a spreadsheet's CSV with semicolons and a byte order mark": (
+        "edges.csv",
+        text("Source;Target;Weight\r\nann;bob;1.5\r\nbob;cleo;2\r\ncleo;ann;1000\r\n", "utf-8-sig"),
+        WEIGHTED,
+    ),
+    "a spreadsheet that states its delimiter": (
+        "edges.csv",
+        text("sep=;\r\nSource;Target\r\nann;bob\r\nbob;cleo\r\ncleo;ann\r\n", "utf-8-sig"),
+        TRIANGLE,
+    ),
+    "Windows line ends": ("edges.csv", text("ann,bob\r\nbob,cleo\r\ncleo,ann\r\n"), TRIANGLE),
+    "old Macintosh line ends": ("edges.csv", text("source,target\rann,bob\rbob,cleo\rcleo,ann"), TRIANGLE),
+    "a header in another language": (
+        "kanten.csv",
+        text("Quelle;Ziel;Gewicht\nann;bob;1.5\nbob;cleo;2\ncleo;ann;1000\n"),
+        WEIGHTED,
+    ),
+    "a header in another language above text": (
+        "aristas.csv",
+        text("origen,destino\nann,bob\nbob,cleo\ncleo,ann\nann,bob\nbob,ann\n"),
+        TRIANGLE,
+    ),
+    "a header above account numbers": (
+        "transfers.csv",
+        text("from_account,to_account\nDE07,FR12\nFR12,IT3\n"),
+        Graph.from_edges(["DE07", "FR12"], ["FR12", "IT3"]),
+    ),
+    "quoted commas": (
+        "authors.csv",
+        text('source,target\n"Knuth, D.","Dijkstra, E."\n"Dijkstra, E.","Hoare, T."\n'),
+        Graph.from_edges(["Knuth, D.", "Dijkstra, E."], ["Dijkstra, E.", "Hoare, T."]),
+    ),
+    "leading zeros": (
+        "zips.csv",
+        text("source,target\n00501,02108\n02108,10001\n"),
+        Graph.from_edges(["00501", "02108"], ["02108", "10001"]),
+    ),
+    "scientific notation": (
+        "edges.csv",
+        text("source,target,weight\nann,bob,1.5E+00\nbob,cleo,2e0\ncleo,ann,1E3\n"),
+        WEIGHTED,
+    ),
+    "further columns": (
+        "edges.csv",
+        text(
+            "date,type,source,target,note\n2020-01-01,x,ann,bob,\n2020-01-02,y,bob,cleo,hm\n2020-01-03,x,cleo,ann,\n"
+        ),
+        TRIANGLE,
+    ),
+    "tabs in .txt": (
+        "cities.txt",
+        text("New York\tOslo\nOslo\tRome\n"),
+        Graph.from_edges(["New York", "Oslo"], ["Oslo", "Rome"]),
+    ),
+    "commas in .txt": ("edges.txt", text("ann, bob\nbob, cleo\ncleo, ann\n"), TRIANGLE),
+    "spaces in .csv": ("edges.csv", text("ann bob 1.5\nbob cleo 2\ncleo ann 1000\n"), WEIGHTED),
+    "NetworkX write_edgelist": (
+        "edges.txt",
+        lambda path: nx.write_weighted_edgelist(network(), path),
+        WEIGHTED,
+    ),
+    "NetworkX GraphML": ("graph.graphml", lambda path: nx.write_graphml(network(), path), WEIGHTED),
+    "NetworkX GEXF": ("graph.gexf", lambda path: nx.write_gexf(network(), path), WEIGHTED),
+    "NetworkX JSON": (
+        "graph.json",
+        lambda path: path.write_text(json.dumps(nx.node_link_data(network()))),
+        WEIGHTED,
+    ),
+    "D3 JSON": (
+        "graph.json",
+        lambda path: path.write_text(
+            json.dumps(
+                {
+                    "nodes": [{"id": name} for name in ("ann", "bob", "cleo")],
+                    "links": [{"source": s, "target": t, "value": w} for s, t, w in EDGES],
+                }
+            )
+        ),
+        WEIGHTED,
+    ),
+    "Gephi GraphML": ("graph.graphml", lambda path: nx.write_graphml(gephi(), path), WEIGHTED),
+    "Gephi GEXF": ("graph.gexf", lambda path: nx.write_gexf(gephi(), path), WEIGHTED),
+    "Matrix Market": (
+        "graph.mtx",
+        lambda path: mmwrite(path, sparse.coo_array(np.array([[0, 2.0, 0], [2, 0, 1], [0, 1, 0]]))),
+        Graph.from_edges([1, 2], [2, 3], [2, 1]),
+    ),
+    "Cytoscape's STRING export": (
+        "string.tsv",
+        text("#node1\tnode2\tcombined_score\nann\tbob\t0.9\nbob\tcleo\t0.5\ncleo\tann\t0.4\n"),
+        TRIANGLE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "write", "expected"), READ.values(), ids=READ.keys())
+def test_files_that_are_read(name: str, write: Writer, expected: Graph, tmp_path: Path) -> None:
+    write(tmp_path / name)
+    graph = read_graph(tmp_path / name)
+    order = np.argsort(graph.node_ids)  # networks keep the order of their nodes
+    assert graph.subgraph(order) == expected
+    assert graph.node_ids.dtype.kind == expected.node_ids.dtype.kind
+
+
+REFUSED: dict[str, tuple[str, Writer, str]] = {
+    "UTF-16": ("edges.csv", text("source,target\nann,bob\n", "utf-16"), "UTF-16; save it as 'CSV UTF-8'"),
+    "Latin-1": (
+        "edges.csv",
+        text("source,target\nJosé,bob\n", "latin-1"),
+        "not encoded in UTF-8 .* iconv -f latin1 -t utf-8",
+    ),
+    "Excel": ("edges.xlsx", text("PK\x03\x04"), r"Save the sheet as 'CSV UTF-8'\."),
+    "Excel under another name": ("edges.csv", text("PK\x03\x04..."), "save the sheet as 'CSV UTF-8'"),
+    "decimal commas": (
+        "edges.csv",
+        text("Quelle;Ziel;Gewicht\nann;bob;1,5\nbob;cleo;2,25\ncleo;ann;0,5\n"),
+        "line 2 has weight '1,5', which is not a number. Write numbers with a decimal point",
+    ),
+    "thousands separators": (
+        "edges.csv",
+        text('source,target,weight\nann,bob,12\nbob,cleo,"1,234"\n'),
+        "line 3 has weight '1,234'.*nothing between thousands",
+    ),
+    "ragged rows": (
+        "edges.csv",
+        text("source,target\nann,bob\nDoe, John,cleo\n"),
+        "line 3 has 3 columns where the first row has 2; put text that holds the delimiter in quotes",
+    ),
+    "a bipartite network of KONECT": (
+        "out.moreno_crime",
+        text("% bip unweighted\n1 1\n1 2\n2 1\n"),
+        "bipartite .* Read it as interactions",
+    ),
+    "labels in place of edges": (
+        "people.csv",
+        text("id,label\nann,gold\nbob,silver\n"),
+        "is that of a table of labels, not of edges.*source=NAME and target=NAME",
+    ),
+    "JSON of another kind": (
+        "graph.json",
+        lambda path: path.write_text(json.dumps(nx.adjacency_data(network()))),
+        "write it with networkx.node_link_data",
+    ),
+    "Pajek": ("graph.net", text("*Vertices 2"), "Read it with NetworkX or igraph, and write .graphml"),
+    "compressed under another name": ("edges.csv", lambda path: path.write_bytes(b"\x1f\x8b\x08"), "add .gz"),
+}
+
+
+@pytest.mark.parametrize(("name", "write", "cure"), REFUSED.values(), ids=REFUSED.keys())
+def test_files_that_are_refused(name: str, write: Writer, cure: str, tmp_path: Path) -> None:
+    write(tmp_path / name)
+    with pytest.raises(InputError, match=f"{name}.*{cure}"):
+        read_graph(tmp_path / name)
+
+
+@pytest.mark.parametrize("suffix", [".gexf", ".graphml"])
+def test_names_of_gephi_are_no_classes(suffix: str, tmp_path: Path) -> None:
+    """Before, the name of each node was its class."""
+    path = tmp_path / f"graph{suffix}"
+    (nx.write_gexf if suffix == ".gexf" else nx.write_graphml)(gephi(), path)
+    assert read_graph(path).labels is None
+    graph = read_graph(path, label="modularity_class")
+    assert graph.labels is not None
+    assert graph.labels.tolist() == [0, 1, 0]
+    with pytest.raises(InputError, match=r"no node attribute 'kind'; there are .*modularity_class"):
+        read_graph(path, label="kind")
+
+
+LOGS: dict[str, list[str]] = {
+    "MovieLens": ["userId,movieId,rating,timestamp", "1,31,2.5,9", "1,1029,3.0,9", "2,31,4.0,8"],
+    "MovieLens without a header": ["1\t31\t2.5\t9", "1\t1029\t3\t9", "2\t31\t4\t8"],
+    "unfamiliar names": ["user_id,movie_id,stars,ts", "1,31,2.5,9", "1,1029,3,9", "2,31,4,8"],
+    "a name for ratings that is not known": ["user_id,movie_id,mark", "1,31,2.5", "1,1029,3", "2,31,4"],
+    "times before ratings": ["user_id,movie_id,when,rating", "1,31,9,2.5", "1,1029,9,3", "2,31,8,4"],
+    "an unfamiliar header": ["kunde,film,note", "1,31,2.5", "1,1029,3", "2,31,4"],
+}
+
+
+@pytest.mark.parametrize("rows", LOGS.values(), ids=LOGS.keys())
+def test_logs(rows: list[str], tmp_path: Path) -> None:
+    path = tmp_path / ("u.tsv" if "\t" in rows[0] else "log.csv")
+    path.write_text("\n".join(rows) + "\n")
+    assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31], [2.5, 3, 4])
+
+
+def test_logs_of_clicks(tmp_path: Path) -> None:
+    """Unix times in the third column are no ratings, which they were before."""
+    path = tmp_path / "log.csv"
+    path.write_text("1,31,1260759144\n1,31,1260759179\n2,31,835355493\n")
+    assert read_interactions(path) == Interactions.from_table([1, 2], [31, 31])
+
+
+def test_a_log_that_is_read_as_edges(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("user,item,rating\n1,1,5\n2,1,3\n")
+    with pytest.warns(
+        DataWarning, match=r"ratings.csv has columns for users and items, but is read as edges"
+    ):
+        graph = read_graph(path)
+    assert graph.n_nodes == read_graph(path, source="user", target="item").n_nodes == 2

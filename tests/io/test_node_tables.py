@@ -1,0 +1,146 @@
+"""Tables of labels and features: whose ids they name, and what happens to those that are no nodes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+from nodecopy import read_graph
+from nodecopy.errors import InputError
+from nodecopy.io.node_tables import check_known, check_numbers
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def to_file(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return to_file
+
+
+def test_unknown_ids_are_listed_with_close_ones(write: Write) -> None:
+    """Before, they added isolated nodes without a word, or the error blamed the other file."""
+    edges = write("edges.csv", "source,target\nanna,bobby\nbobby,cleo\n")
+    for kind, text in (("labels", "id,label\nana,1\nbobby,2\nzzz,1\n"), ("features", "id,x\nana,1\nzzz,2\n")):
+        with pytest.raises(InputError) as raised:
+            read_graph(edges, **{kind: write(f"{kind}.csv", text)})  # type: ignore[arg-type]
+        assert f"{kind}.csv: 2 of" in str(raised.value)
+        assert "not nodes of the graph: 'ana', 'zzz'. Did you mean 'anna'?" in str(raised.value)
+        assert str(raised.value).endswith("or add them as isolated nodes with allow_isolated=True.")
+
+
+def test_unknown_ids_become_isolated_nodes_on_demand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    edges, labels = write("edges.csv", "a,b\n"), write("labels.csv", "id,label\na,1\nz,2\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(edges, labels=labels, allow_isolated=True)
+    assert graph.node_ids.tolist() == ["a", "b", "z"]
+    assert "ids without edges are isolated nodes (1): 'z'." in caplog.messages
+
+
+def test_five_ids_are_listed() -> None:
+    with pytest.raises(InputError, match=r"7 of 7 ids .*: 'x0', 'x1', 'x2', 'x3', 'x4', \.\.\.\. Correct"):
+        check_known([f"x{number}" for number in range(7)], {"node"}, allow_isolated=False)
+
+
+def test_nodes_without_edges_at_all(write: Write) -> None:
+    graph = read_graph(write("edges.csv", "source,target\n"), labels=write("labels.csv", "id,label\na,1\n"))
+    assert graph.node_ids.tolist() == ["a"]
+
+
+@pytest.mark.parametrize("allow_isolated", [False, True])
+@pytest.mark.parametrize(
+    ("edges", "labels"),
+    [
+        ("007,012\n012,100\n", "id,label\n7,1\n12,2\n"),
+        ("7,12\n12,100\n", "id,label\n007,1\n012,2\n"),
+        ("7,12\n12,100\n", "id,label\n7.0,1\n12.0,2\n"),
+    ],
+    ids=["lost in labels", "lost in edges", "decimals"],
+)
+def test_ids_that_lost_their_zeros(edges: str, labels: str, allow_isolated: bool, write: Write) -> None:
+    with pytest.raises(
+        InputError, match=r"labels.csv: id '.*7.*' is not a node of the graph, but '.*7' is\."
+    ):
+        read_graph(
+            write("edges.csv", edges), labels=write("labels.csv", labels), allow_isolated=allow_isolated
+        )
+
+
+def test_zeros_of_frames_survive() -> None:
+    edges = pandas.DataFrame({"source": ["007", "012"], "target": ["012", "100"]})
+    labels = pandas.DataFrame({"id": ["007"], "label": ["x"]})
+    assert read_graph(edges, labels=labels).node_ids.tolist() == ["007", "012", "100"]
+    with pytest.raises(InputError, match=r"the data frame: id '7' .* but '007' is.*dtype=str"):
+        read_graph(edges, labels=labels.assign(id=[7]))
+
+
+def test_a_header_of_unfamiliar_names(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """Before, the header was a node, an edge and a class, and the error blamed the features."""
+    edges = write("edges.csv", "from_account,to_account\nann,bob\nbob,cleo\ncleo,ann\n")
+    labels = write("labels.csv", "account_no,segment\nann,gold\nbob,silver\ncleo,gold\n")
+    features = write("features.csv", "account_no,city\nann,Oslo\nbob,Rome\ncleo,Oslo\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(edges, labels=labels, features=features)
+    assert graph.node_ids.tolist() == ["ann", "bob", "cleo"]
+    assert graph.label_names == ("gold", "silver")
+    assert graph.feature_encoder.feature_names_ == ["city = Oslo", "city = Rome"]
+    assert [message.partition(":")[0] for message in caplog.messages] == [
+        "edges.csv",
+        "labels.csv",
+        "features.csv",
+        "features",
+    ]
+
+
+def test_named_columns(write: Write) -> None:
+    edges = write("edges.csv", "a,b\n")
+    nodes = write("nodes.csv", "since,key,group\n2001,a,x\n2002,b,y\n")
+    graph = read_graph(edges, labels=nodes, id="key", label="group")
+    assert graph.label_names == ("x", "y")
+    assert read_graph(edges, features=nodes, id="key").features.shape == (2, 3)  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="there is no column 'kee'; there are since, key, group"):
+        read_graph(edges, labels=nodes, id="kee")
+    with pytest.raises(InputError, match="there is no column 'kee'; there are since, key, group"):
+        read_graph(edges, features=nodes, id="kee")
+    for names in ({"id": "key"}, {"label": "group"}):
+        with pytest.raises(InputError, match="columns of labels and features; give these too"):
+            read_graph(edges, **names)  # type: ignore[arg-type]
+
+
+def test_the_column_of_labels_is_no_feature(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    nodes = write("nodes.csv", "id,x,label\na,1,0\nb,2,1\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(write("edges.csv", "a,b\n"), labels=nodes, features=nodes)
+    np.testing.assert_array_equal(graph.features, [[1], [2]])
+    assert any("column label is not a feature, since it holds the labels" in m for m in caplog.messages)
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        (",id,x\n1,a,5\n2,b,6\n", [[5], [6]]),
+        (",x\na,5\nb,6\n", [[5], [6]]),
+        (",account,x\n1,a,5\n2,b,6\n", [[5], [6]]),
+    ],
+    ids=["row names beside ids", "an index of ids", "row names beside unfamiliar ids"],
+)
+def test_columns_without_a_name(text: str, features: list[Any], write: Write) -> None:
+    graph = read_graph(write("edges.csv", "a,b\n"), features=write("features.csv", text))
+    np.testing.assert_array_equal(graph.features, features)
+
+
+def test_rows_of_numbered_nodes() -> None:
+    check_numbers([0, 1, 2], 3)
+    check_numbers(["0", "2"], 3)
+    with pytest.raises(InputError, match="rows of nodes 0 to 2, but the graph has node 3"):
+        check_numbers([1, 2, 3], 3)
