@@ -29,8 +29,8 @@ friends = pd.DataFrame(
 people = pd.DataFrame({"id": ["ann", "bob", "gus", "hal"], "label": ["chess", "chess", "go", "go"]})
 
 # %%
-# Nodes without a label are unlabelled. Labels of people without friends would be an error, as they may be typing
-# errors; ``allow_isolated=True`` adds such people as isolated nodes.
+# Nodes without a label are unlabelled. Labels of people without friends would be an error, as they may be
+# typing errors; ``allow_isolated=True`` adds such people as isolated nodes.
 
 graph = read_graph(friends, labels=people)  # or read_graph("friends.csv", labels="people.csv")
 print(graph)

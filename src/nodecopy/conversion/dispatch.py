@@ -161,8 +161,8 @@ def as_interactions(
         ids = () if like is None or data.shape != like.matrix.shape else (like.user_ids, like.item_ids)
         interactions = Interactions(data, *ids)
     elif _has_pairs(data):
-        names = {role: role for role in ("user", "item", "rating")}
-        interactions = read_interactions(_frame_of_pairs(data, list(names)), **names)
+        frame = _frame_of_pairs(data, ["user", "item", "rating"])
+        interactions = read_interactions(frame, user="user", item="item", rating="rating")
     elif is_frame(data):
         interactions = read_interactions(data)
     else:

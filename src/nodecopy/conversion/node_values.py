@@ -109,7 +109,7 @@ def _split_ids(values: Any, name: str) -> tuple[list[Any] | None, Any]:
     if is_frame(values):
         table = read_table(values, lambda first, below: True)
         columns = dict(zip(table.names or [], table.columns, strict=True))
-        id_column = next((name for name in columns if name.lower() in NODE_COLUMNS["node"]), None)
+        id_column = next((name for name in columns if name.lower() in NODE_COLUMNS["id"]), None)
         if id_column is not None:
             return list(columns.pop(id_column)), columns
         if not hasattr(values, "index"):
