@@ -18,6 +18,7 @@ GALLERY = (
     "few_labels",
     "uncertainty",
     "attack_and_defence",
+    "own_network",
     "recommendation",
     "own_data",
     "pyg_augmentation",

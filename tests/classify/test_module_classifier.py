@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nodecopy import Graph, to_pyg
-from nodecopy.classify import Classifier, ModuleClassifier
+from nodecopy.classify import Classifier, ModuleClassifier, Trial
 from nodecopy.defend import CopyingDefence
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import N_NODES, ClassifierContract, planted_graph
@@ -52,6 +52,15 @@ class TestModuleClassifier(ClassifierContract):
             fitted.score()
         assert fitted.score(graph=observed) > 0.6
 
+    def test_a_class_without_training_nodes_is_left_out(
+        self, classifier: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        """A trained module keeps its classes, whichever nodes are named as training nodes."""
+        train = nodes.train[np.array(observed.named_labels())[nodes.train] != "yew"]
+        fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed, train)
+        assert fitted.classes_.tolist() == ["ash", "oak", "yew"]
+        assert "yew" in fitted.predict()
+
     def test_saved_and_loaded(self, fitted: Classifier, observed: Graph, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="save it by torch"):
             fitted.save(tmp_path / "model.npz")
@@ -67,6 +76,10 @@ class TestModuleClassifier(ClassifierContract):
         assert ModuleClassifier(module).fit(unlabelled).classes_.tolist() == [0, 1, 2]
         fitted = ModuleClassifier(module, ["ash", "oak", "yew"]).fit(unlabelled)
         assert np.array_equal(fitted.predict(), ModuleClassifier(module).fit(observed).predict())
+        reordered = ModuleClassifier(module, ["oak", "ash", "yew"]).fit_trials([Trial(observed)])
+        assert np.array_equal(reordered[0].probabilities[:, [1, 0, 2]], fitted.predict_proba())
+        with pytest.raises(InputError, match="must hold every class of the graph; got no 'yew'"):
+            ModuleClassifier(module, ["oak", "ash", "elm"]).fit_trials([Trial(observed)])
         with pytest.raises(InputError, match=r"must be 3 different names.* got \['ash', 'oak'\]"):
             ModuleClassifier(module, ["ash", "oak"]).fit(observed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,8 +13,9 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_vector
 from nodecopy.classify.base import Classifier, Trial, check_graph
+from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.module_networks import ModuleNetwork, label_columns
 
@@ -83,23 +85,37 @@ class ModuleClassifier(Classifier):
         graph = check_graph(graph, type(self).__name__)
         vars(self).pop("trial_", None)
         if train is not None or validation is not None:
-            self.trial_ = Trial(graph, train, validation, rng)
-        network = self._network()
+            with warnings.catch_warnings():  # the module may know classes that no node of train has
+                warnings.simplefilter("ignore", DataWarning)
+                self.trial_ = Trial(graph, train, validation, rng)
+        network = self.build_network()
         n_features = network.features(graph).shape[1]
         probabilities = network.predict(graph)
         self.classes_ = self._check_classes(graph, probabilities.shape[1])
         self.prediction_ = Prediction.from_array(probabilities, graph, network.name)
         self.node_ids_, self.n_features_ = graph.node_ids, n_features
+        self.feature_encoder_ = graph.feature_encoder
+        warn_if_not_learned(self.prediction_, self.classes_.tolist())
         return self
 
     def predict_trial(self, trial: Trial) -> NDArray[np.float32]:
-        """Return the module's predictions on the graph of a trial; nothing is trained."""
-        return self._network().predict(trial.graph)
+        """Return the module's predictions for the classes of a trial; nothing is trained."""
+        probabilities = self.build_network().predict(trial.graph)
+        columns = self._check_classes(trial.graph, probabilities.shape[1]).tolist()
+        names = trial.graph.label_names
+        classes = (trial.classes if names is None else np.array(names)[trial.classes]).tolist()
+        if missing := [name for name in classes if name not in columns]:
+            raise InputError(
+                f"classes of ModuleClassifier must hold every class of the graph; got no {missing[0]!r}."
+            )
+        chosen = probabilities[:, [columns.index(name) for name in classes]]
+        total = np.maximum(chosen.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return chosen / total if len(classes) < len(columns) else chosen
 
     def predict_graph(self, graph: Graph) -> NDArray[np.float32]:
         """Return the module's predictions on a graph with as many features."""
         self.check_fitted()
-        network = self._network()
+        network = self.build_network()
         if graph.features is not None and graph.features.shape[1] != self.n_features_:
             raise InputError(
                 f"features of the graph must have {self.n_features_} columns, as in fit; got "
@@ -115,7 +131,8 @@ class ModuleClassifier(Classifier):
             "predictions by to_pandas()."
         )
 
-    def _network(self) -> ModuleNetwork:
+    def build_network(self) -> ModuleNetwork:
+        """Return the checked module as a function of graphs."""
         return ModuleNetwork(self.module, f"module of {type(self).__name__}")
 
     def _check_classes(self, graph: Graph, n_columns: int) -> NDArray[Any]:

@@ -8,9 +8,10 @@ sparse matrices, one for each convolution, so that it touches two hops only and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,17 @@ from scipy import sparse
 from scipy.special import softmax
 
 from nodecopy._core.csr import FloatArray, IntArray, Rows
+from nodecopy._core.notices import warn_about_data
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.graph import Graph
 
 Entries: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 """Row number, node and weight of every entry of some rows."""
 MODES = ("swap-features", "copy-row")
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+MAX_SECONDS = 60.0
+"""Estimated seconds from which on a warning is issued."""
 MAX_ENTRIES = 2**22
 """About the largest number of entries in the matrices of the pairs that are evaluated together."""
 
@@ -186,8 +192,13 @@ class WholeGraphCopier:
         """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
         swaps = self.mode == "swap-features"
         change = replace_features if swaps else copy_row
-        pairs = zip(nodes.tolist(), donors.tolist(), strict=True)
-        return np.array([self.predict(change(self.graph, v, d))[d if swaps else v] for v, d in pairs])
+
+        def predict_pair(pair: tuple[int, int]) -> NDArray[Any]:
+            row: NDArray[Any] = self.predict(change(self.graph, *pair))[pair[swaps]]
+            return row
+
+        pairs = list(zip(nodes.tolist(), donors.tolist(), strict=True))
+        return np.array(evaluate_all(predict_pair, pairs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +215,20 @@ class PredictionsWithoutCopying:
         """Return the prediction of the donor, or of the node, of each pair."""
         rows: NDArray[np.floating[Any]] = self.probabilities[donors if self.at_donors else nodes]
         return rows
+
+
+def evaluate_all(evaluate: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
+    """Return the results of jobs; after the first, a warning says if the others will take long."""
+    start, results = time.monotonic(), []
+    for number, job in enumerate(jobs):
+        results.append(evaluate(job))
+        seconds = (time.monotonic() - start) * (len(jobs) - 1)
+        if number == 0 and seconds > MAX_SECONDS:
+            warn_about_data(
+                f"corrections by this classifier evaluate {len(jobs):,} graphs, which will take about "
+                f"{seconds / 60:.0f} minutes; correct fewer nodes, or use fewer donors."
+            )
+    return results
 
 
 def replace_features(graph: Graph, node: int, donor: int) -> Graph:

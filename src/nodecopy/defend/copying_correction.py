@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
-from nodecopy.classify import Classifier
+from nodecopy.classify import Classifier, ModuleClassifier
 from nodecopy.defend.base import Defence, check_nodes
 from nodecopy.defend.copiers import MODES, Copier, PredictionsWithoutCopying, TwoHopCopier, WholeGraphCopier
 from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.defend.defence_seeds import DefenceSeeds
 from nodecopy.defend.donors import DonorFinder, build_donor_search
+from nodecopy.defend.module_copier import ModuleCopier
 from nodecopy.defend.suspicion import score_suspicion
 from nodecopy.defend.trust import estimate_trust
 from nodecopy.graph import Graph
@@ -95,6 +96,8 @@ def choose_copier(state: AttackedState, mode: str) -> Copier:
             return PredictionsWithoutCopying(state.probabilities)
         if recipe.propagation == "convolution" and recipe.rank is None:
             return TwoHopCopier(state.networks, state.graph, mode)
+    if isinstance(state.classifier, ModuleClassifier) and mode == "swap-features":
+        return ModuleCopier(state.classifier.build_network(), state.graph)
     return WholeGraphCopier(state.predict, state.graph, mode)
 
 

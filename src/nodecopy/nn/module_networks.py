@@ -82,8 +82,8 @@ class ModuleNetwork:
             ) from error
         return self._check_output(output, len(x))
 
-    def predict(self, graph: Graph) -> NDArray[np.float32]:
-        """Return the class probabilities of all nodes of a graph."""
+    def edges(self, graph: Graph) -> tuple[Tensor, Tensor | None]:
+        """Return the edges of a graph and, for modules that take them, the weights of a weighted graph."""
         rows, weights = graph.rows, None
         if rows.weights is not None and self.takes_weights:
             weights = torch.tensor(rows.weights).to(self.device, self.dtype)
@@ -91,9 +91,12 @@ class ModuleNetwork:
             warn_about_data(
                 f"the weights of the graph are not used: forward of {self.name} has no edge_weight."
             )
+        return self.edge_index(rows.row_numbers, rows.indices), weights
+
+    def predict(self, graph: Graph) -> NDArray[np.float32]:
+        """Return the class probabilities of all nodes of a graph."""
         with torch.no_grad():
-            edges = self.edge_index(rows.row_numbers, rows.indices)
-            result = self.log_probabilities(self.features(graph), edges, weights).exp()
+            result = self.log_probabilities(self.features(graph), *self.edges(graph)).exp()
         probabilities: NDArray[np.float32] = result.cpu().numpy().astype(np.float32)
         return probabilities
 

@@ -1,0 +1,117 @@
+"""Copied predictions of modules of users: many donors are evaluated at once if they are far apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.csr import IntArray
+from nodecopy.defend.copiers import evaluate_all
+from nodecopy.graph import Graph
+from nodecopy.nn.module_networks import ModuleNetwork
+
+N_PROBES = 8
+"""Nodes at which the receptive field is measured, and pairs that are evaluated alone for comparison."""
+MAX_REACH, MAX_REACH_SHARE = 2**24, 0.25
+"""Largest number and share of pairs of nodes within the receptive field for which donors are grouped."""
+TOLERANCE = 1e-4
+
+
+class ModuleCopier:
+    """Evaluate a module at each donor, with the features of its node in place of its own.
+
+    The prediction for a donor depends on the features within a few hops only, for most modules. Donors that
+    are further apart than that do not interfere, and the whole graph is evaluated once for all of them. The
+    number of hops is measured by gradients, and some pairs are evaluated alone to check it; if predictions
+    depend on all nodes, each pair is evaluated alone.
+
+    Parameters
+    ----------
+    network
+        The module.
+    graph
+        The graph on which it predicts.
+    """
+
+    def __init__(self, network: ModuleNetwork, graph: Graph) -> None:
+        self.network, self.graph = network, graph
+        self.x, (self.edges, self.weights) = network.features(graph), network.edges(graph)
+
+    def predict_pairs(self, nodes: IntArray, donors: IntArray) -> NDArray[np.float64]:
+        """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
+
+        def predict_group(group: IntArray) -> NDArray[np.float64]:
+            x = self.x.clone()
+            x[torch.from_numpy(donors[group])] = self.x[torch.from_numpy(nodes[group])]
+            with torch.no_grad():
+                result = self.network.log_probabilities(x, self.edges, self.weights).exp()
+            probabilities: NDArray[np.float64] = result.double().cpu().numpy()[donors[group]]
+            return probabilities
+
+        alone = [np.array([pair]) for pair in range(len(nodes))]
+        groups, reach = alone, self.reach()
+        if reach is not None:
+            groups = group_pairs(donors, reach)
+            for group in [group for group in groups if len(group) > 1][:N_PROBES]:
+                if not np.allclose(predict_group(group)[:1], predict_group(group[:1]), atol=TOLERANCE):
+                    groups = alone
+        predictions: NDArray[np.float64] = np.concatenate(evaluate_all(predict_group, groups))
+        return predictions[np.argsort(np.concatenate(groups))]
+
+    def reach(self) -> sparse.csr_array | None:
+        """Return which nodes are within the receptive field of each other, or None if it is too large."""
+        identity: Any = sparse.eye_array(self.graph.n_nodes, dtype=np.float32, format="csr")
+        pattern = sparse.csr_array((self.graph.adjacency + identity) > 0)
+        n_hops, reach = self._count_hops(pattern), sparse.csr_array(identity > 0)
+        for _ in range(n_hops or 0):
+            reach = sparse.csr_array(reach @ pattern)
+            if reach.nnz > min(MAX_REACH, MAX_REACH_SHARE * self.graph.n_nodes**2):
+                return None
+        return None if n_hops is None else reach
+
+    def _count_hops(self, pattern: sparse.csr_array) -> int | None:
+        """Return from how many hops features have an influence, or None if other nodes have one too."""
+        if self.graph.directed:
+            return None
+        probes = np.argsort(-self.graph.degrees, kind="stable")[:: max(1, self.graph.n_nodes // N_PROBES)]
+        farthest = 0
+        for probe in probes.tolist():
+            x = self.x.detach().clone().requires_grad_()
+            output = self.network.log_probabilities(x, self.edges, self.weights)[probe]
+            (gradient,) = torch.autograd.grad(output[int(output.argmin())], x, materialize_grads=True)
+            left = (gradient != 0).any(dim=1).cpu().numpy()
+            within = np.zeros(len(left), bool)
+            within[probe] = True
+            n_hops = 0
+            while (left & ~within).any():
+                wider = np.asarray(pattern @ within) > 0
+                if (wider == within).all():
+                    return None
+                within, n_hops = wider, n_hops + 1
+            farthest = max(farthest, n_hops)
+        return farthest
+
+
+def group_pairs(donors: IntArray, reach: sparse.csr_array) -> list[NDArray[np.int64]]:
+    """Return groups of pair numbers; the donors of a group are out of each other's reach.
+
+    Donors with the most pairs left come first, so that few groups are needed.
+    """
+    distinct, which = np.unique(donors, return_inverse=True)
+    left = np.bincount(which)
+    pairs_of = np.split(np.argsort(which, kind="stable"), np.cumsum(left)[:-1])
+    near = sparse.csr_array(reach[distinct][:, distinct])
+    groups = []
+    while left.any():
+        is_free, chosen = left > 0, []
+        for donor in np.argsort(-left, kind="stable")[: is_free.sum()].tolist():
+            if is_free[donor]:
+                chosen.append(donor)
+                is_free[near.indices[near.indptr[donor] : near.indptr[donor + 1]]] = False
+        left[chosen] -= 1
+        groups.append(np.array([pairs_of[donor][left[donor]] for donor in chosen], np.int64))
+    return groups
