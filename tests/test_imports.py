@@ -77,6 +77,27 @@ print(nodecopy.interop.networkx.sample(networkx.path_graph(3), law=nodecopy.Jacc
     assert ran.returncode == 0, ran.stderr
 
 
+def test_classifiers_of_graphs_need_no_scikit_learn() -> None:
+    pytest.importorskip("torch")
+    code = """
+import sys
+sys.modules["sklearn"] = None  # any import of it fails
+import numpy as np
+from nodecopy import datasets
+from nodecopy.classify import GCN
+from nodecopy.errors import MissingExtraError
+club = datasets.load("karate").replace(features=np.eye(34))
+print(GCN(n_epochs=50).fit(club, [0, 33], rng=0).score())
+try:
+    from nodecopy.classify import GraphClassifier
+except MissingExtraError as error:
+    print(error)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "GraphClassifier needs sklearn, which is not installed: pip install 'nodecopy[data]'" in ran.stdout
+
+
 def test_import_is_light() -> None:
     code = "import sys, nodecopy; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -335,7 +335,7 @@ def _labels(
         return freeze(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
         raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
-    text = np.array(["" if _is_missing(value) else str(value) for value in array], dtype=str)
+    text = np.array(["" if is_missing(value) else str(value) for value in array], dtype=str)
     names = sorted(set(text.tolist()) - {""})
     code_of = {"": UNLABELLED} | {name: code for code, name in enumerate(names)}
     return freeze(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
@@ -381,6 +381,6 @@ def _same(first: Any, second: Any) -> bool:
     return not any(both) and np.array_equal(first, second)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN or a missing value of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

@@ -248,6 +248,15 @@ class ClassifierContract:
         again = self.fit(load(tmp_path / "model.npz", classes=[type(fitted)]), observed, nodes)
         assert np.array_equal(again.predict_proba(), fitted.predict_proba())
 
+    def test_scikit_learn_knows_a_classifier(self, classifier: Classifier, fitted: Classifier) -> None:
+        base = pytest.importorskip("sklearn.base")
+        assert base.is_classifier(classifier)
+        assert not base.is_regressor(classifier)
+        assert not base.get_tags(classifier).input_tags.two_d_array
+        copied = base.clone(fitted)
+        assert repr(copied) == repr(classifier)
+        assert not hasattr(copied, "prediction_")
+
     def test_pickles(self, fitted: Classifier, observed: Graph) -> None:
         again = pickle.loads(pickle.dumps(fitted))
         graph = observed if self.predicts_other_graphs else None

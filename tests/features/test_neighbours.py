@@ -135,3 +135,24 @@ def test_queries_have_the_shape_of_embeddings() -> None:
         InputError, match=r"queries of NeighbourSearch must have shape \(3, 2\); got \(3, 1\)"
     ):
         NeighbourSearch(np.ones((3, 2)), queries=np.ones((3, 1)))
+
+
+def test_new_points_find_all_nodes_whatever_is_asked_beside_them() -> None:
+    """The node with the position of a query is no self; before, queries had to be one per node."""
+    draw = np.random.default_rng(0)
+    rows, points = draw.integers(0, 4, (30, 3)), draw.integers(0, 4, (50, 3))
+    for matrix, queries in ((rows, points), (rows / 4, points / 4), (sparse.csr_array(rows / 4), points / 4)):
+        search = NeighbourSearch(matrix, queries=as_like(queries, matrix), queries_are_nodes=False)
+        expected = [
+            np.lexsort((np.arange(30), np.square(point - rows).sum(axis=1)))[:4].tolist() for point in points
+        ]
+        assert ragged(search.nearest(4)) == expected
+        few = NeighbourSearch(matrix, queries=as_like(queries[7:9], matrix), queries_are_nodes=False)
+        assert ragged(few.nearest(4)) == expected[7:9]
+        assert len(ragged(search.nearest(30))[0]) == 30
+    with pytest.raises(InputError, match=r"queries of .* must have shape \(50, 3\); got \(50, 2\)"):
+        NeighbourSearch(rows, queries=points[:, :2], queries_are_nodes=False)
+
+
+def as_like(queries: NDArray[Any], matrix: Any) -> Any:
+    return sparse.csr_array(queries) if sparse.issparse(matrix) else queries

@@ -1,13 +1,10 @@
-"""Node classification (the paper's section 5): the Bayesian GCN, and the methods it is compared with."""
+"""Node classification (the paper's section 5): the Bayesian GCN, and the methods it is compared with.
 
-from nodecopy.classify.appnp import APPNP as APPNP
-from nodecopy.classify.base import Classifier as Classifier
-from nodecopy.classify.base import Trial as Trial
-from nodecopy.classify.bayesian import BayesianGCN as BayesianGCN
-from nodecopy.classify.dfnet import DFNet as DFNet
-from nodecopy.classify.ensemble import Prediction as Prediction
-from nodecopy.classify.gcn import GCN as GCN
-from nodecopy.classify.mlp import MLP as MLP
-from nodecopy.classify.module_classifier import ModuleClassifier as ModuleClassifier
-from nodecopy.classify.network_classifier import NetworkClassifier as NetworkClassifier
-from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN
+Names are imported when they are used, so only :class:`GraphClassifier` needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+from nodecopy._core.lazy_exports import lazy_exports
+
+__getattr__, __dir__, __all__ = lazy_exports(__name__, __file__)

@@ -353,6 +353,17 @@ class Classifier(Saveable):
             )
         return float((predicted[chosen] == np.asarray(labelled.named_labels())[chosen]).mean())
 
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of scikit-learn: a classifier that is fitted to graphs, not to arrays."""
+        utils = import_optional("sklearn.utils", "__sklearn_tags__")
+        return utils.Tags(
+            estimator_type="classifier",
+            classifier_tags=utils.ClassifierTags(),
+            target_tags=utils.TargetTags(required=False),
+            input_tags=utils.InputTags(two_d_array=False),
+            no_validation=True,
+        )
+
     def table(self) -> dict[str, NDArray[Any]]:
         """Return columns with a row per node: ids, classes, probabilities and uncertainty (in nats)."""
         entropies = self.uncertainty()

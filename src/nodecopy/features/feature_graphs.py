@@ -91,12 +91,12 @@ def graph_from_features(
     if scale != "none":
         scaled = FeatureScaling.fit(matrix, scale).apply(matrix).astype(np.float64)
         matrix = scaled.toarray() if isinstance(matrix, np.ndarray) else scaled
-    search = NeighbourSearch(_cosine_rows(matrix) if metric == "cosine" else matrix, owner=owner)
+    search = NeighbourSearch(cosine_rows(matrix) if metric == "cosine" else matrix, owner=owner)
     build = _neighbour_graph if method == "knn" else _learned_graph
     return Graph(build(search, n_neighbours), features, labels, node_ids)
 
 
-def _cosine_rows(matrix: Any) -> Any:
+def cosine_rows(matrix: Any) -> Any:
     """Return rows of length one, whose Euclidean distances order pairs as their cosines do.
 
     Rows are divided by their largest entry first, so that squares neither overflow nor underflow, and integer

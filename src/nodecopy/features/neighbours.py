@@ -29,6 +29,9 @@ class NeighbourSearch:
         The points from which the nodes search, a matrix of the same shape; by default the rows of
         ``embeddings``. Use it with ``include_self=False`` only: the distance of a node to itself counts
         as zero.
+    queries_are_nodes
+        Whether row i of ``queries`` belongs to node i. False for new points, in any number, each of which
+        may find all nodes.
     owner
         Name of the calling class or function in error messages.
 
@@ -48,12 +51,20 @@ class NeighbourSearch:
     [0, 2]
     """
 
-    def __init__(self, embeddings: Any, *, queries: Any = None, owner: str = "NeighbourSearch") -> None:
+    def __init__(
+        self,
+        embeddings: Any,
+        *,
+        queries: Any = None,
+        queries_are_nodes: bool = True,
+        owner: str = "NeighbourSearch",
+    ) -> None:
         matrix = as_float_matrix(embeddings, f"embeddings of {owner}")
         parts = [matrix] if queries is None else [matrix, as_float_matrix(queries, f"queries of {owner}")]
-        if parts[-1].shape != matrix.shape:
-            raise InputError(f"queries of {owner} must have shape {matrix.shape}; got {parts[-1].shape}.")
-        self.owner = owner
+        shape = matrix.shape if queries_are_nodes else (parts[-1].shape[0], matrix.shape[1])
+        if parts[-1].shape != shape:
+            raise InputError(f"queries of {owner} must have shape {shape}; got {parts[-1].shape}.")
+        self.owner, self.queries_are_nodes = owner, queries_are_nodes
         values = [_values(part) for part in parts]
         largest = max(float(np.abs(part).max(initial=0.0)) for part in values)
         # Products and sums of small whole numbers are exact, so nothing has to be measured again.
@@ -81,9 +92,9 @@ class NeighbourSearch:
         n_neighbours
             Number of neighbours: between 1 and the number of nodes, minus one without ``include_self``.
         of
-            Positions of the nodes whose neighbours are wanted; all nodes by default.
+            Positions of the nodes, or queries, whose neighbours are wanted; all by default.
         include_self
-            Whether a node is its own first neighbour, before its duplicates.
+            Whether a node is its own first neighbour, before its duplicates. New points have no self.
         ties
             ``"first"``: exactly ``n_neighbours`` per node, ties go to the lowest index. ``"all"``: every
             node that is no farther than the last of them.
@@ -95,18 +106,20 @@ class NeighbourSearch:
             in ascending order.
         """
         n = self.matrix.shape[0]
-        limit, limit_name = (n, "n_nodes") if include_self else (n - 1, "n_nodes - 1")
+        leaves_self_out = self.queries_are_nodes and not include_self
+        limit, limit_name = (n - 1, "n_nodes - 1") if leaves_self_out else (n, "n_nodes")
         name = f"n_neighbours of {self.owner}"
         check_integer(n_neighbours, name, low=1, high=limit, high_name=limit_name)
         check_choice(ties, f"ties of {self.owner}", ["first", "all"])
-        nodes = np.arange(n) if of is None else of
+        nodes = np.arange(self.queries.shape[0]) if of is None else of
         counts: list[IntArray] = [np.zeros(1, np.int64)]
         neighbours: list[IntArray] = [np.zeros(0, np.int64)]
         step = max(1, MAX_BLOCK_NUMBERS // max(1, n))
         for start in range(0, len(nodes), step):
             block = nodes[start : start + step]
             row, node, distance = self.candidates(block, n_neighbours, include_self)
-            order = np.lexsort((node, node != block[row], distance, row))
+            is_other = node != block[row] if self.queries_are_nodes else np.ones(len(row), bool)
+            order = np.lexsort((node, is_other, distance, row))
             row, node, distance = row[order], node[order], distance[order]
             first = np.searchsorted(row, np.arange(len(block)))
             if ties == "first":
@@ -126,7 +139,8 @@ class NeighbourSearch:
         distance += self.norms
         distance += self.query_norms[nodes, None]
         np.maximum(distance, 0.0, out=distance)
-        distance[np.arange(len(nodes)), nodes] = 0.0 if include_self else np.inf
+        if self.queries_are_nodes:
+            distance[np.arange(len(nodes)), nodes] = 0.0 if include_self else np.inf
         threshold = np.partition(distance, n_neighbours - 1, axis=1)[:, n_neighbours - 1]
         threshold += self.rounding * (self.query_norms[nodes] + self.norms.max())
         row, candidate = np.nonzero(distance <= threshold[:, None])

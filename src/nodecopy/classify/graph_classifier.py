@@ -1,0 +1,251 @@
+"""A classifier of scikit-learn: a graph of similar rows, and a classifier of its nodes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.notices import log_decision
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.validation import check_integer
+from nodecopy.classify.appnp import APPNP
+from nodecopy.classify.base import Classifier
+from nodecopy.classify.ensemble import Prediction, Uncertainty
+from nodecopy.errors import InputError
+from nodecopy.features.feature_graphs import cosine_rows, graph_from_features
+from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.scaling import FeatureScaling
+from nodecopy.graph import UNLABELLED, Graph, is_missing
+
+base: Any = import_optional("sklearn.base", "GraphClassifier")
+validation: Any = import_optional("sklearn.utils.validation", "GraphClassifier")
+multiclass: Any = import_optional("sklearn.utils.multiclass", "GraphClassifier")
+MAX_SEED = 2**31 - 1
+
+
+class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore[misc]
+    """Classify the rows of a table, of which few have labels, as nodes of their nearest-neighbour graph.
+
+    An estimator of scikit-learn (1.6 or later), for pipelines, grid searches and cross-validation. The rows
+    given to ``fit``, labelled or not, are the nodes of a graph on which a classifier of nodecopy is trained.
+    New rows are joined with their nearest fitted rows, and the trained networks predict on the larger graph.
+
+    Parameters
+    ----------
+    classifier
+        The classifier of nodes. By default ``APPNP(n_epochs=100, features="none")``. One that is given scales
+        the scaled rows once more if its parameter ``features`` says so.
+    method, n_neighbours, metric
+        As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows with
+        which a new row is joined; it is lowered for tables with fewer rows.
+    scale
+        ``"standardise"`` (default), ``"auto"``, ``"rows"``, ``"binary"`` or ``"none"``: how the columns are
+        scaled before anything else, as by :class:`~nodecopy.features.scaling.FeatureScaling`.
+    random_state
+        Seed of the networks: an integer, a ``RandomState`` or ``None``.
+
+    Attributes
+    ----------
+    classes_
+        The classes.
+    transduction_
+        The predicted class of each fitted row.
+    classifier_, graph_, scaling_
+        The fitted classifier, the graph on which it was trained, and the scaling of columns.
+    n_features_in_, feature_names_in_
+        Number of columns, and their names if the table has names.
+
+    Notes
+    -----
+    A new row receives from fitted rows and sends nothing, so that the prediction of a row does not depend on
+    the other rows of the call. (It does with a ``BayesianGCN``, whose dropout masks depend on the position,
+    and with ``DFNet``, which normalises over the graph.) A row that equals a fitted row has the edges of that
+    row, or of the first such row. So ``predict`` of the fitted rows is ``transduction_``, up to duplicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from nodecopy.classify import GraphClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = np.full(1500, -1)
+    >>> few[:100] = y[:100]  # the other rows are unlabelled
+    >>> model = GraphClassifier(random_state=0).fit(X[:1500], few)
+    >>> bool((model.transduction_ == y[:1500]).mean() > 0.9), model.score(X[1500:], y[1500:]) > 0.85
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        classifier: Classifier | None = None,
+        *,
+        method: str = "knn",
+        n_neighbours: int = 10,
+        metric: str = "euclidean",
+        scale: str = "standardise",
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.method = method
+        self.n_neighbours = n_neighbours
+        self.metric = metric
+        self.scale = scale
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, graph: Any = None) -> Self:
+        """Train on a table of which some rows have labels.
+
+        Parameters
+        ----------
+        X
+            Array, SciPy sparse matrix or data frame of numbers, one row per node.
+        y
+            One label per row. Unlabelled are -1 among numbers, the empty string among strings, and ``None``
+            or NaN among either.
+        graph
+            A graph of the rows, in place of that of their nearest neighbours: a :class:`~nodecopy.Graph` or
+            an adjacency matrix, as in its constructor.
+        """
+        matrix = self._check_table(X, reset=True)
+        labels, is_labelled = split_labels(y)
+        validation.check_consistent_length(matrix, is_labelled)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"y must hold labels of at least two classes; got {len(self.classes_)} class.")
+        every = np.full(len(is_labelled), UNLABELLED)
+        every[is_labelled] = codes
+        self.scaling_ = FeatureScaling.fit(matrix, self.scale)
+        self.graph_ = self._build_graph(self._scale(matrix), graph).replace(labels=every)
+        seed = validation.check_random_state(self.random_state).randint(MAX_SEED)
+        self.classifier_ = self._build_classifier().fit(self.graph_, rng=seed)
+        self.transduction_ = self.classes_[self.classifier_.predict()]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the likeliest class of each row."""
+        codes = self.predict_proba(X).argmax(axis=1)
+        names: NDArray[Any] = self.classes_[codes]
+        return names
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class (columns: ``classes_``) for each row."""
+        p = self._predict_rows(X).probabilities.astype(np.float64)
+        normalised: NDArray[np.float64] = p / p.sum(axis=1, keepdims=True)
+        return normalised
+
+    def uncertainty(self, X: Any) -> Uncertainty:
+        """Return the entropy of each prediction, split into noise and disagreement between samples."""
+        return self._predict_rows(X).uncertainty()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the rows that have a label; the others are left out."""
+        labels, is_labelled = split_labels(y)
+        if not len(labels):
+            raise InputError("y must hold the label of at least one row; got none.")
+        weights = None if sample_weight is None else np.asarray(sample_weight)[is_labelled]
+        return float(np.average(self.predict(X)[is_labelled] == labels, weights=weights))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of scikit-learn: sparse tables are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_table(self, X: Any, *, reset: bool) -> Any:
+        return validation.validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2 if reset else 1
+        )
+
+    def _scale(self, matrix: Any) -> Any:
+        scaled = self.scaling_.apply(matrix)
+        return scaled.toarray() if isinstance(matrix, np.ndarray) else scaled
+
+    def _build_classifier(self) -> Classifier:
+        if self.classifier is None:
+            return APPNP(n_epochs=100, features="none")
+        if not isinstance(self.classifier, Classifier):
+            raise InputError(
+                f"classifier of GraphClassifier must be a classifier such as GCN(); got {self.classifier!r}."
+            )
+        copied: Classifier = base.clone(self.classifier)
+        return copied
+
+    def _build_graph(self, rows: Any, graph: Any) -> Graph:
+        n = rows.shape[0]
+        n_neighbours = check_integer(self.n_neighbours, "n_neighbours of GraphClassifier", low=1)
+        if graph is not None:
+            given = graph if isinstance(graph, Graph) else Graph(graph)
+            if given.n_nodes != n:
+                raise InputError(f"graph must have {n} nodes, one per row of X; got {given.n_nodes}.")
+            return given.replace(features=rows)
+        if n_neighbours >= n:
+            log_decision(f"n_neighbours: {n - 1} instead of {n_neighbours}, since there are {n} rows.")
+        return graph_from_features(
+            rows, self.method, n_neighbours=min(n_neighbours, n - 1), metric=self.metric
+        )
+
+    def _predict_rows(self, X: Any) -> Prediction:
+        validation.check_is_fitted(self)
+        rows = self._scale(self._check_table(X, reset=False))
+        prediction = self.classifier_.prediction_on(self._attach(rows))
+        n = self.graph_.n_nodes
+        return Prediction(prediction.probabilities[n:], prediction.mean_entropy[n:])
+
+    def _attach(self, rows: Any) -> Graph:
+        """Return the fitted graph with further nodes, each with edges to its nearest fitted nodes.
+
+        Their weight is the mean weight of the fitted edges.
+        """
+        fitted: Any = self.graph_.features
+        adjacency, n, n_new = self.graph_.adjacency, self.graph_.n_nodes, rows.shape[0]
+        if sparse.issparse(rows) != sparse.issparse(fitted):
+            rows = sparse.csr_array(rows) if sparse.issparse(fitted) else rows.toarray()
+        points = [cosine_rows(part) if self.metric == "cosine" else part for part in (fitted, rows)]
+        search = NeighbourSearch(points[0], queries=points[1], queries_are_nodes=False)
+        n_neighbours = min(self.n_neighbours, n)
+        nearest = search.nearest(n_neighbours)[1].reshape(n_new, n_neighbours)
+        is_equal = np.asarray(abs(fitted[nearest[:, 0]] - rows).sum(axis=1)).ravel() == 0
+        new = np.flatnonzero(~is_equal)
+        weight = adjacency.data.mean() if adjacency.nnz else 1.0
+        ends = np.repeat(new, n_neighbours), nearest[new].ravel()
+        edges = sparse.csr_array((np.full(len(ends[0]), weight), ends), shape=(n_new, n))
+        copies = sparse.csr_array(
+            (np.ones(n_new - len(new)), (np.flatnonzero(is_equal), nearest[is_equal, 0])), shape=(n_new, n)
+        )
+        stack = sparse.vstack if sparse.issparse(fitted) else np.vstack
+        empty = sparse.csr_array((n + n_new, n_new))
+        enlarged = sparse.hstack([sparse.vstack([adjacency, edges + copies @ adjacency]), empty])
+        return Graph(enlarged, stack([fitted, rows]), directed=True)
+
+
+def split_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the labels of the labelled rows, and which rows these are."""
+    if y is None:
+        raise InputError("fit of GraphClassifier requires y to be passed, but the target y is None.")
+    array = validation.column_or_1d(y, warn=True)
+    if array.dtype.kind == "O":
+        is_unlabelled = np.array([_is_unlabelled(value) for value in array.tolist()], bool)
+        if len({isinstance(value, str) for value in array[~is_unlabelled].tolist()}) > 1:
+            raise InputError("y must hold numbers or strings; got both.")
+        labels = np.array(array[~is_unlabelled].tolist())
+    else:
+        is_unlabelled = np.zeros(len(array), bool)
+        if array.dtype.kind in "iuf":
+            is_unlabelled = (array == UNLABELLED) | (array != array)
+        elif array.dtype.kind == "U":
+            is_unlabelled = array == ""
+        labels = array[~is_unlabelled]
+    if labels.dtype.kind == "U" and "-1" in labels:
+        raise InputError("y must mark unlabelled rows by '' or None among strings; got '-1'.")
+    if labels.dtype.kind == "f":
+        validation.assert_all_finite(labels, input_name="y")
+    if len(labels):
+        multiclass.check_classification_targets(labels)
+    return labels, ~is_unlabelled
+
+
+def _is_unlabelled(value: Any) -> bool:
+    return is_missing(value) or value == "" or (not isinstance(value, str) and value == UNLABELLED)
