@@ -49,7 +49,7 @@ def measurements() -> Graph:
     return Graph(edges | edges.T, features, labels)
 
 
-@pytest.mark.parametrize("scaling", ["rows", "plain"])
+@pytest.mark.parametrize("scaling", ["rows", "none"])
 def test_measurements_in_their_own_units_are_not_learned(scaling: str) -> None:
     """Without a warning an accuracy of one half was all there was to see."""
     graph = measurements()

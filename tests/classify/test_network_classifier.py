@@ -95,6 +95,7 @@ def test_measurements_are_not_scaled_like_words(seed: int) -> None:
     assert accuracy(BayesianGCN(n_graphs=3)) > 0.78
 
 
+@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
 def test_the_default_of_word_counts_is_that_of_kipf_and_welling() -> None:
     words = (np.random.default_rng(0).random((60, 30)) < 0.1).astype(float)
     graph = planted_graph().replace(features=words)
