@@ -10,5 +10,6 @@ from nodecopy.classify.mlp import MLP as MLP
 from nodecopy.classify.module_classifier import ModuleClassifier as ModuleClassifier
 from nodecopy.classify.network_classifier import NetworkClassifier as NetworkClassifier
 from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN
+from nodecopy.classify.self_training import SelfTraining as SelfTraining
 
 __all__: list[str]

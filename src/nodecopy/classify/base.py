@@ -52,6 +52,9 @@ class Trial:
         The class number of every node, -1 where the graph has no label or one that is no class.
     n_classes
         Number of classes.
+    soft_labels, weights
+        Class probabilities and weights of the training nodes, if they have pseudo-labels
+        (:meth:`with_pseudo_labels`); otherwise ``None``.
 
     Examples
     --------
@@ -71,6 +74,8 @@ class Trial:
     classes: NDArray[np.int64] = field(init=False, repr=False)
     codes: NDArray[np.int64] = field(init=False, repr=False)
     n_classes: int = field(init=False)
+    soft_labels: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
+    weights: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
 
     def __init__(
         self,
@@ -107,6 +112,38 @@ class Trial:
         """Return the same problem on a graph with the same nodes and labels and other edges or features."""
         changed = copy.copy(self)
         vars(changed).update(graph=graph)
+        return changed
+
+    def with_pseudo_labels(
+        self,
+        nodes: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        *,
+        soft: NDArray[np.float32] | None = None,
+        weights: NDArray[np.float32] | None = None,
+        rng: Rng = None,
+    ) -> Trial:
+        """Return the problem with further training nodes, whose classes are pseudo-labels.
+
+        Parameters
+        ----------
+        nodes, codes
+            The further nodes and their class numbers; ``codes`` of the new trial holds them.
+        soft
+            Class probabilities of these nodes; by default their classes are certain.
+        weights
+            Weights of all training nodes in the loss, these nodes last; equal by default. Classifiers of your
+            own may ignore weights and probabilities.
+        rng
+            Seed of the new trial.
+        """
+        changed, relabelled = copy.copy(self), self.codes.copy()
+        relabelled[nodes] = codes
+        train = np.concatenate([self.train, nodes])
+        if soft is not None:
+            certain = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
+            vars(changed).update(soft_labels=np.concatenate([certain, soft]))
+        vars(changed).update(train=train, codes=relabelled, weights=weights, rng=seed_sequence(rng))
         return changed
 
 

@@ -73,7 +73,7 @@ class TrainingBatch:
         self.feature_scaling, self.n_classes = fit_feature_scaling(first.graph, recipe), first.n_classes
         self.features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
-            same_labels = np.array_equal(trial.codes, first.codes)
+            same_labels = np.array_equal(cast(Any, trial.graph.labels), cast(Any, first.graph.labels))
             if trial.graph.features is not first.graph.features or not same_labels:
                 raise InputError("trials that run together must share their features and labels.")
         # Trials often share a graph, whose matrices are then computed once.
@@ -128,7 +128,8 @@ class TrainingBatch:
         """Train the networks with the given numbers."""
         per_trial = len(adjacencies) // len(self.trials)
         trials = [self.trials[model // per_trial] for model in models]
-        targets = Targets([t.train for t in trials], [t.codes[t.train] for t in trials], self.device)
+        labels = [t.codes[t.train] if t.soft_labels is None else t.soft_labels for t in trials]
+        targets = Targets([t.train for t in trials], labels, self.device, [t.weights for t in trials])
         part = adjacencies[models.start : models.stop]
         observed = [self.matrices[model // per_trial] for model in models]
         features = [self.features] * len(models)

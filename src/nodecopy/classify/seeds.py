@@ -21,6 +21,8 @@ class ClassifierSeeds(IntEnum):
     """Graphs sampled in a round of BayesianGCN, or in an epoch of its online schedule."""
     ONLINE_NETWORKS = 2000
     """Networks of BayesianGCN's online schedule."""
+    SELF_TRAINING = 3000
+    """Rounds of SelfTraining; the child's child r is the seed of round r."""
     GRAPH_MODEL = 10**6
     """Fits of BayesianGCN's graph model; the child's child r belongs to round r."""
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
@@ -18,26 +19,45 @@ from nodecopy.nn.steps import AdamStepper
 
 
 class Targets:
-    """Labelled nodes of B models: rows of the logits, and their classes.
+    """Labelled nodes of B models: rows of the logits, their classes, and their weights in the loss.
 
     Models may have different numbers of labelled nodes; short lists are padded with weight zero.
+
+    Parameters
+    ----------
+    nodes
+        The labelled nodes of each model.
+    labels
+        For each model the class of each node, or the probabilities of the classes.
+    device
+        Where the loss is computed.
+    weights
+        For each model the weight of each node, scaled to a sum of one; equal by default.
     """
 
-    def __init__(self, nodes: Sequence[IntArray], codes: Sequence[IntArray], device: torch.device) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[IntArray],
+        labels: Sequence[NDArray[Any]],
+        device: torch.device,
+        weights: Sequence[NDArray[Any] | None] | None = None,
+    ) -> None:
         longest = max(len(chosen) for chosen in nodes)
         self.rows = np.zeros((len(nodes), longest), np.int64)
-        labels, weights = np.zeros_like(self.rows), np.zeros(self.rows.shape, np.float32)
-        for b, (chosen, code) in enumerate(zip(nodes, codes, strict=True)):
-            self.rows[b, : len(chosen)], labels[b, : len(chosen)] = chosen, code
-            weights[b, : len(chosen)] = 1.0 / len(chosen)
-        self.labels = torch.from_numpy(labels).to(device)
-        self.weights = torch.from_numpy(weights).to(device)
+        padded = np.zeros((*self.rows.shape, *labels[0].shape[1:]), labels[0].dtype)
+        scaled = np.zeros(self.rows.shape, np.float32)
+        for b, (chosen, label) in enumerate(zip(nodes, labels, strict=True)):
+            self.rows[b, : len(chosen)], padded[b, : len(chosen)] = chosen, label
+            weight = None if weights is None else weights[b]
+            scaled[b, : len(chosen)] = 1.0 / len(chosen) if weight is None else weight / weight.sum()
+        self.labels = torch.from_numpy(padded).to(device)
+        self.weights = torch.from_numpy(scaled).to(device)
 
     def losses(self, logits: Tensor) -> Tensor:
         """Return the mean cross-entropy of each model, ``[B]``; ``logits`` hold these rows only."""
         n_models, n_rows, n_classes = logits.shape
         entropy = functional.cross_entropy(
-            logits.reshape(-1, n_classes), self.labels.reshape(-1), reduction="none"
+            logits.reshape(-1, n_classes), self.labels.flatten(0, 1), reduction="none"
         )
         return (entropy.view(n_models, n_rows) * self.weights).sum(dim=1)
 

@@ -1,0 +1,147 @@
+"""Self-training: confident predictions become training labels of the next round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy.classify.base import Classifier, Trial
+from nodecopy.classify.bayesian import BayesianGCN
+from nodecopy.classify.ensemble import Prediction
+from nodecopy.classify.gcn import GCN
+from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
+from nodecopy.copying import NodeCopying, SameLabel
+from nodecopy.errors import InputError
+
+
+@dataclass(eq=False, repr=False)
+class SelfTraining(Classifier):
+    """Classify nodes with few labels: the recommended classifier.
+
+    The base is trained on the labelled nodes. In every round the most confident predictions of each class
+    become pseudo-labels, and the base is trained again on labels and pseudo-labels. By default the base is
+    a :class:`BayesianGCN` whose sampled graphs keep half of the neighbourhoods.
+
+    Parameters
+    ----------
+    base
+        Any classifier. By default :class:`BayesianGCN` with networks of 400 epochs and the graph model
+        ``NodeCopying(SameLabel(), keep=0.5, symmetrise="one-endpoint")``.
+    n_rounds
+        Rounds with pseudo-labels; 0 is the base alone.
+    share
+        Pseudo-labels of a class are at most this share of its estimated size.
+    balance
+        How the size of a class is estimated: ``n ** (1 - balance) * m ** balance``, where n is the number
+        of nodes that are predicted to be of it and m the mean over classes. 0 trusts the predictions, 1
+        makes all classes equal. By default one over the square root of the mean number of labels per class,
+        since predictions from few labels favour some classes too much.
+    labels
+        ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
+    weights
+        Weights of pseudo-labels in the loss. ``"balanced"``: all together weigh as much as all labels;
+        ``"equal"``: each weighs as much as a label; ``"confidence"``: each weighs as much as its largest
+        probability times a label.
+    device
+        ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
+
+    Notes
+    -----
+    The prediction is that of the round with the highest validation accuracy, ties going to the latest;
+    without validation nodes it is that of the last round. Validation nodes get no pseudo-labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN, SelfTraining
+    >>> club = datasets.load("karate").replace(features=np.eye(34))
+    >>> fitted = SelfTraining(GCN(n_epochs=50), n_rounds=2).fit(club, [0, 33], rng=0)  # two labels
+    >>> fitted.score() > 0.9
+    True
+    """
+
+    base: Classifier | None = None
+    n_rounds: int = 4
+    _: KW_ONLY
+    share: float = 0.4
+    balance: float | None = None
+    labels: str = "hard"
+    weights: str = "balanced"
+    device: str = "cpu"
+
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        base = self._check_parameters()
+        rounds = [base.fit_trials(trials, keep_networks=keep_networks)]
+        for number in range(1, self.n_rounds + 1):
+            labelled = [
+                self._add_pseudo_labels(*pair, number) for pair in zip(trials, rounds[-1], strict=True)
+            ]
+            rounds.append(base.fit_trials(labelled, keep_networks=keep_networks))
+        return [_best_round(trial, of_trial) for trial, *of_trial in zip(trials, *rounds, strict=True)]
+
+    def _check_parameters(self) -> Classifier:
+        """Check everything before anything is trained; return the base."""
+        check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
+        check_real(self.share, "share of SelfTraining", low=0, high=1)
+        check_choice(self.labels, "labels of SelfTraining", ["hard", "soft"])
+        check_choice(self.weights, "weights of SelfTraining", ["balanced", "equal", "confidence"])
+        if self.balance is not None:
+            check_real(self.balance, "balance of SelfTraining", low=0, high=1)
+        if self.base is None:
+            model = NodeCopying[Any](SameLabel(), keep=0.5, symmetrise="one-endpoint")
+            return BayesianGCN(model, base=GCN(n_epochs=400, device=self.device))
+        if not isinstance(self.base, Classifier):
+            raise InputError(f"base of SelfTraining must be a classifier; got {self.base!r}.")
+        return self.base
+
+    def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
+        """Return the problem of a round: labels, pseudo-labels, and a seed of its own."""
+        probabilities = prediction.probabilities
+        nodes = self._choose_nodes(trial, probabilities)
+        n_labels, n_pseudo = len(trial.train), len(nodes)
+        weights = np.ones(n_labels + n_pseudo, np.float32)
+        if self.weights == "confidence":
+            weights[n_labels:] = probabilities[nodes].max(axis=1)
+        elif self.weights == "balanced":
+            weights[n_labels:] = n_labels / max(1, n_pseudo)
+        soft = probabilities[nodes] if self.labels == "soft" else None
+        codes = probabilities[nodes].argmax(axis=1)
+        seed = child(trial.rng, ClassifierSeeds.SELF_TRAINING, number)
+        return trial.with_pseudo_labels(nodes, codes, soft=soft, weights=weights, rng=seed)
+
+    def _choose_nodes(self, trial: Trial, probabilities: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the most confident nodes of each predicted class."""
+        is_free = np.ones(len(probabilities), bool)
+        is_free[trial.train] = False
+        if trial.validation is not None:
+            is_free[trial.validation] = False
+        free = np.flatnonzero(is_free)
+        predicted, confidence = probabilities[free].argmax(axis=1), probabilities[free].max(axis=1)
+        balance = self.balance
+        if balance is None:
+            balance = min(1.0, (trial.n_classes / len(trial.train)) ** 0.5)
+        n_predicted = np.bincount(predicted, minlength=trial.n_classes)
+        sizes = n_predicted ** (1 - balance) * (len(free) / trial.n_classes) ** balance
+        order = free[np.argsort(-confidence, kind="stable")]
+        ordered = probabilities[order].argmax(axis=1)
+        chosen = [order[ordered == c][: int(np.ceil(self.share * size))] for c, size in enumerate(sizes)]
+        return np.concatenate(chosen)
+
+    def network_device(self) -> str:
+        return self.device if self.base is None else self.base.network_device()
+
+
+def _best_round(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
+    """Return the prediction with the highest validation accuracy, the latest of equals; else the last one."""
+    nodes, best = trial.validation, len(rounds) - 1
+    if nodes is not None and len(nodes):
+        scores = [(p.probabilities[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in rounds]
+        best -= int(np.argmax(scores[::-1]))
+    return replace(rounds[best], details={**rounds[best].details, "pseudo_label_rounds": best})

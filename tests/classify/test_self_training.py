@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nodecopy import NodeCopying, SameLabel
+from nodecopy.classify import GCN, MLP, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
+from nodecopy.datasets import label_split
+from nodecopy.errors import InputError
+from tests.contracts.classifiers import ClassifierContract, planted_graph
+
+GRAPH = planted_graph()
+SPLIT = label_split(GRAPH.labels, 3, validation=15, test=30, rng=0)
+SHORT = GCN(n_epochs=25, learning_rate=0.05)
+COPYING = BayesianGCN(NodeCopying(SameLabel(), keep=0.5), n_graphs=2, n_weight_samples=2, base=SHORT)
+CLASSIFIERS = {
+    "gcn": SelfTraining(SHORT, 2),
+    "soft": SelfTraining(SHORT, 1, labels="soft", weights="confidence"),
+    "copying": SelfTraining(COPYING, 1),
+    "mlp": SelfTraining(MLP(n_epochs=25), 1, weights="equal", balance=0.0),
+}
+
+
+class TestSelfTraining(ClassifierContract):
+    @pytest.fixture(scope="class", params=CLASSIFIERS)
+    @classmethod
+    def classifier(cls, request: pytest.FixtureRequest) -> Classifier:
+        return CLASSIFIERS[request.param]
+
+
+class Scripted(Classifier):
+    """A classifier that returns given probabilities, one array per round, and records its trials."""
+
+    def __init__(self, rounds: list[NDArray[Any]]) -> None:
+        self.rounds = rounds
+        self.trials: list[Trial] = []
+
+    def predict_trial(self, trial: Trial) -> NDArray[Any]:
+        self.trials.append(trial)
+        return self.rounds[len(self.trials) - 1]
+
+
+def confident(codes: NDArray[np.int64], confidence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return class probabilities that are ``confidence`` for the code of each node."""
+    n_classes = int(codes.max()) + 1
+    rest = (1 - confidence) / (n_classes - 1)
+    probabilities = np.repeat(rest[:, None], n_classes, axis=1)
+    probabilities[np.arange(len(codes)), codes] = confidence
+    return probabilities
+
+
+def test_no_rounds_are_the_base_alone() -> None:
+    alone = SHORT.fit(GRAPH, SPLIT.train, rng=0).predict_proba()
+    wrapped = SelfTraining(SHORT, 0).fit(GRAPH, SPLIT.train, rng=0).predict_proba()
+    assert np.array_equal(alone, wrapped)
+
+
+@pytest.mark.parametrize(("balance", "n_expected"), [(0.0, [8, 2]), (1.0, [5, 4])])
+def test_the_most_confident_nodes_of_each_class_get_pseudo_labels(
+    balance: float, n_expected: list[int]
+) -> None:
+    graph = planted_graph().subgraph(np.arange(24)).replace(labels=np.arange(24) % 2)
+    codes = np.array([0, 1] + [0] * 18 + [1] * 4)  # of the 20 free nodes 16 and 4 are predicted
+    confidence = np.linspace(0.6, 0.9, 24)
+    base = Scripted([confident(codes, confidence)] * 2)
+    train, validation = np.array([0, 1]), np.array([2, 3])
+    trial = Trial(graph, train, validation, 0)
+    SelfTraining(base, 1, share=0.5, balance=balance).fit_trials([trial])
+    after = base.trials[1]
+    pseudo = after.train[2:]
+    assert np.array_equal(after.train[:2], train)
+    assert not set(pseudo.tolist()) & {0, 1, 2, 3}
+    for code, n in enumerate(n_expected):
+        members = np.flatnonzero((codes == code) & (np.arange(24) > 3))
+        assert set(pseudo[codes[pseudo] == code].tolist()) == set(members[-n:].tolist())
+    assert np.array_equal(after.codes[pseudo], codes[pseudo])
+    assert np.array_equal(after.codes[train], trial.codes[train])
+    assert after.weights is not None
+    assert after.weights[2:].sum() == pytest.approx(len(train), rel=1e-5)
+
+
+def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:
+    graph = planted_graph()
+    assert graph.labels is not None
+    codes = np.zeros(graph.n_nodes, np.int64)
+    codes[-10:], codes[-20:-10] = 1, 2
+    n_zeros = []
+    for per_class in (1, 4):
+        train = label_split(graph.labels, per_class, validation=0, test=0, rng=0).train
+        base = Scripted([confident(codes, np.full(len(codes), 0.9))] * 2)
+        SelfTraining(base, 1).fit_trials([Trial(graph, train, rng=0)])
+        pseudo = base.trials[1].train[len(train) :]
+        n_zeros.append((codes[pseudo] == 0).sum())
+    assert n_zeros[0] < n_zeros[1]
+
+
+def test_the_round_is_chosen_by_validation_and_is_the_last_without() -> None:
+    assert GRAPH.labels is not None
+    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
+    wrong = np.roll(right, 1, axis=1)
+    for validation, best in [(SPLIT.validation, 1), (None, 2)]:
+        base = Scripted([wrong, right, wrong])
+        trial = Trial(GRAPH, SPLIT.train, validation, 0)
+        (prediction,) = SelfTraining(base, 2).fit_trials([trial])
+        assert prediction.details["pseudo_label_rounds"] == best
+        assert np.allclose(prediction.probabilities, [wrong, right, wrong][best], atol=1e-6)
+
+
+def test_soft_labels_and_weights_reach_the_loss() -> None:
+    """A pseudo-label of weight zero, or one with the probabilities of no class, changes nothing or little."""
+    trial = Trial(GRAPH, SPLIT.train, rng=0)
+    nodes, codes = SPLIT.test[:5], np.zeros(5, np.int64)
+    weights = np.array([1.0] * len(trial.train) + [0.0] * 5, np.float32)
+    predictions: list[Prediction] = []
+    for changed in (
+        trial,
+        trial.with_pseudo_labels(nodes, codes, weights=weights, rng=0),
+        trial.with_pseudo_labels(nodes, codes, rng=0),
+        trial.with_pseudo_labels(nodes, codes, soft=np.full((5, 3), 1 / 3, np.float32), rng=0),
+    ):
+        predictions += SHORT.fit_trials([changed])
+    plain, ignored, hard, soft = (prediction.probabilities for prediction in predictions)
+    assert np.allclose(plain, ignored, atol=1e-5)
+    assert hard[nodes, 0].mean() > plain[nodes, 0].mean() + 0.02
+    assert soft[nodes].max(axis=1).mean() < plain[nodes].max(axis=1).mean()
+
+
+def test_trials_do_not_depend_on_each_other() -> None:
+    trials = [Trial(GRAPH, SPLIT.train, rng=seed) for seed in range(2)]
+    together = SelfTraining(SHORT, 2).fit_trials(trials)
+    alone = SelfTraining(SHORT, 2).fit_trials(trials[1:])
+    assert np.allclose(together[1].probabilities, alone[0].probabilities, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_rounds": -1}, "n_rounds of SelfTraining must"),
+        ({"share": 2.0}, "share of SelfTraining must"),
+        ({"balance": -0.5}, "balance of SelfTraining must"),
+        ({"labels": "firm"}, "labels of SelfTraining must"),
+        ({"weights": "none"}, "weights of SelfTraining must"),
+        ({"base": "gcn"}, "base of SelfTraining must be a classifier"),
+    ],
+)
+def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SelfTraining(**parameters).fit(GRAPH, SPLIT.train, rng=0)
