@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from nodecopy.classify import GCN, DFNet, Trial, ensemble
 from nodecopy.classify.batch import TrainingBatch
@@ -52,12 +53,26 @@ def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch
     sizes: list[int] = []
     train_part = TrainingBatch._train_part
 
-    def count(self: TrainingBatch, adjacencies: Any, seeds: Any, models: range, *others: Any) -> Networks:
+    def count(self: TrainingBatch, adjacencies: Any, seeds: Any, models: range, **others: Any) -> Networks:
         sizes.append(len(models))
-        return train_part(self, adjacencies, seeds, models, *others)
+        return train_part(self, adjacencies, seeds, models, **others)
 
     monkeypatch.setattr(TrainingBatch, "_train_part", count)
     together = classifier.fit_trials(trials)
     assert sizes == [2, 2, 1]
     for prediction, expected in zip(together, pairs, strict=True):
         assert np.array_equal(prediction.probabilities, expected.probabilities)
+
+
+def test_parts_of_a_stack_are_trained_on_threads_of_their_own() -> None:
+    trials = [Trial(GRAPH, np.arange(3), rng=seed) for seed in range(5)]
+    n_threads = torch.get_num_threads()
+    predictions = []
+    try:
+        for n in (1, 3):
+            torch.set_num_threads(n)
+            predictions.append(GCN(n_epochs=12).fit_trials(trials))
+    finally:
+        torch.set_num_threads(n_threads)
+    for one, several in zip(*predictions, strict=True):
+        assert np.allclose(one.probabilities, several.probabilities, atol=1e-6)

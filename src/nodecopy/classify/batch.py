@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
+from threading import Event
 from typing import Any, TypeVar, cast
 
 import numpy as np
+import torch
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
@@ -21,6 +24,7 @@ from nodecopy.nn.devices import check_device
 from nodecopy.nn.feature_matrices import fit_feature_scaling
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
+from nodecopy.nn.threads import map_on_threads
 from nodecopy.nn.training import EarlyStopping, Objective, Targets, TrainingCallback, train
 
 FitTrials = TypeVar("FitTrials", bound=Callable[..., list[Prediction]])
@@ -105,16 +109,24 @@ class TrainingBatch:
         Weights of the adjacencies are used as they are, already scaled.
         They minimise the loss on training nodes, or the objective that ``build_objective`` returns. With
         patience, training stops by the loss on validation nodes of the observed graph, on which the
-        networks will predict. Large networks are trained a few at a time.
+        networks will predict. Large networks are trained a few at a time, and on a CPU parts of the stack on
+        threads of their own.
         """
         n_models, at_once = len(adjacencies), max_networks(self.features, self.recipe, self.device)
-        if callback is not None or build_objective is not None or n_models <= at_once:
+        if callback is not None or build_objective is not None:
             return self._train_part(adjacencies, seeds, range(n_models), callback, build_objective)
+        is_on_cpu = self.device.type == "cpu"
+        if is_on_cpu:
+            at_once = min(at_once, math.ceil(n_models / torch.get_num_threads()))
         parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
+        if len(parts) == 1:
+            return self._train_part(adjacencies, seeds, parts[0])
         scaling = self.feature_scaling, self.weight_scalings[0]
-        trained = [
-            Ensemble.from_networks(self._train_part(adjacencies, seeds, part), *scaling) for part in parts
-        ]
+
+        def train_part(part: range, stop: Event | None = None) -> Ensemble:
+            return Ensemble.from_networks(self._train_part(adjacencies, seeds, part, stop=stop), *scaling)
+
+        trained = map_on_threads(train_part, parts) if is_on_cpu else list(map(train_part, parts))
         return Ensemble.join(trained).build_networks(self.features, self.device)
 
     def _train_part(
@@ -124,8 +136,9 @@ class TrainingBatch:
         models: range,
         callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
+        stop: Event | None = None,
     ) -> Networks:
-        """Train the networks with the given numbers."""
+        """Train the networks with the given numbers, until ``stop`` is set."""
         per_trial = len(adjacencies) // len(self.trials)
         trials = [self.trials[model // per_trial] for model in models]
         labels = [t.codes[t.train] if t.soft_labels is None else t.soft_labels for t in trials]
@@ -149,7 +162,13 @@ class TrainingBatch:
             early_stopping = EarlyStopping(networks, observed, self._validation(trials))
         objective = None if build_objective is None else build_objective(networks, targets)
         train(
-            networks, matrices, targets, early_stopping=early_stopping, callback=callback, objective=objective
+            networks,
+            matrices,
+            targets,
+            early_stopping=early_stopping,
+            callback=callback,
+            objective=objective,
+            stop=stop,
         )
         return networks
 

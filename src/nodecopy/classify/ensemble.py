@@ -19,6 +19,7 @@ from nodecopy.nn.devices import check_device
 from nodecopy.nn.feature_matrices import check_features
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.threads import share_threads
 from nodecopy.nn.training import stack_matrices
 
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
@@ -200,7 +201,8 @@ def average_predictions(
         graphs = stack_matrices(part, [matrices[graph] for graph in graph_of.tolist()])
         numbers, counts = np.unique(graph_of, return_counts=True)
         for step in steps:
-            probabilities = part.logits(graphs, None, step).softmax(dim=2)
+            with share_threads(part):
+                probabilities = part.logits(graphs, None, step).softmax(dim=2)
             for graph, of_graph in zip(numbers, torch.split(probabilities, counts.tolist()), strict=True):
                 total[graph] = total[graph] + of_graph.sum(dim=0)
                 entropies[graph] = entropies[graph] + entropy(of_graph).sum(dim=0)

@@ -22,11 +22,10 @@ from nodecopy.errors import InputError
 
 @dataclass(eq=False, repr=False)
 class SelfTraining(Classifier):
-    """Classify nodes with few labels: the recommended classifier.
+    """Classify nodes with few labels: the most confident predictions become training labels.
 
     The base is trained on the labelled nodes. In every round the most confident predictions of each class
-    become pseudo-labels, and the base is trained again on labels and pseudo-labels. By default the base is
-    a :class:`BayesianGCN` whose sampled graphs keep half of the neighbourhoods.
+    become pseudo-labels, and the base is trained again on labels and pseudo-labels.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import LowRankStack, SparseStack
 from nodecopy.nn.steps import AdamStepper
+from nodecopy.nn.threads import share_threads
 
 
 class Targets:
@@ -123,26 +125,30 @@ def train(
     early_stopping: EarlyStopping | None = None,
     callback: TrainingCallback | None = None,
     objective: Objective | None = None,
+    stop: Event | None = None,
 ) -> None:
     """Train B networks in place by Adam on their own labelled nodes, or on another objective.
 
     With early stopping, each model takes back the weights of its lowest validation loss; the loop ends when
-    all models have stopped.
+    all models have stopped, or before its next epoch once ``stop`` is set.
     """
     recipe = networks.recipe
     objective = objective or CrossEntropy(networks, matrices, targets)
     groups = [*networks.parameter_groups, *objective.parameter_groups]
     stepper = AdamStepper(groups, recipe.learning_rate)
-    for epoch in range(recipe.n_epochs):
-        others = callback.before_epoch(epoch, networks) if callback is not None else None
-        if others is not None:
-            objective = CrossEntropy(networks, others, targets)
-        stepper.step(lambda: objective.losses(epoch).sum())  # noqa: B023, called at once
-        networks.constrain()
-        if callback is not None:
-            callback.after_epoch(epoch, networks)
-        if early_stopping is not None and early_stopping.update(epoch):
-            break
+    with share_threads(networks):
+        for epoch in range(recipe.n_epochs):
+            if stop is not None and stop.is_set():
+                return
+            others = callback.before_epoch(epoch, networks) if callback is not None else None
+            if others is not None:
+                objective = CrossEntropy(networks, others, targets)
+            stepper.step(lambda: objective.losses(epoch).sum())  # noqa: B023, called at once
+            networks.constrain()
+            if callback is not None:
+                callback.after_epoch(epoch, networks)
+            if early_stopping is not None and early_stopping.update(epoch):
+                break
     if early_stopping is not None:
         early_stopping.restore()
 

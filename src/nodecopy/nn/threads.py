@@ -1,0 +1,66 @@
+"""Independent networks on threads of their own, with every operation on one thread.
+
+Torch shares each operation among all threads and waits for the slowest. For networks of this size that gains
+little on a quiet machine and loses a factor of ten or more beside another busy process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Event
+from typing import TypeVar
+
+import torch
+
+from nodecopy.nn.networks import Networks
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+LARGE = 2**20
+"""Entries of a layer from which on all threads share an operation, if there is one network only."""
+
+
+def share_threads(networks: Networks) -> AbstractContextManager[object]:
+    """Return the context in which networks are computed: one thread per operation, unless they are large."""
+    features = networks.features
+    n_entries = max(int(features.entries.max()), features.shape[1] * networks.recipe.n_hidden)
+    is_large = len(features.entries) == 1 and n_entries >= LARGE
+    if is_large or features.values.device.type != "cpu":
+        return nullcontext()
+    return one_thread_per_operation()
+
+
+@contextmanager
+def one_thread_per_operation() -> Iterator[int]:
+    """Let torch compute every operation on one thread inside the block; yields how many it had before."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield n_threads
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def map_on_threads(function: Callable[[Part, Event], Result], parts: Sequence[Part]) -> list[Result]:
+    """Return the results of a function for all parts, computed on as many threads as torch has.
+
+    The function gets the part and an event, which is set after an error or an interruption: it should then
+    return as soon as it can.
+    """
+    stop = Event()
+    with (
+        one_thread_per_operation() as n_threads,
+        ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,)) as pool,
+    ):
+        futures = [pool.submit(function, part, stop) for part in parts]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
