@@ -1,4 +1,4 @@
-"""Trials, and the contract for a classifier that a user writes with public methods only."""
+"""The contract for a classifier that a user writes with public methods only."""
 
 from __future__ import annotations
 
@@ -57,24 +57,6 @@ def test_predict_trial_may_return_a_prediction() -> None:
             return expected
 
     assert Fixed().fit(GRAPH, [0, 1, 2]).prediction_ is expected
-
-
-def test_a_trial_holds_positions_codes_and_a_seed() -> None:
-    trial = Trial(GRAPH, GRAPH.node_ids[[5, 1, 0]], np.arange(60) == 7, 3)
-    assert (trial.train.tolist(), trial.n_classes) == ([5, 1, 0], 3)
-    assert trial.validation is not None
-    assert trial.validation.tolist() == [7]
-    assert (trial.rng.entropy, trial.rng.spawn_key) == (3, ())
-    assert np.array_equal(trial.codes, np.arange(60) % 3)
-
-
-def test_codes_number_the_labels_that_occur() -> None:
-    labels = np.array([4, 9, 2])[np.arange(60) % 3]
-    labels[10] = -1
-    trial = Trial(planted_graph(strings=False).replace(labels=labels))
-    assert trial.codes[:3].tolist() == [1, 2, 0]
-    assert trial.codes[10] == -1
-    assert 10 not in trial.train
 
 
 def test_whole_numbers_as_labels_come_back() -> None:
@@ -160,23 +142,6 @@ def test_graph_must_be_a_graph(graph: Any) -> None:
         GCN().fit(graph)
     with pytest.raises(InputError, match=f"graph of Trial must be a Graph.*; got {got}"):
         Trial(graph)
-
-
-@pytest.mark.parametrize(
-    ("train", "message"),
-    [
-        ([], "train must hold at least one node; got none"),
-        (
-            np.arange(60) % 2,
-            r"train must be positions, .* got a mask of integers. Pass np.asarray",
-        ),
-        (3, "train must be positions, a boolean mask or node ids; got 3"),
-        ([0.0, 1.0], "train must be positions, a boolean mask or node ids; got float64"),
-    ],
-)
-def test_wrong_training_nodes(train: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Trial(GRAPH, train)
 
 
 def test_predict_graph_may_return_an_array() -> None:

@@ -1,6 +1,5 @@
 from nodecopy.classify.appnp import APPNP as APPNP
 from nodecopy.classify.base import Classifier as Classifier
-from nodecopy.classify.base import Trial as Trial
 from nodecopy.classify.bayesian import BayesianGCN as BayesianGCN
 from nodecopy.classify.dfnet import DFNet as DFNet
 from nodecopy.classify.ensemble import Prediction as Prediction
@@ -11,5 +10,6 @@ from nodecopy.classify.module_classifier import ModuleClassifier as ModuleClassi
 from nodecopy.classify.network_classifier import NetworkClassifier as NetworkClassifier
 from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN
 from nodecopy.classify.self_training import SelfTraining as SelfTraining
+from nodecopy.classify.trial import Trial as Trial
 
 __all__: list[str]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.random import child
-from nodecopy.classify.base import Trial
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
+from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
 from nodecopy.nn.devices import check_device

@@ -14,12 +14,13 @@ from scipy import sparse
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify.appnp import APPNP
-from nodecopy.classify.base import Classifier, Trial
+from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.network_classifier import NetworkClassifier
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
+from nodecopy.classify.trial import Trial
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.models import GraphModel, check_graph_model

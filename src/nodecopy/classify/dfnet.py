@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from nodecopy._core.validation import check_integer
-from nodecopy.classify.base import Classifier, Trial
+from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.network_classifier import change_recipe
 from nodecopy.classify.seeds import ClassifierSeeds
+from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
 from nodecopy.nn.filters import FilterRecipe
 

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_vector
-from nodecopy.classify.base import Classifier, Trial, check_graph
+from nodecopy.classify.base import Classifier
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction
+from nodecopy.classify.trial import Trial, check_graph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.module_networks import ModuleNetwork, label_columns

@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from nodecopy._core.lookup import check_name
-from nodecopy.classify.base import Classifier, Trial
+from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.seeds import ClassifierSeeds
+from nodecopy.classify.trial import Trial
 from nodecopy.nn.networks import Recipe
 
 ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}

@@ -14,12 +14,13 @@ from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
 from nodecopy._core.validation import check_choice, check_real
-from nodecopy.classify.base import Classifier, Trial
+from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.network_classifier import ANY_DATA
 from nodecopy.classify.seeds import ClassifierSeeds
+from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
 from nodecopy.nn.stack import SparseStack

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer, check_real
-from nodecopy.classify.base import Classifier, Trial
+from nodecopy.classify.base import Classifier
 from nodecopy.classify.bayesian import BayesianGCN
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
+from nodecopy.classify.trial import Trial
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 

@@ -16,8 +16,8 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_unique
 from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
-from nodecopy.classify.base import check_graph
 from nodecopy.classify.ensemble import entropy
+from nodecopy.classify.trial import check_graph
 from nodecopy.defend.corrections import AttackedState, Correction, evaluate, predicts_graphs
 from nodecopy.defend.pruning import remove_edges_of
 from nodecopy.errors import InputError
