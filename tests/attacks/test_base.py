@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from numpy.random import Generator, SeedSequence
 
 from nodecopy._core.random import child
-from nodecopy.attacks import Edits, TargetedAttack
+from nodecopy.attacks import Edits, RandomFlips, TargetedAttack
 from nodecopy.attacks.base import AttackSeeds, ceil_of_share, check_budget
 from nodecopy.errors import InputError
 from tests.contracts.attacks import TARGETS, AttackContract
@@ -72,3 +74,17 @@ def test_every_wrong_budget_names_all_forms(budget: object) -> None:
     message = "budget of x must be an integer of at least 0, a share between 0.0 and 1.0 or 'degree'; got"
     with pytest.raises(InputError, match=message):
         check_budget(budget, "x")
+
+
+def test_progress_sees_every_target_before_it_is_attacked() -> None:
+    seen: list[int] = []
+
+    def progress(targets: list[int]) -> Iterator[int]:
+        for target in targets:
+            seen.append(target)
+            yield target
+
+    graph = planted_graph()
+    shown = RandomFlips().attack(graph, [4, 9, 2], budget=1, rng=0, progress=progress)
+    assert seen == [4, 9, 2]
+    assert shown == RandomFlips().attack(graph, [4, 9, 2], budget=1, rng=0)

@@ -237,6 +237,20 @@ def test_the_module_is_as_it_was() -> None:
     assert all(weight.grad is None for weight in module.parameters())
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"directed": True}, "graph must be undirected to be attacked"),
+        ({"adjacency": GRAPH.adjacency * 2}, "graph must be binary to be attacked"),
+        ({"features": None}, "graph must have features for FGA"),
+        ({"features": np.ones((60, 5))}, "GCN must accept x"),
+    ],
+)
+def test_graphs_that_cannot_be_attacked(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        FGA(surrogate=MODULES["GCN"]).attack(GRAPH.replace(**changes), [4])
+
+
 def test_columns_that_are_not_classes_of_the_graph() -> None:
     module = pyg.GCN(12, 8, 2, out_channels=2)
     with pytest.raises(InputError, match=r"GCN must have one output column per class.* got 2 columns"):

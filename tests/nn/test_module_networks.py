@@ -71,6 +71,12 @@ def test_a_module_in_training_mode_is_evaluated_and_restored() -> None:
     np.testing.assert_allclose(first, expected.detach().numpy(), atol=1e-6)
 
 
+def test_dropout_that_evaluation_does_not_switch_off() -> None:
+    module = Returning(lambda x: nn.functional.dropout(x, 0.5)[:, :3])
+    with pytest.warns(DataWarning, match="predictions of Returning are random even in evaluation mode"):
+        ModuleNetwork(module, "module").predict_first(GRAPH)
+
+
 def test_the_mode_is_restored_after_an_error() -> None:
     module = Regularised().train()
     with pytest.raises(InputError, match="Regularised must accept x"):

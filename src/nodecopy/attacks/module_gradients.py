@@ -50,7 +50,7 @@ class AttackedModule:
     def __init__(self, module: torch.nn.Module, graph: Graph, owner: str) -> None:
         self.network = ModuleNetwork(module, owner)
         self.x = self.network.features(graph)
-        n_columns = self.network.predict(graph).shape[1]
+        n_columns = self.network.predict_first(graph).shape[1]
         self.codes = label_columns(graph, n_columns, self.network.name)[1]
         self._is_logged = False
 

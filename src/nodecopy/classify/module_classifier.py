@@ -91,7 +91,7 @@ class ModuleClassifier(Classifier):
                 self.trial_ = Trial(graph, train, validation, rng)
         network = self.build_network()
         n_features = network.features(graph).shape[1]
-        probabilities = network.predict(graph)
+        probabilities = network.predict_first(graph)
         self.classes_ = self._check_classes(graph, probabilities.shape[1])
         self.prediction_ = Prediction.from_array(probabilities, graph, network.name)
         self.node_ids_, self.n_features_ = graph.node_ids, n_features

@@ -45,10 +45,14 @@ class ModuleCopier:
         """Return the probabilities of each pair of a node and its donor, ``[n_pairs, n_classes]``."""
 
         def predict_group(group: IntArray) -> NDArray[np.float64]:
-            x = self.x.clone()
-            x[torch.from_numpy(donors[group])] = self.x[torch.from_numpy(nodes[group])]
-            with torch.no_grad():
-                result = self.network.log_probabilities(x, self.edges, self.weights).exp()
+            rows = torch.from_numpy(donors[group])
+            own = self.x[rows]
+            self.x[rows] = self.x[torch.from_numpy(nodes[group])]
+            try:
+                with torch.no_grad():
+                    result = self.network.log_probabilities(self.x, self.edges, self.weights).exp()
+            finally:
+                self.x[rows] = own
             probabilities: NDArray[np.float64] = result.double().cpu().numpy()[donors[group]]
             return probabilities
 

@@ -20,6 +20,8 @@ from nodecopy.graph import Graph, class_codes
 
 SUM_TOLERANCE = 1e-4
 """How far the sum of a row may be from 1 for outputs that are taken for probabilities."""
+MAX_NOISE = 1e-3
+"""How much probabilities may differ between two evaluations, by rounding on a GPU."""
 FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
 
 
@@ -99,6 +101,16 @@ class ModuleNetwork:
             result = self.log_probabilities(self.features(graph), *self.edges(graph)).exp()
         probabilities: NDArray[np.float32] = result.cpu().numpy().astype(np.float32)
         return probabilities
+
+    def predict_first(self, graph: Graph) -> NDArray[np.float32]:
+        """Return the class probabilities on the first graph; warn if a second evaluation gives others."""
+        first, second = self.predict(graph), self.predict(graph)
+        if not np.allclose(first, second, atol=MAX_NOISE):
+            warn_about_data(
+                f"predictions of {self.name} are random even in evaluation mode. Does its forward call "
+                "functional.dropout without training=self.training?"
+            )
+        return first
 
     def _check_output(self, output: Any, n_nodes: int) -> Tensor:
         """Return the logarithms of the probabilities that a module returned in one of three forms."""
