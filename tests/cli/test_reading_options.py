@@ -73,8 +73,8 @@ def test_columns_are_named(run: Run) -> None:
     result = json.loads(run("stats", "edges.csv", *columns).out)
     assert (result["n_nodes"], result["n_edges"]) == (3, 2)
     assert result["notices"] == [
-        "edges.csv: 1 columns are not read (when).",
-        "edges.csv: 1 rows repeat an edge: their weights are added; --duplicates max takes the largest.",
+        "edges.csv: not read: when.",
+        "edges.csv: repeated edges: 1; their weights are added; --duplicates max takes the largest.",
     ]
 
 

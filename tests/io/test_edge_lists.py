@@ -85,20 +85,24 @@ def test_lists_without_duplicates_are_no_error() -> None:
             [(0, 1, 1), (0, 1, 1), (0, 1, 1), (1, 0, 2), (1, 2, 1)],
             {},
             [
-                "f.csv: 2 rows repeat an edge and 1 edges are listed in both directions: the largest weight "
-                "counts; duplicates='sum' adds the weights."
+                "f.csv: repeated edges: 2, edges in both directions: 1; the largest weight counts; "
+                "duplicates='sum' adds the weights."
             ],
         ),
         (
             [(0, 1, 1), (1, 0, 1), (1, 2, 1)],
             {"duplicates": "sum"},
             [
-                "f.csv: 1 edges are listed in both directions: their weights are added; duplicates='max' "
-                "takes the largest."
+                "f.csv: edges in both directions: 1; their weights are added; duplicates='max' takes the "
+                "largest."
             ],
         ),
-        ([(0, 0, 1), (0, 1, 1)], {}, ["f.csv: 1 self-loops are left out, as the graph is undirected."]),
-        ([(0, 0, 1)], {"directed": True}, ["f.csv: 1 self-loops are kept, as the graph is directed."]),
+        (
+            [(0, 0, 1), (0, 1, 1)],
+            {},
+            ["f.csv: self-loops: 1; they are left out, as the graph is undirected."],
+        ),
+        ([(0, 0, 1)], {"directed": True}, ["f.csv: self-loops: 1; they are kept, as the graph is directed."]),
     ],
 )
 def test_counts_are_logged(

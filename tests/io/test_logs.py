@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,3 +107,44 @@ def test_scipy_files(tmp_path: Path) -> None:
 
 def test_a_header_alone_is_an_empty_log(write: Write) -> None:
     assert read_interactions(write("user,item\n")).n_users == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("user_id,movie_id,stars,ts\na,x,4,1\n", []),
+        (
+            "user_id,movie_id,mark,genre\na,x,4,drama\n",
+            [
+                "log.csv: mark holds the rating of each row; rating=NAME reads another column.",
+                "log.csv: not read: genre; time=NAME reads one of them.",
+            ],
+        ),
+        ("user,item\na,x\na,x\n", ["log.csv: repeated users with items: 1; the latest row counts."]),
+        (
+            "a,x,1260759144\nb,x,1260759145\n",
+            ["log.csv: column 3 holds the time of each row; time=NAME reads another column."],
+        ),
+    ],
+)
+def test_columns_are_logged(
+    text: str, messages: list[str], write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before, one usual name switched off the search for ratings, and nothing was said."""
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        read_interactions(write(text))
+    assert [message for message in caplog.messages if "first row" not in message] == messages
+
+
+def test_columns_are_left_out(write: Write) -> None:
+    path = write("user,item,rating,time\na,x,5,20\na,x,3,10\n")
+    assert read_interactions(path).matrix.toarray().tolist() == [[5]]
+    assert read_interactions(path, time="").matrix.toarray().tolist() == [[3]]
+    assert not read_interactions(path, rating="").is_weighted
+
+
+def test_the_caller_decides_on_the_header(write: Write) -> None:
+    path = write("ann,tea\nbob,jam\n")
+    assert read_interactions(path).n_users == 2
+    assert read_interactions(path, header=True).n_users == 1
+    assert read_interactions(write("user,item\nbob,jam\n"), header=False).n_users == 2

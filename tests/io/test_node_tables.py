@@ -84,6 +84,13 @@ def test_zeros_of_frames_survive() -> None:
         read_graph(edges, labels=labels.assign(id=[7]))
 
 
+def test_zeros_of_one_column_of_edges() -> None:
+    edges = pandas.DataFrame({"source": [7, 8], "target": ["007", "9"]})
+    with pytest.raises(InputError, match=r"got 7 in one column and '007' in another\. Read both as text"):
+        read_graph(edges)
+    assert read_graph(edges.assign(target=["010", "9"])).node_ids.tolist() == ["010", "7", "8", "9"]
+
+
 def test_a_header_of_unfamiliar_names(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     """Before, the header was a node, an edge and a class, and the error blamed the features."""
     edges = write("edges.csv", "from_account,to_account\nann,bob\nbob,cleo\ncleo,ann\n")

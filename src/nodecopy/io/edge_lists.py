@@ -84,13 +84,13 @@ def _find_repeated(first: NDArray[np.int64], second: NDArray[np.int64], n: int, 
 def _log_counts(
     file: str, n_repeated: int, n_reversed: int, n_loops: int, directed: bool, duplicates: Duplicates
 ) -> None:
-    parts = [f"{n_repeated} rows repeat an edge"] if n_repeated else []
-    parts += [f"{n_reversed} edges are listed in both directions"] if n_reversed else []
+    parts = [f"repeated edges: {n_repeated}"] if n_repeated else []
+    parts += [f"edges in both directions: {n_reversed}"] if n_reversed else []
     if parts:
         rule = "the largest weight counts; duplicates='sum' adds the weights"
         if duplicates == "sum":
             rule = "their weights are added; duplicates='max' takes the largest"
-        log_decision(f"{file}: {' and '.join(parts)}: {rule}.")
+        log_decision(f"{file}: {', '.join(parts)}; {rule}.")
     if n_loops:
         fate = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
-        log_decision(f"{file}: {n_loops} self-loops are {fate}.")
+        log_decision(f"{file}: self-loops: {n_loops}; they are {fate}.")

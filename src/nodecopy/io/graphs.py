@@ -22,7 +22,14 @@ from nodecopy.io import networkx_graphs, npz
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
 from nodecopy.io.feature_tables import FeatureEncoder
 from nodecopy.io.node_tables import NodeRows, check_known, check_numbers, read_features, read_labels
-from nodecopy.io.table_columns import check_identifiers, describe, parse_numbers, read_columns, unify_ids
+from nodecopy.io.table_columns import (
+    check_identifiers,
+    check_notation,
+    describe,
+    parse_numbers,
+    read_columns,
+    unify_ids,
+)
 from nodecopy.io.table_files import Column, Table, write_table
 
 FORMATS = (*TABLES, ".npz", ".graphml")
@@ -217,6 +224,7 @@ def _read_edges(
     table, columns = read_columns(path, "edges", given, header=header)
     _check_comment(" ".join(table.comments[:3]), describe(path), directed)
     ends = [check_identifiers(table, columns[role], role) for role in _ENDS]
+    check_notation(ends)
     if "weight" in columns:
         return _Edges(table, ends, parse_numbers(table, columns["weight"], "weight", low=0))
     return _Edges(table, ends, np.ones(len(ends[0])))

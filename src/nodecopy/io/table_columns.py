@@ -234,7 +234,7 @@ def _log_columns(
         missing = [f"{role}=NAME" for role in optional if role not in positions]
         hint = f"; {' or '.join(missing)} reads one of them" if missing else ""
         shown = ", ".join(ignored[:5]) + (", ..." if len(ignored) > 5 else "")
-        log_decision(f"{file}: {len(ignored)} columns are not read ({shown}){hint}.")
+        log_decision(f"{file}: not read: {shown}{hint}.")
 
 
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
@@ -242,12 +242,28 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
     if isinstance(column, np.ndarray):
         missing = [row for row, value in enumerate(column.tolist()) if value is None or value != value]
         if not missing and column.dtype.kind not in "iu" and not all(isinstance(v, str) for v in column):
-            raise InputError(f"column {role} must hold integers or strings; it holds {column.dtype}.")
+            raise InputError(
+                f"column {role} must hold integers or strings; it holds {column.dtype}. Convert it first."
+            )
     else:
         missing = [] if all(column) else [column.index("")]
     if missing:
         raise InputError(f"{table.where(missing[0])} has no {role}.")
     return column
+
+
+def check_notation(columns: Sequence[Column]) -> None:
+    """Raise an error if an id is a number in one column and has leading zeros in another."""
+    numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
+    if 0 < len(numbers) < len(columns):
+        known = set().union(*(column.tolist() for column in numbers))
+        texts = (text for column in columns for text in column if isinstance(text, str) and text[:1] == "0")
+        for text in texts:
+            if text.isdecimal() and str(int(text)) != text and int(text) in known:
+                raise InputError(
+                    f"ids must be written alike; got {int(text)} in one column and {text!r} in another. Read "
+                    "both as text (in pandas with dtype=str)."
+                )
 
 
 def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
