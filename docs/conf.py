@@ -17,6 +17,7 @@ GALLERY = (
     "how_many_donors",
     "few_labels",
     "uncertainty",
+    "scikit_learn",
     "attack_and_defence",
     "own_network",
     "recommendation",

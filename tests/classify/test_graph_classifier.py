@@ -178,6 +178,8 @@ def test_a_graph_of_the_rows() -> None:
         assert model.graph_.n_edges == adjacency.sum()
     with pytest.raises(InputError, match="graph must have 80 nodes, one per row of X; got 79"):
         GraphClassifier().fit(noise, few, graph=adjacency[1:, 1:])
+    with pytest.raises(InputError, match=r"in the order of the rows; got dict. Use as_graph"):
+        GraphClassifier().fit(noise, few, graph={0: [1]})
 
 
 def test_few_rows_have_fewer_neighbours(caplog: pytest.LogCaptureFixture) -> None:
@@ -245,7 +247,8 @@ def test_tools_of_scikit_learn() -> None:
 def test_few_labels_on_digits() -> None:
     """With 50 labels it is better than what sees labelled rows alone, and than LabelSpreading on its input.
 
-    Over 5 splits the means are 93, 85 and 89 %; the margins here are half of the differences.
+    Over ten splits the means are 91.8, 83.5 and 88.0 %, with standard errors of 0.6; the margins here are
+    half of the differences. LabelSpreading on raw pixels, which have one unit, is as good (91.7 %).
     """
     X, y = datasets.load_digits(return_X_y=True)
     draw = np.random.default_rng(0)

@@ -106,8 +106,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             One label per row. Unlabelled are -1 among numbers, the empty string among strings, and ``None``
             or NaN among either.
         graph
-            A graph of the rows, in place of that of their nearest neighbours: a :class:`~nodecopy.Graph` or
-            an adjacency matrix, as in its constructor.
+            A graph of the rows, in place of that of their nearest neighbours: a :class:`~nodecopy.Graph`, an
+            array or a SciPy sparse adjacency matrix, with its nodes in the order of the rows.
         """
         matrix = self._check_table(X, reset=True)
         labels, is_labelled = split_labels(y)
@@ -177,6 +177,11 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         n = rows.shape[0]
         n_neighbours = check_integer(self.n_neighbours, "n_neighbours of GraphClassifier", low=1)
         if graph is not None:
+            if not isinstance(graph, (Graph, np.ndarray)) and not sparse.issparse(graph):
+                raise InputError(
+                    f"graph must be a Graph or an adjacency matrix, in the order of the rows; got "
+                    f"{type(graph).__name__}. Use as_graph(graph).subgraph(ids) with the ids of the rows."
+                )
             given = graph if isinstance(graph, Graph) else Graph(graph)
             if given.n_nodes != n:
                 raise InputError(f"graph must have {n} nodes, one per row of X; got {given.n_nodes}.")
