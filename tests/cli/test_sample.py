@@ -106,15 +106,20 @@ def test_laws_with_settings(run: Run, edges: Path) -> None:
         run("sample", edges, "--law", "jaccard", "--exponent", "2", "--max-donors", "1", "--json").out
     )
     assert (result["exponent"], result["max_donors"]) == (2, 1)
-    sparse.save_npz("similarity.npz", sparse.eye_array(4, format="csr")[[2, 3, 0, 1]])
+    ids = ["dan", "ann", "bob", "cleo"]
+    np.savez("similarity.npz", ids=ids, x=np.eye(4)[[2, 3, 0, 1]])
     result = json.loads(
         run("sample", edges, "--law", "weighted", "--similarity", "similarity.npz", "--json").out
     )
     assert result["samples"] == [{"edges": 4, "overlap": 1.0}]  # opposite corners of a square are alike
     assert "must be given together" in run("sample", edges, "--law", "weighted").err
     assert "must be given together" in run("sample", edges, "--similarity", "similarity.npz").err
-    sparse.save_npz("small.npz", sparse.eye_array(3, format="csr"))
-    assert "(4, 4); got (3, 3)" in run("sample", edges, "--law", "weighted", "--similarity", "small.npz").err
+    np.savez("small.npz", ids=ids[:3], x=np.eye(3))
+    ran = run("sample", edges, "--law", "weighted", "--similarity", "small.npz")
+    assert "small.npz: there is no row for a node of the graph: 'cleo'" in ran.err
+    sparse.save_npz("without.npz", sparse.eye_array(4, format="csr"))
+    ran = run("sample", edges, "--law", "weighted", "--similarity", "without.npz")
+    assert "without.npz: a matrix without ids holds the rows of nodes 0 to 3, but the graph has" in ran.err
     Path("junk.npz").write_text("junk")
     assert run("sample", edges, "--law", "weighted", "--similarity", "junk.npz").code == 2
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
-from nodecopy.io import read_graph
+from nodecopy.io import read_graph, read_matrix
 
 Write = Callable[[str, str], Path]
 
@@ -263,3 +263,21 @@ def test_a_header_above_words(tmp_path: Path, header: str) -> None:
     path = tmp_path / "edges.csv"
     path.write_text(f"{header}\nann,bob\nbob,cleo\n")
     assert read_graph(path).node_ids.tolist() == ["ann", "bob", "cleo"]
+
+
+def test_matrices_between_nodes_are_in_node_order(tmp_path: Path) -> None:
+    matrix = np.arange(9.0).reshape(3, 3)
+    np.savez(tmp_path / "x.npz", ids=["c", "a", "b"], x=matrix)
+    expected = matrix[np.ix_([1, 2, 0], [1, 2, 0])]
+    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npz", node_ids=["a", "b", "c"]), expected)
+    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npz"), matrix)
+    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(matrix))
+    reversed_ = read_matrix(tmp_path / "s.npz", node_ids=[2, 1, 0])
+    np.testing.assert_array_equal(reversed_.toarray(), matrix[::-1, ::-1])
+    for name, ids, message in (
+        ("s.npz", ["a", "b", "c"], "but the graph has node 'a'"),
+        ("x.npz", ["a", "b"], "id 'c' is not a node"),
+        ("x.npz", ["a", "b", "c", "d"], "no row for a node of the graph: 'd'"),
+    ):
+        with pytest.raises(InputError, match=f"{name}: .*{message}"):
+            read_matrix(tmp_path / name, node_ids=ids)

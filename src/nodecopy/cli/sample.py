@@ -66,8 +66,8 @@ def sample(
         "jaccard: use this many of the most similar nodes only. (default: all)", None, at_least(1)
     ),
     similarity: Path | None = option(
-        "weighted: a square .npz or .npy matrix with rows in node order; with an engine, a Parquet "
-        "file of node, donor and weight."
+        "weighted: a square .npz matrix with the array ids (without ids, or as .npy: of nodes 0 to n-1); "
+        "with an engine, a Parquet file of node, donor and weight."
     ),
     neighbours: Path | None = option("nearest-neighbours with an engine: a Parquet file of node and donor."),
     max_item_degree: int | None = option(
@@ -241,7 +241,8 @@ def create_law(
     if (law == "weighted") != (similarity is not None):
         raise InputError("--law weighted and --similarity FILE must be given together; one is missing.")
     if similarity is not None:
-        return Weighted(read_matrix(similarity)), {"similarity": similarity.name}
+        ids = data.user_ids if isinstance(data, Interactions) else data.node_ids
+        return Weighted(read_matrix(similarity, node_ids=ids)), {"similarity": similarity.name}
     if law == "same-label":
         return SameLabel(), {}
     if law == "nearest-neighbours":

@@ -21,7 +21,14 @@ from nodecopy.graph import Graph
 from nodecopy.io import networkx_graphs, npz
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
 from nodecopy.io.feature_tables import FeatureEncoder
-from nodecopy.io.node_tables import NodeRows, check_known, check_numbers, read_features, read_labels
+from nodecopy.io.node_tables import (
+    NodeRows,
+    check_known,
+    check_numbers,
+    order_rows,
+    read_features,
+    read_labels,
+)
 from nodecopy.io.table_columns import (
     check_identifiers,
     check_notation,
@@ -174,11 +181,24 @@ def read_graph(
     return graph
 
 
-def read_matrix(path: PathLike) -> Any:
-    """Return the matrix in an ``.npy`` file, in SciPy's ``.npz`` format or in an ``.npz`` with one array."""
+def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
+    """Return the matrix in an ``.npy`` file, in SciPy's ``.npz`` format or in an ``.npz`` with one array.
+
+    With ``node_ids``, rows and columns belong to nodes and are returned in their order. The array ``ids`` of
+    the file says which nodes; without it, row i belongs to node i.
+    """
     format_of(path, (".npz", ".npy"))
     with reading(path) as file:
-        return npz.read_matrix(file)
+        stored, matrix = npz.read_features(file)
+        if node_ids is None:
+            return matrix
+        ids: Column = np.arange(matrix.shape[0]) if stored is None else stored
+        nodes, rows = unify_ids([check_ids(node_ids, "node_ids"), ids])
+        if stored is None:
+            check_numbers(nodes, len(rows))
+        check_known(rows, set(nodes), allow_isolated=None)
+        order = order_rows(rows, {node: number for number, node in enumerate(nodes)})
+        return matrix[order][:, order]
 
 
 def write_graph(graph: Graph, path: PathLike) -> None:
