@@ -14,8 +14,8 @@ def measured_graph(n_nodes: int = 600, n_classes: int = 4, seed: int = 0) -> Gra
     the payments, which are log-normal.
     """
     draw = np.random.default_rng(seed)
+    centres = draw.normal(size=(n_classes, 5))  # those of a seed are the same for any number of nodes
     labels = draw.integers(n_classes, size=n_nodes)
-    centres = draw.normal(size=(n_classes, 5))
     scores = 0.7 * centres[labels] + draw.normal(size=(n_nodes, 5))
     features = np.column_stack(
         [

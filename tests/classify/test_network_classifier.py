@@ -78,6 +78,7 @@ def test_presets_of_papers_state_their_scalings(kind: type[NetworkClassifier]) -
     assert stated == published | {"default": ("auto", "auto")}
 
 
+@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_measurements_are_not_scaled_like_words(seed: int) -> None:
     """By rows of raw features, which was the default, GCN and APPNP did little better than chance (25 %)."""
@@ -90,9 +91,9 @@ def test_measurements_are_not_scaled_like_words(seed: int) -> None:
     for kind in (GCN, APPNP):
         standardised = accuracy(kind(features="standardise", weights="raw"))
         by_rows, default = accuracy(kind(preset="kipf")), accuracy(kind())
-        assert by_rows < 0.4 < 0.55 < standardised < default - 0.07
-        assert default > 0.78
-    assert accuracy(BayesianGCN(n_graphs=3)) > 0.78
+        assert by_rows < 0.4 < 0.55 < standardised < default - 0.1
+        assert default > 0.85
+    assert accuracy(BayesianGCN(n_graphs=3)) > 0.85
 
 
 @pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs

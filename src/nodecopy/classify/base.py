@@ -254,17 +254,22 @@ class Classifier(Saveable):
             no_validation=True,
         )
 
-    def table(self) -> dict[str, NDArray[Any]]:
-        """Return columns with a row per node: ids, classes, probabilities and uncertainty (in nats)."""
-        entropies = self.uncertainty()
-        columns = {f"p_{name}": p for name, p in zip(self.classes_, self.predict_proba().T, strict=True)}
+    def table(self, graph: Graph | None = None) -> dict[str, NDArray[Any]]:
+        """Return columns with a row per node: ids, classes, probabilities and uncertainty (in nats).
+
+        ``graph`` is as in :meth:`predict_proba`.
+        """
+        prediction = self.prediction_on(graph)
+        entropies, probabilities = prediction.uncertainty(), prediction.probabilities
+        columns = {f"p_{name}": p for name, p in zip(self.classes_, probabilities.T, strict=True)}
         columns |= {f"{part.name}_uncertainty": getattr(entropies, part.name) for part in fields(entropies)}
         rounded = {name: np.round(column.astype(np.float64), 7) for name, column in columns.items()}
-        return {"id": self.node_ids_, "predicted": self.predict(), **rounded}
+        ids = self.node_ids_ if graph is None else graph.node_ids
+        return {"id": ids, "predicted": self.classes_[probabilities.argmax(axis=1)], **rounded}
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, graph: Graph | None = None) -> Any:
         """Return :meth:`table` as a data frame with the ids as its index."""
-        return import_optional("pandas", "to_pandas").DataFrame(self.table()).set_index("id")
+        return import_optional("pandas", "to_pandas").DataFrame(self.table(graph)).set_index("id")
 
     def save(self, path: PathLike) -> None:
         """Write parameters, trained networks and the prediction to an ``.npz`` file, without the graph.

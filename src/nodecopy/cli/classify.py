@@ -7,18 +7,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import typer
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli.classifier_options import (
+    IgnoreColumns,
+    Method,
+    NNeighbours,
+    ScaleFeatures,
+    ScaleWeights,
+    create_classifier,
+    load_classifier,
+    load_graph,
+)
+from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
-from nodecopy.graph import Graph
+from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.io import FeatureEncoder
 from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:
@@ -26,24 +40,32 @@ if TYPE_CHECKING:
 
 N_SHOWN = 5
 """Nodes in the table of the most uncertain predictions."""
+UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
 
-Method = Literal["mlp", "gcn", "appnp", "bgcn-copy", "sbm-gcn", "dfnet"]
-"""The classifiers."""
 Rounds = Literal["1", "2", "3", "validation"]
 """How often the graph model is fitted to predicted labels."""
 
 
 @reads("graph")
 def classify(
-    source: options.Source,
+    source: str | None = typer.Argument(
+        None,
+        help="The name of a dataset (see 'nodecopy datasets list') or a file of edges: .csv .tsv .txt "
+        ".parquet .npz .mtx .graphml .gexf .json. A table of features alone gets a graph of nearest "
+        "neighbours.",
+    ),
     labels: options.Labels = None,
     features: options.Features = None,
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
-    method: Method = option(
-        "The classifier. sbm-gcn needs validation nodes: for a file, --validation.", "bgcn-copy"
+    method: Method | None = option(
+        "The classifier. sbm-gcn needs validation nodes: for a file, --validation. (default: bgcn-copy)"
     ),
+    scale_features: ScaleFeatures = "auto",
+    scale_weights: ScaleWeights = "auto",
+    ignore_columns: IgnoreColumns = None,
+    n_neighbours: NNeighbours = None,
     n_graphs: int | None = option("bgcn-copy: number of sampled graphs. (default: 10)", None, at_least(1)),
     n_weight_samples: int | None = option(
         "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1)
@@ -60,6 +82,10 @@ def classify(
     labels_per_class: int | None = option(
         "Dataset: training nodes of each class. (default: 20)", None, at_least(1)
     ),
+    load: Path | None = option(
+        "A classifier that --save wrote: it predicts all nodes, and nothing is trained. Tables of features "
+        "are encoded and scaled as where it was trained."
+    ),
     device: options.Device = "cpu",
     seed: int = option("Seed of the split, of sampling and of training.", 0, at_least(0)),
     out: Path | None = option("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
@@ -73,41 +99,64 @@ def classify(
     training, validation and test nodes are those of the first trial of the experiments, and the accuracy on
     the test nodes is printed.
     """
-    check_outputs([source, labels, features], out=(out, TABLES), save=(save, (".npz",)))
+    check_outputs([source, labels, features, load], out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
-    classifier = _create_classifier(method, n_graphs, n_weight_samples, n_rounds, device)
-    graph = sources.load_graph(source, labels, features, directed, largest_component, reading)
+    of_training: dict[str, Any] = {
+        "method": method,
+        "n_graphs": n_graphs,
+        "n_weight_samples": n_weight_samples,
+    }
+    of_training |= {"n_rounds": n_rounds, "validation": validation, "labels_per_class": labels_per_class}
+    if load is None:
+        settings = _bayesian_settings(method or "bgcn-copy", n_graphs, n_weight_samples, n_rounds)
+        classifier = create_classifier(
+            method or "bgcn-copy", scale_features, scale_weights, device, **settings
+        )
+        encoder = FeatureEncoder(ignore_columns or ())
+    else:
+        scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
+        of_bayes = {"n_graphs": n_graphs, "n_weight_samples": n_weight_samples, "n_rounds": n_rounds}
+        of_split = {"validation": validation, "labels_per_class": labels_per_class}
+        others = {"method": method, "ignore_column": ignore_columns, "save": save}
+        check_applicable("training", "--load, which is trained", **scalings, **of_bayes, **of_split, **others)
+        classifier = load_classifier(load, device)
+        encoder = classifier.feature_encoder_ or FeatureEncoder()
+    graph = load_graph(
+        source,
+        labels,
+        features,
+        directed,
+        largest_component,
+        reading,
+        encoder=encoder,
+        scale=scale_features,
+        n_neighbours=n_neighbours,
+    )
     if graph.features is None:
         raise InputError("the graph must have features to be classified; got none. Give --features FILE.")
-    is_dataset = sources.is_dataset(source)
-    if is_dataset:
-        got = f"the dataset {source!r}, which has validation nodes"
-        check_applicable("files", got, validation=validation)
-        per_class = node_splits.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
-        split, root = node_splits.split_as_in_experiments(graph, source, per_class, seed)
+    name = source or str(features)
+    results: dict[str, Any] = sources.describe_run(name)
+    if load is None:
+        needs_validation = {
+            "--method sbm-gcn": method == "sbm-gcn",
+            "--n-rounds validation": n_rounds == "validation",
+        }
+        split, root = _split(graph, name, labels_per_class, validation, seed, needs_validation)
+        rng = child(root, TrialSeeds.METHOD)
+        classifier.fit(graph, split.train, validation=split.validation, rng=rng)
+        results |= {"method": method or "bgcn-copy", "seed": seed}
+        results |= {"train": len(split.train), "validation": len(split.validation)}
+        nodes, table = split.test, classifier.table()
+        results |= _summarise(classifier, table, nodes) | classifier.prediction_.details
+        scored = nodes if sources.is_dataset(name) else nodes[:0]
     else:
-        got = "a file, whose labelled nodes are all training nodes"
-        check_applicable("datasets", got, labels_per_class=labels_per_class)
-        if not validation and (method == "sbm-gcn" or n_rounds == "validation"):
-            option = "--n-rounds validation" if n_rounds == "validation" else f"--method {method}"
-            raise InputError(f"{option} needs validation nodes; got none. Give --validation SHARE.")
-        root = seed_sequence(seed)
-        split = node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT))
-    rng = child(root, TrialSeeds.METHOD)
-    classifier.fit(graph, split.train, validation=split.validation, rng=rng)
-    results: dict[str, Any] = sources.describe_run(
-        source,
-        method=method,
-        seed=seed,
-        train=len(split.train),
-        validation=len(split.validation),
-        **_summarise(classifier, graph, split.test),
-        **classifier.prediction_.details,
-    )
-    if is_dataset:
-        results["accuracy"] = float((classifier.predict() == graph.named_labels())[split.test].mean())
+        nodes, table = np.arange(graph.n_nodes), classifier.table(graph)
+        results |= {"classifier": load.name, **_summarise(classifier, table, nodes)}
+        scored = nodes[:0] if graph.labels is None else np.flatnonzero(graph.labels != UNLABELLED)
+    if len(scored):
+        results["accuracy"] = float((table["predicted"] == graph.named_labels())[scored].mean())
     if out is not None:
-        write_table(out, {name: column[split.test] for name, column in classifier.table().items()})
+        write_table(out, {name: column[nodes] for name, column in table.items()})
     if save is not None:
         classifier.save(save)
     if json_:
@@ -118,42 +167,60 @@ def classify(
     print_written(save, "classifier")
 
 
-def _create_classifier(
-    method: Method, n_graphs: int | None, n_weight_samples: int | None, n_rounds: Rounds | None, device: str
-) -> Classifier:
-    from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet
-
-    if method == "bgcn-copy":
-        return BayesianGCN(
-            n_graphs=n_graphs or 10,
-            n_weight_samples=n_weight_samples or 10,
-            n_rounds=n_rounds if n_rounds == "validation" else int(n_rounds or 1),
-            device=device,
-        )
-    given = {"n_graphs": n_graphs, "n_weight_samples": n_weight_samples, "n_rounds": n_rounds}
-    check_applicable("--method bgcn-copy", f"--method {method}", **given)
-    others = {"mlp": MLP, "gcn": GCN, "appnp": APPNP, "sbm-gcn": SBMGCN, "dfnet": DFNet}
-    classifier: Classifier = others[method](device=device)
-    return classifier
+def _bayesian_settings(
+    method: Method, n_graphs: int | None, n_weight_samples: int | None, n_rounds: Rounds | None
+) -> dict[str, Any]:
+    """Return the settings of bgcn-copy; other methods have none, and the options are errors."""
+    if method != "bgcn-copy":
+        given = {"n_graphs": n_graphs, "n_weight_samples": n_weight_samples, "n_rounds": n_rounds}
+        check_applicable("--method bgcn-copy", f"--method {method}", **given)
+        return {}
+    return {
+        "n_graphs": n_graphs or 10,
+        "n_weight_samples": n_weight_samples or 10,
+        "n_rounds": n_rounds if n_rounds == "validation" else int(n_rounds or 1),
+    }
 
 
-def _summarise(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+def _split(
+    graph: Graph,
+    source: str,
+    labels_per_class: int | None,
+    validation: float | None,
+    seed: int,
+    needs_validation: dict[str, bool],
+) -> tuple[NodeSplit, SeedSequence]:
+    """Return training, validation and test nodes, and the root of the seeds."""
+    if sources.is_dataset(source):
+        got = f"the dataset {source!r}, which has validation nodes"
+        check_applicable("files", got, validation=validation)
+        per_class = node_splits.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
+        return node_splits.split_as_in_experiments(graph, source, per_class, seed)
+    got = "a file, whose labelled nodes are all training nodes"
+    check_applicable("datasets", got, labels_per_class=labels_per_class)
+    for name, is_given in needs_validation.items():
+        if is_given and not validation:
+            raise InputError(f"{name} needs validation nodes; got none. Give --validation SHARE.")
+    root = seed_sequence(seed)
+    return node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT)), root
+
+
+def _summarise(
+    classifier: Classifier, table: dict[str, NDArray[Any]], nodes: NDArray[np.int64]
+) -> dict[str, Any]:
     """Return how often each class is predicted, and the most uncertain predictions."""
-    predicted = classifier.predict()
-    uncertainty = classifier.uncertainty()
-    most_uncertain = nodes[np.argsort(-uncertainty.total[nodes], kind="stable")][:N_SHOWN]
+    predicted, total = table["predicted"], table["total_uncertainty"]
+    most_uncertain = nodes[np.argsort(-total[nodes], kind="stable")][:N_SHOWN]
     counts = Counter(predicted[nodes].tolist())
     return {
         "predicted": len(nodes),
         "classes": {str(name): counts[name] for name in classifier.classes_.tolist()},
         "most_uncertain": [
             {
-                "id": graph.node_ids[node].item(),
+                "id": table["id"][node].item(),
                 "predicted": predicted[node].item(),
-                "probability": float(classifier.predict_proba()[node].max()),
-                "total": float(uncertainty.total[node]),
-                "aleatoric": float(uncertainty.aleatoric[node]),
-                "epistemic": float(uncertainty.epistemic[node]),
+                "probability": float(table[f"p_{predicted[node]}"][node]),
+                **{kind: float(table[f"{kind}_uncertainty"][node]) for kind in UNCERTAINTIES},
             }
             for node in most_uncertain
         ],
@@ -161,7 +228,8 @@ def _summarise(classifier: Classifier, graph: Graph, nodes: NDArray[np.int64]) -
 
 
 def _print_results(results: dict[str, Any], graph: Graph) -> None:
-    print_note(f"{graph!r}, method {results['method']}, seed {results['seed']}")
+    origin = [f"{key} {results[key]}" for key in ("classifier", "method", "seed") if key in results]
+    print_note(f"{graph!r}, {', '.join(origin)}")
     keys = [key for key in ("train", "validation", "predicted", "accuracy", "rounds") if key in results]
     print_table(keys, [[results[key] for key in keys]])
     print_note("predicted classes")

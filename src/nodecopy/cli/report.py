@@ -15,6 +15,14 @@ from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
+from nodecopy.cli.classifier_options import (
+    IgnoreColumns,
+    NNeighbours,
+    ScaleFeatures,
+    ScaleWeights,
+    create_classifier,
+    load_graph,
+)
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
@@ -25,6 +33,7 @@ from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
+from nodecopy.io import FeatureEncoder
 from nodecopy.metrics import compare
 from nodecopy.report import page_sections
 from nodecopy.report.page import write_page
@@ -32,7 +41,7 @@ from nodecopy.report.page_sections import Section, copied_samples, join_trials
 from nodecopy.report.result_tables import result_tables_section
 
 if TYPE_CHECKING:
-    from nodecopy.classify import BayesianGCN
+    from nodecopy.classify import Classifier
 
 N_PLOTTED, N_GRAPHS = 3, 5
 """Samples that are plotted, and sampled graphs of the Bayesian GCN."""
@@ -58,7 +67,9 @@ class Part(StrEnum):
 @reads("graph", "interactions")
 def report(
     source: str | None = typer.Argument(
-        None, help="The name of a dataset or a file with a graph. Optional with --interactions or --results."
+        None,
+        help="The name of a dataset or a file with a graph, or a table of features alone. Optional with "
+        "--features, --interactions or --results.",
     ),
     labels: options.Labels = None,
     features: options.Features = None,
@@ -69,6 +80,10 @@ def report(
     ),
     results: Path | None = option("Folder of results tables that nodecopy reproduce wrote."),
     samples: int = option("Number of samples behind the statistics.", 20, at_least(1)),
+    scale_features: ScaleFeatures = "auto",
+    scale_weights: ScaleWeights = "auto",
+    ignore_columns: IgnoreColumns = None,
+    n_neighbours: NNeighbours = None,
     without: list[Part] | None = option("Leave out a part that trains networks. May be repeated."),
     seed: int = option("Seed of samples, splits and training.", 0, at_least(0)),
     out: Path = option("File for the page: .html.", Path("report.html")),
@@ -81,14 +96,25 @@ def report(
     evaluate the predictions. The page is one file that loads nothing from the network.
     """
     check_outputs([source, labels, features, interactions], out=(out, (".html",)))
-    if source is None and interactions is None and results is None:
+    if source is None and features is None and interactions is None and results is None:
         raise InputError("there is nothing to report; give a graph, --interactions or --results.")
     log = None if interactions is None else sources.load_interactions(interactions, reading)
     tables = [] if results is None else [results_section(results)]  # before anything is trained
     page: list[Section] = []
-    if source is not None:
-        graph = sources.load_graph(source, labels, features, directed, largest_component, reading)
-        page += _graph_sections(graph, source, samples, seed, set(without or ()))
+    if source is not None or features is not None:
+        graph = load_graph(
+            source,
+            labels,
+            features,
+            directed,
+            largest_component,
+            reading,
+            encoder=FeatureEncoder(ignore_columns or ()),
+            scale=scale_features,
+            n_neighbours=n_neighbours,
+        )
+        scalings = scale_features, scale_weights
+        page += _graph_sections(graph, source or str(features), samples, seed, set(without or ()), scalings)
     if log is not None:
         from nodecopy.recommend import CopyEASE
         from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
@@ -96,14 +122,15 @@ def report(
         with error_console.status("fitting CopyEASE"):
             donors = donor_matrix(default_donor_law(), log)
             page.append(interactions_section(log, CopyEASE().fit(log), donors, seed=seed))
-    names = [Path(name).name for name in (source, interactions, results) if name is not None]
+    given = (source or features, interactions, results)
+    names = [Path(name).name for name in given if name is not None]
     origin = f"{', '.join(names)}; seed {seed}"
     write_page(out, f"Node copying: {names[0]}", [*page, *tables], origin=origin)
     print_note(f"page written to {out}: open it in a browser")
 
 
 def _graph_sections(
-    graph: Graph, source: str, n_samples: int, seed: int, without: set[Part]
+    graph: Graph, source: str, n_samples: int, seed: int, without: set[Part], scalings: tuple[str, str]
 ) -> list[Section]:
     """Return the sections of the graph, of its statistics and of what networks learn from it."""
     trained: list[Section] = []
@@ -113,7 +140,7 @@ def _graph_sections(
         split, root = node_splits.split_for_report(graph, source, seed)
         if Part.CLASSIFICATION not in without:
             with error_console.status("training networks"):
-                classifier = _fit_classifier(graph, split, child(root, TrialSeeds.METHOD))
+                classifier = _fit_classifier(graph, split, child(root, TrialSeeds.METHOD), scalings)
             trained.append(_classification_section(graph, split, classifier))
             colours = {"predicted": classifier.predict(), "uncertainty": classifier.uncertainty().total}
             labelled = _fill_labels(graph, split, classifier.predict_proba())
@@ -163,13 +190,14 @@ def _reason_against_training(graph: Graph) -> str | None:
     return None
 
 
-def _fit_classifier(graph: Graph, split: NodeSplit, rng: SeedSequence) -> BayesianGCN:
-    from nodecopy.classify import BayesianGCN
+def _fit_classifier(
+    graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str]
+) -> Classifier:
+    classifier = create_classifier("bgcn-copy", *scalings, "cpu", n_graphs=N_GRAPHS)
+    return classifier.fit(graph, split.train, validation=split.validation, rng=rng)
 
-    return BayesianGCN(n_graphs=N_GRAPHS).fit(graph, split.train, validation=split.validation, rng=rng)
 
-
-def _classification_section(graph: Graph, split: NodeSplit, classifier: BayesianGCN) -> Section:
+def _classification_section(graph: Graph, split: NodeSplit, classifier: Classifier) -> Section:
     assert graph.labels is not None
     truth, test = class_codes(graph.labels)[1], split.test
     unlabelled = np.flatnonzero(truth == UNLABELLED)

@@ -20,7 +20,7 @@ from nodecopy.cli.reading_options import ReadingOptions
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import read_graph, read_interactions
+from nodecopy.io import FeatureEncoder, read_graph, read_interactions
 
 DEFAULT = ReadingOptions()
 
@@ -41,8 +41,9 @@ def load_graph(
     directed: bool,
     largest_component: bool,
     reading: ReadingOptions = DEFAULT,
+    encoder: FeatureEncoder | None = None,
 ) -> Graph:
-    """Load the graph of a dataset or of a file."""
+    """Load the graph of a dataset or of a file; an encoder is applied, or fitted, to a table of features."""
     if is_dataset(source):
         got, files = f"the dataset {source!r}", {"labels": labels, "features": features}
         check_applicable("files", got, **files, directed=directed, **reading.given("graph"))
@@ -50,9 +51,8 @@ def load_graph(
         if not isinstance(graph, Graph):
             raise InputError(f"the source must be a graph for this command; {source} holds interactions.")
         return graph
-    graph = read_graph(
-        source, labels=labels, features=features, directed=True if directed else None, **reading.of("graph")
-    )
+    tables: dict[str, Any] = {"labels": labels, "features": features, "encoder": encoder}
+    graph = read_graph(source, **tables, directed=True if directed else None, **reading.of("graph"))
     if not graph.n_nodes:
         raise InputError(f"{source} must hold at least one node; it holds none.")
     return graph.largest_component() if largest_component else graph

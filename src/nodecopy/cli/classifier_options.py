@@ -1,0 +1,143 @@
+"""Options of the commands that train a classifier, and the classifier and the graph that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from nodecopy._core.saving import load
+from nodecopy.cli import sources
+from nodecopy.cli.options import at_least, check_applicable
+from nodecopy.cli.reading_options import ReadingOptions
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.io import FeatureEncoder, is_table
+from nodecopy.io.table_columns import EDGE_COLUMNS, NODE_COLUMNS
+from nodecopy.io.table_files import read_table
+
+if TYPE_CHECKING:
+    from nodecopy.classify import Classifier
+
+N_NEIGHBOURS = 10
+"""Neighbours of each node of a graph that is built from features."""
+MAX_EDGE_COLUMNS = 3
+"""A table with more columns, of which none is named as the end of an edge, holds features."""
+
+Method: TypeAlias = Literal["mlp", "gcn", "appnp", "bgcn-copy", "sbm-gcn", "dfnet"]
+"""The classifiers."""
+ScaleFeatures: TypeAlias = Annotated[
+    Literal["auto", "rows", "standardise", "none", "binary"],
+    typer.Option(
+        help="How networks see features. auto: word counts by rows, anything else standardised; the choice "
+        "is printed."
+    ),
+]
+ScaleWeights: TypeAlias = Annotated[
+    Literal["auto", "raw", "log", "binary"],
+    typer.Option(
+        help="How networks see edge weights. auto: the logarithm of heavy-tailed weights, others as they "
+        "are; the choice is printed."
+    ),
+]
+IgnoreColumns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--ignore-column", help="A column of the features to leave out. May be repeated."),
+]
+NNeighbours: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        help=f"Features without edges: neighbours of each node. (default: {N_NEIGHBOURS})",
+        callback=at_least(1),
+    ),
+]
+
+
+def create_classifier(
+    method: Method, features: str, weights: str, device: str, **settings: Any
+) -> Classifier:
+    """Return a classifier by its name; ``settings`` are those of bgcn-copy."""
+    from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet
+
+    scaling: dict[str, Any] = {"features": features, "weights": weights, "device": device}
+    if method == "bgcn-copy":
+        return BayesianGCN(**settings, base=GCN(**scaling))
+    if method == "sbm-gcn":
+        return SBMGCN(base=GCN(preset="g3nn", **scaling))
+    others: dict[str, Callable[..., Classifier]] = {"mlp": MLP, "gcn": GCN, "appnp": APPNP, "dfnet": DFNet}
+    return others[method](**scaling)
+
+
+def load_classifier(path: Path, device: str) -> Classifier:
+    """Return a fitted classifier that ``nodecopy classify --save`` wrote."""
+    from nodecopy.classify import Classifier
+
+    classifier = load(path, device=device)
+    if not isinstance(classifier, Classifier):
+        raise InputError(
+            f"--load must be a file of a classifier; {path} holds a {type(classifier).__name__}."
+        )
+    return classifier
+
+
+def load_graph(
+    source: str | None,
+    labels: Path | None,
+    features: Path | None,
+    directed: bool,
+    largest_component: bool,
+    reading: ReadingOptions,
+    *,
+    encoder: FeatureEncoder,
+    scale: str,
+    n_neighbours: int | None,
+) -> Graph:
+    """Return the graph of a dataset, of a file of edges, or of features without edges."""
+    if features is None and source is not None and _holds_features(source, reading):
+        features, source = Path(source), None
+    if source is not None:
+        got = f"the dataset {source!r}" if sources.is_dataset(source) else "edges"
+        check_applicable("features without edges", got, n_neighbours=n_neighbours)
+        if encoder.ignore_columns and features is None:
+            raise InputError("--ignore-column applies to --features only; give --features FILE.")
+        used = None if features is None else encoder
+        return sources.load_graph(source, labels, features, directed, largest_component, reading, used)
+    if features is None:
+        raise InputError("a source must be given: a dataset, a file of edges or --features FILE; got none.")
+    from nodecopy.features import read_feature_graph
+
+    check_applicable(
+        "edges", "features without edges", directed=directed, largest_component=largest_component
+    )
+    names = {name: getattr(reading, name) for name in ("header", "id", "label")}
+    others = {name: value for name, value in reading.given("graph").items() if name not in names}
+    check_applicable("edges", "features without edges", **others)
+    return read_feature_graph(
+        features,
+        labels=labels,
+        n_neighbours=N_NEIGHBOURS if n_neighbours is None else n_neighbours,
+        scale=scale,
+        encoder=encoder,
+        **names,
+    )
+
+
+def _holds_features(source: str, reading: ReadingOptions) -> bool:
+    """Return whether a table holds features and no edges.
+
+    It has a row for every node then, no columns that are named as the ends of edges, and either more than
+    three columns or a first one that is named as ids.
+    """
+    if sources.is_dataset(source) or not Path(source).is_file() or not is_table(source):
+        return False
+    if reading.source or reading.target:
+        return False
+    table = read_table(Path(source), lambda *_: True)
+    names = [name.lower() for name in table.names or []]
+    if all(any(name in names for name in EDGE_COLUMNS[end]) for end in ("source", "target")):
+        return False
+    ids = list(table.columns[0])
+    is_named = names[0] in NODE_COLUMNS["id"] or (table.names or [])[0] == reading.id
+    return len(set(ids)) == len(ids) and (is_named or len(names) > MAX_EDGE_COLUMNS)

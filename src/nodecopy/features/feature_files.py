@@ -1,0 +1,70 @@
+"""Graphs from files of features without edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nodecopy._core.formats import TableLike, reading
+from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import check_integer
+from nodecopy.errors import InputError
+from nodecopy.features.feature_graphs import graph_from_features
+from nodecopy.graph import Graph
+from nodecopy.io import FeatureEncoder
+from nodecopy.io.node_tables import check_known, read_features, read_labels
+from nodecopy.io.table_columns import describe, unify_ids
+
+
+def read_feature_graph(
+    features: TableLike,
+    *,
+    labels: TableLike | None = None,
+    n_neighbours: int = 10,
+    scale: str = "auto",
+    encoder: FeatureEncoder | None = None,
+    header: bool | None = None,
+    id: str | None = None,
+    label: str | None = None,
+) -> Graph:
+    """Return the graph that joins each node of a file of features with its nearest neighbours.
+
+    Parameters
+    ----------
+    features, labels
+        As in :func:`~nodecopy.read_graph`; nodes are in the order of the features.
+    n_neighbours, scale
+        As in :func:`~nodecopy.graph_from_features`. With fewer nodes, all others are neighbours.
+    encoder, header, id, label
+        As in :func:`~nodecopy.read_graph`.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from nodecopy.features import read_feature_graph
+    >>> people = pandas.DataFrame({"id": ["ann", "bob", "cleo", "dan"], "age": [31, 33, 52, 55]})
+    >>> read_feature_graph(people, n_neighbours=1)
+    Graph(4 nodes, 2 undirected edges, binary, 1 features)
+    """
+    check_integer(n_neighbours, "n_neighbours", low=1)
+    rows = read_features(features, (), encoder=encoder, header=header, id=id, id_required=id is not None)
+    ids = unify_ids([rows.ids])[0]
+    if len(ids) < 2:
+        raise InputError(f"{describe(features)} must hold features of at least two nodes; got {len(ids)}.")
+    n_neighbours = min(n_neighbours, len(ids) - 1)
+    with reading(features):
+        graph = graph_from_features(
+            rows.values, n_neighbours=n_neighbours, scale=scale, node_ids=np.array(ids)
+        )
+    log_decision(
+        f"{describe(features)}: there are no edges, so each node is joined with its {n_neighbours} nearest "
+        "neighbours by features; n_neighbours or a file of edges overrules it."
+    )
+    graph = graph.with_feature_encoder(rows.encoder)
+    if labels is None:
+        return graph
+    table = read_labels(labels, set(map(str, ids)), header=header, id=id, label=label)
+    with reading(labels):
+        typed = unify_ids([rows.ids, table.ids])
+        position_of = {node: number for number, node in enumerate(typed[0])}
+        check_known(typed[1], position_of, allow_isolated=None)
+        return table.attach(graph, typed[1], position_of)

@@ -1,0 +1,160 @@
+"""People's own tables, as they are: text, missing cells, measurements, amounts as weights, or no edges."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, NodeCopying, SameLabel, datasets
+from nodecopy.io.table_files import write_table
+from tests.cli.conftest import Run
+from tests.measurements import measured_graph
+
+pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+
+FILES = ("edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--weight", "amount")
+QUICK = ("--n-graphs", "3", "--n-weight-samples", "3")
+N_LABELLED = 120
+pytestmark = pytest.mark.filterwarnings("ignore:the classifier has hardly learned")
+
+
+@pytest.fixture
+def truth(run: Run) -> dict[str, str]:
+    """Write edges with amounts, features with text and missing cells, and some labels; return all labels."""
+    graph = measured_graph(400)
+    names = np.array([f"customer {number:03d}" for number in range(400)])
+    plans = np.array(["basic", "family", "student", "premium"])[graph.labels]
+    source, target, amount = graph.edges()
+    write_table("edges.csv", {"source": names[source], "target": names[target], "amount": amount})
+    write_features("features.csv", graph, names)
+    write_table("labels.csv", {"customer": names[:N_LABELLED], "plan": plans[:N_LABELLED]})
+    return dict(zip(names.tolist(), plans.tolist(), strict=True))
+
+
+def write_features(path: str, graph: Graph, names: Any) -> None:
+    """Write age (some cells are missing), income, balance, share, rating and city."""
+    draw = np.random.default_rng(2)
+    columns: list[list[Any]] = np.array(graph.features)[:, :5].round(3).T.tolist()
+    columns[0] = [age if draw.random() > 0.1 else "" for age in columns[0]]
+    cities = draw.choice(["Oslo", "Rome", "", "Bergen"], size=len(names)).tolist()
+    header = ["id", "age", "income", "balance", "share", "rating", "city"]
+    with Path(path).open("w", newline="") as file:
+        csv.writer(file).writerows([header, *zip(names.tolist(), *columns, cities, strict=True)])
+
+
+def accuracy(path: str, truth: dict[str, str]) -> float:
+    with Path(path).open() as file:
+        return float(np.mean([row["predicted"] == truth[row["id"]] for row in csv.DictReader(file)]))
+
+
+def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) -> None:
+    """After ``pip install 'nodecopy[torch,data]'``, two commands and no look into the source."""
+    ran = run("classify", *FILES, "--out", "predictions.csv")
+    assert ran.code == 0, ran.err
+    assert "one-hot encoded text: city (4 values)" in ran.err
+    assert "replaced missing cells by the median and marked them: age (" in ran.err
+    assert "features: each column is standardised" in ran.err
+    assert "weights: log(1 + weight / smallest weight)" in ran.err
+    assert accuracy("predictions.csv", truth) > 0.85
+    with Path("predictions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 400 - N_LABELLED
+    total = np.array([float(row["total_uncertainty"]) for row in rows])
+    wrong = np.array([row["predicted"] != truth[row["id"]] for row in rows])
+    assert total[wrong].mean() > 1.5 * total[~wrong].mean()
+    ran = run("report", *FILES, "--samples", "2", "--out", "page.html")
+    assert ran.code == 0, ran.err
+    assert "page written to page.html" in ran.err
+    assert "features: each column is standardised" in ran.err
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "Bayesian GCN" in page
+    assert "premium" in page
+
+
+def test_scalings_can_be_chosen(run: Run, truth: dict[str, str]) -> None:
+    """By rows of raw measurements, as before, little is learned."""
+    options = ("--method", "gcn", "--out", "predictions.csv")
+    by_rows = run("classify", *FILES, *options, "--scale-features", "rows", "--scale-weights", "raw")
+    assert by_rows.code == 0, by_rows.err
+    assert "standardised" not in by_rows.err
+    assert accuracy("predictions.csv", truth) < 0.5
+    assert run("classify", *FILES, *options, "--scale-weights", "binary").code == 0
+    assert accuracy("predictions.csv", truth) > 0.85
+
+
+def test_columns_can_be_left_out(run: Run, truth: dict[str, str]) -> None:
+    ran = run("classify", *FILES, *QUICK, "--ignore-column", "city", "--ignore-column", "age", "--json")
+    assert ran.code == 0, ran.err
+    assert not any("one-hot" in notice for notice in json.loads(ran.out)["notices"])
+    ran = run("classify", *FILES, "--ignore-column", "town")
+    assert ran.code == 2
+    assert "features.csv: ignore_columns must name columns; got 'town'" in ran.err
+
+
+@pytest.mark.parametrize("arguments", [["features.csv"], ["--features", "features.csv"]])
+def test_features_without_edges(run: Run, truth: dict[str, str], arguments: list[str]) -> None:
+    options = ("--labels", "labels.csv", "--method", "gcn", "--n-neighbours", "7", "--out", "predictions.csv")
+    ran = run("classify", *arguments, *options)
+    assert ran.code == 0, ran.err
+    assert "there are no edges, so each node is joined with its 7 nearest neighbours by features" in ran.err
+    assert accuracy("predictions.csv", truth) > 0.5
+    ran = run("report", *arguments, "--labels", "labels.csv", "--samples", "2", "--without", "attack")
+    assert ran.code == 0, ran.err
+    assert Path("report.html").is_file()
+
+
+def test_a_saved_classifier_predicts_new_rows(run: Run, truth: dict[str, str]) -> None:
+    assert run("classify", *FILES, "--method", "gcn", "--save", "model.npz").code == 0
+    new = measured_graph(150)  # other nodes of the same groups
+    names = np.array([f"new {number}" for number in range(150)])
+    source, target, amount = new.edges()
+    write_table("new_edges.csv", {"source": names[source], "target": names[target], "amount": amount})
+    write_features("new_features.csv", new, names)
+    plans = np.array(["basic", "family", "student", "premium"])[new.labels]
+    new_files = ["new_edges.csv", "--features", "new_features.csv", "--weight", "amount"]
+    new_files += ["--load", "model.npz"]
+    ran = run("classify", *new_files, "--out", "new.csv", "--json")
+    assert ran.code == 0, ran.err
+    result = json.loads(ran.out)
+    assert (result["classifier"], result["predicted"]) == ("model.npz", 150)
+    assert "accuracy" not in result
+    assert accuracy("new.csv", dict(zip(names.tolist(), plans.tolist(), strict=True))) > 0.7
+    write_table("new_labels.csv", {"id": names[:50], "plan": plans[:50]})
+    ran = run("classify", *new_files, "--labels", "new_labels.csv")
+    assert ran.code == 0, ran.err
+    assert ran.out.split()[:2] == ["predicted", "accuracy"]
+    ran = run("classify", "new_features.csv", "--load", "model.npz", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["predicted"] == 150
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--labels", "labels.csv"], "a source must be given: a dataset, a file of edges or --features FILE"),
+        ([*FILES, "--n-neighbours", "5"], "--n-neighbours applies to features without edges only"),
+        (["karate", "--n-neighbours", "5"], "--n-neighbours applies to features without edges only"),
+        (["features.csv", "--directed"], "--directed applies to edges only"),
+        (["features.csv", "--duplicates", "sum"], "--duplicates applies to edges only"),
+        (["edges.csv", "--ignore-column", "x"], "--ignore-column applies to --features only"),
+        ([*FILES, "--scale-features", "plain"], "--scale-features"),
+        ([*FILES, "--load", "model.npz", "--method", "gcn"], "--method applies to training only"),
+        ([*FILES, "--load", "model.npz", "--scale-weights", "raw"], "--scale-weights applies to training"),
+        ([*FILES, "--load", "model.npz"], "model.npz does not exist"),
+        ([*FILES, "--load", "law.npz"], "--load must be a file of a classifier; law.npz holds a NodeCopying"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    run: Run, truth: dict[str, str], arguments: list[str], message: str
+) -> None:
+    NodeCopying(SameLabel()).fit(datasets.load("karate")).save("law.npz")
+    ran = run("classify", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
