@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +245,61 @@ def test_stored_without_trials_is_an_error(run: Run, table: str) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert "--store must hold finished trials of " in ran.err
     assert "; missing does not exist. Leave --stored out" in ran.err
+
+
+COMMAND = [sys.executable, "-c", "from nodecopy.cli import main; main()", "reproduce"]
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """Start the command in a process of its own, which finds the fakes."""
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [*COMMAND, *arguments], env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_run_keeps_what_is_finished_of_a_cell(run: Run, kill: signal.Signals, workers: str) -> None:
+    """The trials of a cell were one batch, of which a kill lost everything."""
+    Path("fake.toml").write_text(TOML.format(pause=0.3, log="log"), encoding="utf-8")
+    process = start("fake.toml", "--workers", workers)
+    end = time.monotonic() + 120
+    while not any(Path("results").rglob("[0-9]*.json")) and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(kill)
+    _, printed = process.communicate(timeout=60)
+    kept = sorted(Path("results").rglob("[0-9]*.json"))
+    assert 1 <= len(kept) < 12  # neither nothing nor both cells that may be under way
+    if kill != signal.SIGKILL:
+        assert process.returncode == 128 + kill
+        note = f"stopped: {len(kept)} of 24 trials are finished and kept in results/store. "
+        assert f"{note}The same command computes the others." in printed
+        assert "Traceback" not in printed
+    times = [path.stat().st_mtime_ns for path in kept]
+    ran = run("reproduce", "fake.toml", "--json")
+    assert [cell["n"] for cell in json.loads(ran.out)["cells"]] == [6] * 4
+    assert [path.stat().st_mtime_ns for path in kept] == times  # none was computed again
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("NODECOPY_DATA"), reason="NODECOPY_DATA names no folder of real files")
+def test_trials_have_the_same_bits_alone_and_together(run: Run) -> None:
+    """Products of matrices were rounded by their place in memory, so scores differed by 1e-8."""
+    torch = pytest.importorskip("torch")
+    if not torch.backends.mkl.is_available():
+        pytest.skip("torch does not use MKL")
+    text = 'base = "table2"\ntitle = "x"\n[protocol]\ndatasets = ["cora"]\nlabels = [5]\ntrials = 4\n'
+    Path("bits.toml").write_text(f"{text}[methods.gcn]", encoding="utf-8")
+    scores = []
+    for size in ("1", "4"):
+        process = start("bits.toml", "--batch-size", size, "--store", size)
+        process.communicate(timeout=300)
+        assert process.returncode == 0
+        files = sorted(Path(size).rglob("*.json"))
+        scores.append([json.loads(file.read_text())["scores"] for file in files])
+    assert len(scores[0]) == 4
+    assert scores[0] == scores[1]

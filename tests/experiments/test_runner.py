@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import InputError
+from nodecopy.experiments import runner
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import BatchResult, run
 from nodecopy.experiments.spec import Experiment
@@ -70,10 +71,10 @@ def test_every_trial_is_computed_and_kept(store: Store) -> None:
     reports: list[BatchResult] = []
     run(table, store, on_batch=reports.append)
     assert [(str(one.batch.cell), one.n_computed) for one in reports] == [
-        ("karate, 1 labels, weak", 6),
-        ("karate, 1 labels, strong", 6),
-        ("karate, 3 labels, weak", 6),
-        ("karate, 3 labels, strong", 6),
+        (f"karate, {labels} labels, {method}", n)
+        for labels in (1, 3)
+        for method in ("weak", "strong")
+        for n in (1, 5)  # the first trial shows how many fit into half a minute
     ]
     for records in read_records(table, store).values():
         assert [record.trial for record in records] == list(range(6))
@@ -94,21 +95,22 @@ def test_a_second_start_does_only_what_is_missing(store: Store, tmp_path: Path) 
     reports: list[BatchResult] = []
     run(table, store, on_batch=reports.append)
     assert [one.batch.trials for one in reports] == [
-        (2, 3, 4, 5),
-        (0, 2, 3, 4, 5),
-        (2, 3, 4, 5),
-        (2, 3, 4, 5),
+        *((2,), (3, 4, 5)),
+        *((0,), (2, 3, 4, 5)),
+        *((2,), (3, 4, 5)),
+        *((2,), (3, 4, 5)),
     ]
     assert len(log.read_text().splitlines()) == 8 + 17
     run(table, store, on_batch=reports.append)
-    assert len(reports) == 4
+    assert len(reports) == 8
 
 
 def test_changed_settings_are_computed_anew(store: Store) -> None:
     run(make_experiment(), store)
     reports: list[BatchResult] = []
     run(make_experiment(text=TOML.replace("skill = 2.0", "skill = 3.0")), store, on_batch=reports.append)
-    assert [one.batch.cell.method for one in reports] == ["strong", "strong"]
+    assert {one.batch.cell.method for one in reports} == {"strong"}
+    assert sum(one.n_computed for one in reports) == 12
 
 
 def test_every_method_sees_the_same_splits_and_seeds(store: Store) -> None:
@@ -167,7 +169,7 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
     run(table, one)
     reports: list[BatchResult] = []
     run(table, two, workers=2, on_batch=reports.append)
-    assert sorted(finished.batch.trials for finished in reports) == [(0, 1, 2)] * 4 + [(3, 4, 5)] * 4
+    assert sorted(trial for finished in reports for trial in finished.batch.trials) == sorted([*range(6)] * 4)
     assert scores(table, two) == scores(table, one)
 
 
@@ -236,3 +238,22 @@ def test_a_method_that_cannot_run_is_named(store: Store, old: str, new: str, mes
 def test_options_are_checked(store: Store, options: dict[str, int]) -> None:
     with pytest.raises(InputError, match=r"must be an integer of at least"):
         run(make_experiment(), store, **options)  # type: ignore[arg-type]
+
+
+def test_batches_are_as_long_as_a_kill_may_cost(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All trials of a cell were one batch: a kill after an hour lost an hour."""
+    monkeypatch.setattr(runner, "BATCH_SECONDS", 0.25)
+    table = make_experiment(pause=0.1).narrow(methods=["weak"], labels=[1])
+    reports: list[BatchResult] = []
+    run(table, store, on_batch=reports.append)
+    sizes = [one.n_computed for one in reports]
+    assert sum(sizes) == 6
+    assert sizes[0] == 1
+    assert max(sizes) <= 2
+    assert [one.rest is None for one in reports] == [False] * (len(sizes) - 1) + [True]
+
+
+def test_a_batch_size_that_is_given_is_used(store: Store) -> None:
+    reports: list[BatchResult] = []
+    run(make_experiment(), store, batch_size=4, on_batch=reports.append)
+    assert [one.n_computed for one in reports] == [4, 2] * 4

@@ -13,7 +13,6 @@ EXTRA_OF = {
     "ibis": "duckdb",
     "igraph": "igraph",
     "implicit": "implicit",
-    "joblib": "cluster",
     "matplotlib": "plots",
     "networkx": "data",
     "pandas": "tables",

@@ -8,9 +8,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -22,21 +23,38 @@ from nodecopy.experiments.provenance import collect_provenance
 from nodecopy.experiments.spec import Cell, Experiment
 from nodecopy.experiments.store import Store
 
+BATCH_SECONDS = 30.0
+"""How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
+SAME_BITS = {"MKL_CBWR": "AVX2,STRICT"}
+"""Makes products of matrices on a CPU independent of what is trained together, to the last bit. It has an
+effect only before torch is imported."""
+
 
 @dataclass(frozen=True)
 class Batch:
-    """Trials of one cell that are computed together."""
+    """Trials of one cell.
+
+    ``size`` of them are computed together, then the next; how many these are depends on how long the
+    first took. By default all are computed together.
+    """
 
     cell: Cell
     trials: tuple[int, ...]
+    size: int | None = None
+
+    def split(self) -> tuple[Batch, tuple[int, ...]]:
+        """Return the trials that are computed together, and the rest."""
+        return Batch(self.cell, self.trials[: self.size]), self.trials[self.size or len(self.trials) :]
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The outcome of a batch.
+    """The outcome of trials that were computed together.
 
     Attributes
     ----------
+    batch
+        These trials.
     n_computed
         Trials that were computed.
     seconds
@@ -45,6 +63,8 @@ class BatchResult:
         Trials that another process has under way.
     skip_reason
         Why nothing was computed, if the method needs a package that is not installed.
+    rest
+        What is still to be computed of the batch that they were the first of.
     """
 
     batch: Batch
@@ -52,11 +72,12 @@ class BatchResult:
     seconds: float
     locked_elsewhere: tuple[int, ...]
     skip_reason: str = ""
+    rest: Batch | None = None
 
 
 OnBatch: TypeAlias = Callable[[BatchResult], object]
 Solve: TypeAlias = Callable[[Batch], BatchResult]
-SolveAll: TypeAlias = Callable[[Solve, list[Batch]], Iterator[BatchResult]]
+SolveAll: TypeAlias = Callable[[Solve, list[Batch]], Generator[BatchResult]]
 
 
 def run(
@@ -86,8 +107,9 @@ def run(
     device
         Passed to every method.
     batch_size
-        Trials that are solved together. By default all of a cell, shared evenly among the workers: larger
-        batches are faster, and lose more by a kill. By default 1 in tasks that gain nothing by batches.
+        Trials that are solved together: larger batches are faster, and lose more by a kill. By default, on a
+        CPU as many as take about half a minute, measured on the way; on other devices all of a cell, shared
+        evenly among the workers; and 1 in tasks that gain nothing by batches.
     workers
         Processes. Each gets its share of the processor's threads.
     scheduler
@@ -98,7 +120,7 @@ def run(
         Whether everything is computed again: what the store holds of it is removed after these parameters
         are checked.
     on_batch
-        Called in this process after every batch.
+        Called in this process whenever some trials were computed together.
     """
     check_integer(workers, "workers", low=1)
     check_integer(seed, "seed", low=0)
@@ -114,28 +136,39 @@ def run(
         if fresh:
             for cell in experiment.cells(seed):
                 store.remove(cell, range(task.trials))
-        batches = _make_batches(experiment, store, seed, batch_size, workers)
+        first_size = 1 if device == "cpu" and batch_size is None and task.is_batched else None
+        batches = _make_batches(experiment, store, seed, batch_size, workers, first_size)
         solve = partial(_solve_batch, store=store, device=device)
         # Trials that another process has under way are left to it; only at the end are they waited for.
         locked_elsewhere, skipped = [], {}
-        for result in solve_all(partial(solve, wait=False), batches):
-            on_batch(result)
-            cell = result.batch.cell
-            written = [trial for trial in result.batch.trials if trial not in result.locked_elsewhere]
-            if result.skip_reason:
-                skipped[cell.folders] = result.skip_reason
-            elif result.n_computed and store.find_missing(cell, written):
-                raise InputError(f"the store must be a folder that all workers see; {store.folder} is not.")
-            if result.locked_elsewhere:
-                locked_elsewhere.append(Batch(cell, result.locked_elsewhere))
-        for result in solve_all(partial(solve, wait=True), locked_elsewhere):
-            on_batch(result)
+        # Closed at once where a caller's function is interrupted, so that no worker goes on.
+        with closing(solve_all(partial(solve, wait=False), batches)) as results:
+            for result in results:
+                on_batch(result)
+                cell = result.batch.cell
+                written = [trial for trial in result.batch.trials if trial not in result.locked_elsewhere]
+                if result.skip_reason:
+                    skipped[cell.folders] = result.skip_reason
+                elif result.n_computed and store.find_missing(cell, written):
+                    raise InputError(
+                        f"the store must be a folder that all workers see; {store.folder} is not."
+                    )
+                if result.locked_elsewhere:
+                    locked_elsewhere.append(Batch(cell, result.locked_elsewhere, first_size))
+        with closing(solve_all(partial(solve, wait=True), locked_elsewhere)) as results:
+            for result in results:
+                on_batch(result)
         if skipped and len(skipped) == len(experiment.cells(seed)):
             raise MissingExtraError(next(iter(skipped.values())))
 
 
 def _make_batches(
-    experiment: Experiment, store: Store, seed: int, batch_size: int | None, workers: int
+    experiment: Experiment,
+    store: Store,
+    seed: int,
+    batch_size: int | None,
+    workers: int,
+    first_size: int | None,
 ) -> list[Batch]:
     """Return what is missing, by cell, or by trial if the task does not solve trials together."""
     task, batches = experiment.task, []
@@ -143,7 +176,7 @@ def _make_batches(
         missing = store.find_missing(cell, range(task.trials))
         size = batch_size or (math.ceil(len(missing) / workers) if task.is_batched else 1)
         for start in range(0, len(missing), size or 1):
-            batches.append(Batch(cell, tuple(missing[start : start + size])))
+            batches.append(Batch(cell, tuple(missing[start : start + size]), first_size))
     if not task.is_batched:
         batches.sort(key=lambda batch: (task.datasets.index(batch.cell.dataset), batch.trials))
     return batches
@@ -155,29 +188,34 @@ def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAl
     if scheduler is None:
         yield partial(_solve_in_processes, workers), workers
         return
-    joblib, distributed = (import_optional(name, "a Dask cluster") for name in ("joblib", "distributed"))
+    distributed = import_optional("distributed", "a Dask cluster")
     try:
         client = distributed.Client(scheduler)
     except (OSError, ValueError) as error:
         raise InputError(f"scheduler must be the address of a Dask scheduler; got {scheduler!r}.") from error
-    with client, joblib.parallel_config("dask", client=client):
-        parallel = joblib.Parallel(n_jobs=-1, batch_size=1, return_as="generator_unordered")
-        yield (
-            lambda solve, batches: parallel(joblib.delayed(solve)(batch) for batch in batches),
-            max(1, sum(client.nthreads().values())),
-        )
+    with client:
+
+        def count_threads() -> int:
+            threads: dict[str, int] = client.nthreads()
+            return max(1, sum(threads.values()))
+
+        yield partial(_solve_in_executor, client.get_executor(), count_threads), count_threads()
 
 
-def _solve_in_processes(workers: int, solve: Solve, batches: list[Batch]) -> Iterator[BatchResult]:
+def _solve_in_processes(workers: int, solve: Solve, batches: list[Batch]) -> Generator[BatchResult]:
     """Solve batches in this process or in several."""
     if workers == 1 or len(batches) < 2:
-        yield from map(solve, batches)
+        for batch in batches:
+            rest: Batch | None = batch
+            while rest is not None:
+                result = solve(rest)
+                yield result
+                rest = result.rest
         return
     context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
     with ProcessPoolExecutor(min(workers, len(batches)), context, _prepare_worker, (workers,)) as pool:
         try:
-            for future in as_completed([pool.submit(solve, batch) for batch in batches]):
-                yield future.result()
+            yield from _solve_in_executor(pool, lambda: workers, solve, batches)
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             if not isinstance(error, Exception):  # an interruption: do not wait for what is under way
@@ -186,11 +224,27 @@ def _solve_in_processes(workers: int, solve: Solve, batches: list[Batch]) -> Ite
             raise
 
 
+def _solve_in_executor(
+    executor: Executor, count_workers: Callable[[], int], solve: Solve, batches: list[Batch]
+) -> Generator[BatchResult]:
+    """Solve batches in an executor, as many at once as it has workers, each to its end before others."""
+    waiting, running = deque(batches), set[Future[BatchResult]]()
+    while waiting or running:
+        while waiting and len(running) < count_workers():
+            running.add(executor.submit(solve, waiting.popleft()))
+        finished, running = wait(running, return_when=FIRST_COMPLETED)
+        for result in [future.result() for future in finished]:
+            if result.rest is not None:
+                waiting.appendleft(result.rest)
+            yield result
+
+
 def _prepare_worker(workers: int) -> None:
     """Give a worker its share of the threads, and let it end with its parent, however that ends."""
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
+    os.environ.update(SAME_BITS | os.environ)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
     parent = multiprocessing.parent_process()
 
@@ -203,15 +257,19 @@ def _prepare_worker(workers: int) -> None:
 
 
 def _solve_batch(batch: Batch, store: Store, device: str, wait: bool) -> BatchResult:
-    """Solve trials and write each as soon as it is finished."""
-    cell = batch.cell
-    with store.claim(cell, batch.trials, wait=wait) as held:
+    """Solve the first trials of a batch and write each as soon as it is finished."""
+    cell, (part, others) = batch.cell, batch.split()
+    with store.claim(cell, part.trials, wait=wait) as held:
         start = time.perf_counter()
         missing_trials = store.find_missing(cell, held)  # another process may have been faster
         try:
             for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
                 store.write(cell, replace(record, provenance=collect_provenance(device)))
         except MissingExtraError as error:
-            return BatchResult(batch, 0, 0.0, (), str(error))
-    locked_elsewhere = tuple(trial for trial in batch.trials if trial not in held)
-    return BatchResult(batch, len(missing_trials), time.perf_counter() - start, locked_elsewhere)
+            return BatchResult(Batch(cell, batch.trials), 0, 0.0, (), str(error))
+    seconds, size = time.perf_counter() - start, batch.size
+    if missing_trials and size is not None:
+        size = max(1, int(BATCH_SECONDS * len(missing_trials) / seconds))
+    locked_elsewhere = tuple(trial for trial in part.trials if trial not in held)
+    rest = Batch(cell, others, size) if others else None
+    return BatchResult(part, len(missing_trials), seconds, locked_elsewhere, rest=rest)
