@@ -15,13 +15,19 @@ from nodecopy.attacks import FGA, AdaptiveCopyingAttack, TargetedAttack
 from nodecopy.attacks import module_gradients as tested
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import RewiredGCN
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.nn.module_networks import ModuleNetwork
 from tests.contracts.attacks import TARGETS, AttackContract
 from tests.contracts.classifiers import planted_graph
 
 pyg = pytest.importorskip("torch_geometric.nn")
 GRAPH = planted_graph(strings=False)
+
+
+@pytest.fixture(autouse=True)
+def expect_slow_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, a busy machine would fail tests by warnings."""
+    monkeypatch.setattr(tested, "MAX_SECONDS_PER_FLIP", np.inf)
 
 
 def train_module(module: Any, graph: Graph = GRAPH, n_epochs: int = 20) -> Any:
@@ -225,6 +231,12 @@ def test_the_decision_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.message.partition(":")[0] for record in caplog.records] == [
         "GAT is attacked without gradients of edges"
     ]
+
+
+def test_a_slow_search_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tested, "MAX_SECONDS_PER_FLIP", 0.0)
+    with pytest.warns(DataWarning, match=r"GAT is attacked without gradients .* \(at least .* s\)"):
+        FGA(surrogate=MODULES["GAT"]).attack(GRAPH, [4], budget=1)
 
 
 def test_the_module_is_as_it_was() -> None:

@@ -10,6 +10,7 @@ by the gradient with respect to the features.
 from __future__ import annotations
 
 import copy
+import time
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.notices import log_decision
+from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.rewired_networks import Loss, RewiredNetwork
 from nodecopy.graph import Graph
@@ -25,6 +26,8 @@ from nodecopy.nn.module_networks import ModuleNetwork, label_columns
 
 N_CANDIDATES = 64
 """Edges to add, and edges to remove, that are evaluated for each flip where there is no gradient."""
+MAX_SECONDS_PER_FLIP = 2.0
+"""Estimated seconds from which on the decision is a warning."""
 TOLERANCE = 1e-4
 """Largest difference of log-probabilities between absent edges and edges of weight zero."""
 
@@ -50,7 +53,10 @@ class AttackedModule:
     def __init__(self, module: torch.nn.Module, graph: Graph, owner: str) -> None:
         self.network = ModuleNetwork(module, owner)
         self.x = self.network.features(graph)
+        start = time.perf_counter()
         n_columns = self.network.predict_first(graph).shape[1]
+        n_candidates = min(2 * N_CANDIDATES, graph.n_nodes)
+        self.seconds_per_flip = n_candidates * (time.perf_counter() - start) / 2
         self.codes = label_columns(graph, n_columns, self.network.name)[1]
         self._is_logged = False
 
@@ -61,11 +67,12 @@ class AttackedModule:
             if weighted.is_exact():
                 return weighted
         if not self._is_logged:
-            log_decision(
+            notify = warn_about_data if self.seconds_per_flip > MAX_SECONDS_PER_FLIP else log_decision
+            notify(
                 f"{self.network.name} is attacked without gradients of edges: for each flip, up to "
-                f"{2 * N_CANDIDATES} candidates are evaluated one by one, since its forward has no "
-                "edge_weight, ignores it, or counts edges of weight zero. To use gradients, give it an "
-                "edge_weight by which the messages of edges are multiplied."
+                f"{2 * N_CANDIDATES} candidates are evaluated one by one (at least {self.seconds_per_flip:.1g} s), "
+                "since its forward has no edge_weight, ignores it, or counts edges of weight zero. To use "
+                "gradients, multiply the messages by edge_weight."
             )
             self._is_logged = True
         return RewiredModule(self.network, self.x, edits, rows)
