@@ -235,7 +235,9 @@ def test_the_decision_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_slow_search_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tested, "MAX_SECONDS_PER_FLIP", 0.0)
-    with pytest.warns(DataWarning, match=r"GAT is attacked without gradients .* \(at least .* s\)"):
+    with pytest.warns(
+        DataWarning, match=r"GAT is attacked without gradients.*: for each flip \(at least .* s\)"
+    ):
         FGA(surrogate=MODULES["GAT"]).attack(GRAPH, [4], budget=1)
 
 

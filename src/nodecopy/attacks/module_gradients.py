@@ -69,8 +69,8 @@ class AttackedModule:
         if not self._is_logged:
             notify = warn_about_data if self.seconds_per_flip > MAX_SECONDS_PER_FLIP else log_decision
             notify(
-                f"{self.network.name} is attacked without gradients of edges: for each flip, up to "
-                f"{2 * N_CANDIDATES} candidates are evaluated one by one (at least {self.seconds_per_flip:.1g} s), "
+                f"{self.network.name} is attacked without gradients of edges: for each flip (at least "
+                f"{self.seconds_per_flip:.1g} s), up to {2 * N_CANDIDATES} candidates are evaluated, "
                 "since its forward has no edge_weight, ignores it, or counts edges of weight zero. To use "
                 "gradients, multiply the messages by edge_weight."
             )
