@@ -83,6 +83,23 @@ def test_transposed_adjacencies_of_pyg(pyg: Any) -> None:
     assert not as_graph(both).directed
 
 
+def test_weights_by_name(pyg: Any) -> None:
+    import torch
+
+    index = torch.tensor([[0, 1], [1, 0]])
+    data = pyg.Data(edge_index=index, amount=torch.ones(3), edge_attr=torch.full((2, 1), 7.0), num_nodes=3)
+    assert not as_graph(data).is_weighted
+    assert as_graph(data, weight="edge_attr").adjacency.max() == 7
+    network, other = nx.Graph(), igraph.Graph([(0, 1)])
+    network.add_edge(0, 1, amount=7)
+    other.es["amount"] = [7]
+    for graph in (network, other):
+        assert as_graph(graph, weight="amount").adjacency.max() == 7
+    for graph in (data, network, other):
+        with pytest.raises(InputError, match="weight must name an edge attribute; got 'money', where there"):
+            as_graph(graph, weight="money")
+
+
 def test_data_without_edges_and_of_several_kinds(pyg: Any) -> None:
     with pytest.raises(InputError, match="data must have an edge_index or an adj_t"):
         as_graph(pyg.Data(num_nodes=3))

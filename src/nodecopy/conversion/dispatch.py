@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -79,7 +80,7 @@ def as_graph(
     features
         The same for features; also a list of node attributes with numbers.
     weight
-        Name of the edge attribute or column with weights.
+        Name of the edge attribute or column with weights; by default the usual one, if it exists.
     directed
         Whether the graph is directed; by default as the object says.
     name
@@ -101,7 +102,7 @@ def as_graph(
     if isinstance(data, Graph):
         foreign, is_ordered = ForeignGraph(data, {}), True
         if directed is not None and directed != data.directed:
-            foreign = ForeignGraph(data.replace(directed=directed), {})
+            foreign = replace(foreign, graph=data.replace(directed=directed))
     else:
         foreign, is_ordered = _read_foreign(data, weight, directed, name)
     graph, used = foreign.graph, []
@@ -121,7 +122,9 @@ def as_graph(
     elif features is not None:
         graph = set_features(graph, features, is_ordered=is_ordered)
     if not isinstance(data, Graph):
-        ignored = [part for part in [*foreign.attributes, *foreign.ignored] if part not in used]
+        ignored = [*foreign.attributes, *foreign.edge_names, *foreign.ignored]
+        is_used = {*used, weight or "weight", "edge_weight", "edge_index", "adj_t"}
+        ignored = [part for part in ignored if part not in is_used]
         details = [f"node attributes used: {', '.join(used)}"] * bool(used) + foreign.notes
         details += [f"ignored: {', '.join(ignored)}"] * bool(ignored)
         if graph.node_ids.dtype.kind == "i" and not np.array_equal(graph.node_ids, np.arange(graph.n_nodes)):
@@ -212,7 +215,7 @@ def _read_foreign(
     """Return the graph of an object, and whether the order of its nodes is that of the object."""
     library = _library(data)
     if library == "torch_geometric":
-        foreign = read_pyg(data, directed)
+        foreign = read_pyg(data, weight or "edge_weight", directed)
     elif library is not None:
         reader = read_networkx if library == "networkx" else read_igraph
         foreign = reader(data, weight or "weight")
@@ -235,8 +238,10 @@ def _read_foreign(
             f"matrix or a data frame of edges; got {type_name(data)}."
         )
     if directed is not None and foreign.graph.directed != directed:
-        changed = foreign.graph.replace(directed=directed)
-        foreign = ForeignGraph(changed, *list(vars(foreign).values())[1:])
+        foreign = replace(foreign, graph=foreign.graph.replace(directed=directed))
+    if weight is not None and weight not in foreign.edge_names:
+        known = ", ".join(foreign.edge_names) or "none"
+        raise InputError(f"weight must name an edge attribute; got {weight!r}, where there are {known}.")
     return foreign, True
 
 

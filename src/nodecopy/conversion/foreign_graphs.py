@@ -20,13 +20,15 @@ from nodecopy.io.networkx_graphs import from_networkx
 class ForeignGraph:
     """A graph without labels and features, its node attributes, and what is said about the conversion.
 
-    ``label_names`` and ``feature_names`` are the attributes that are labels and features by default.
+    ``label_names`` and ``feature_names`` are the attributes that are labels and features by default, and
+    ``edge_names`` those of edges.
     """
 
     graph: Graph
     attributes: dict[str, Any]
     label_names: tuple[str, ...] = ("label", "class")
     feature_names: tuple[str, ...] = ("features", "x")
+    edge_names: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -45,7 +47,7 @@ def read_networkx(network: Any, weight: str) -> ForeignGraph:
     return ForeignGraph(
         from_networkx(plain, weight=weight).replace(node_ids=ids, labels=None),
         {name: [network.nodes[node].get(name) for node in nodes] for name in names},
-        ignored=list(dict.fromkeys(name for *_, data in edges for name in data if name != weight)),
+        edge_names=list(dict.fromkeys(name for *_, data in edges for name in data)),
         notes=notes,
     )
 
@@ -63,21 +65,22 @@ def read_igraph(network: Any, weight: str) -> ForeignGraph:
         values = check_weights(given, len(ends))
     matrix = deduplicate(ends[:, 0], ends[:, 1], values, (n_nodes, n_nodes))
     graph = Graph(matrix, node_ids=ids, directed=network.is_directed())
-    ignored = [name for name in edge_names if name != weight]
-    return ForeignGraph(graph, attributes, ignored=ignored, notes=notes)
+    return ForeignGraph(graph, attributes, edge_names=edge_names, notes=notes)
 
 
-def read_pyg(data: Any, directed: bool | None) -> ForeignGraph:
+def read_pyg(data: Any, weight: str, directed: bool | None) -> ForeignGraph:
     """Return a ``Data`` of PyTorch Geometric, given by ``edge_index`` or ``adj_t``."""
-    graph = _read_pyg_edges(data, directed)
-    used = {"edge_index", "adj_t", "edge_weight", "num_nodes", "batch", "ptr"}
+    graph = _read_pyg_edges(data, directed, weight)
+    used = {"edge_index", "adj_t", weight, "num_nodes", "batch", "ptr"}
+    edge_names = [name for name in data.keys() if data.is_edge_attr(name)]  # noqa: SIM118
     names = [name for name in data.keys() if name not in used]  # noqa: SIM118
-    is_node = {name: data.is_node_attr(name) for name in names}
-    attributes = {name: to_numpy(data[name]) for name in names if is_node[name] and name in ("x", "y")}
+    attributes = {
+        name: to_numpy(data[name]) for name in names if name in ("x", "y") and data.is_node_attr(name)
+    }
     if "y" in attributes and attributes["y"].shape == (graph.n_nodes, 1):
         attributes["y"] = attributes["y"][:, 0]
-    ignored = [name for name in names if name not in attributes]
-    return ForeignGraph(graph, attributes, ("y",), ("x",), ignored)
+    ignored = [name for name in names if name not in attributes and name not in edge_names]
+    return ForeignGraph(graph, attributes, ("y",), ("x",), edge_names, ignored)
 
 
 def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
@@ -124,9 +127,9 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
     return graph.replace(features=None if features is None else to_numpy(features), labels=labels)
 
 
-def _read_pyg_edges(data: Any, directed: bool | None) -> Graph:
+def _read_pyg_edges(data: Any, directed: bool | None, weight_name: str = "edge_weight") -> Graph:
     if getattr(data, "edge_index", None) is not None:
-        index, weight = to_numpy(data.edge_index), getattr(data, "edge_weight", None)
+        index, weight = to_numpy(data.edge_index), getattr(data, weight_name, None)
     elif getattr(data, "adj_t", None) is not None:
         index, weight = _read_transpose(data.adj_t)
     else:
@@ -135,7 +138,10 @@ def _read_pyg_edges(data: Any, directed: bool | None) -> Graph:
     if index.ndim != 2 or len(index) != 2:
         raise InputError(f"edge_index must have shape (2, n_edges); got {index.shape}.")
     first, second = (check_indices(row, "edge_index", size=n_nodes) for row in index)
-    values = np.ones(len(first)) if weight is None else check_weights(to_numpy(weight), len(first))
+    values = np.ones(len(first))
+    if weight is not None:
+        given = to_numpy(weight)
+        values = check_weights(given[:, 0] if given.shape == (len(first), 1) else given, len(first))
     matrix = deduplicate(first, second, values, (n_nodes, n_nodes))
     if directed is None:
         has_index = getattr(data, "edge_index", None) is not None

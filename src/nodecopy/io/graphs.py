@@ -68,7 +68,7 @@ def read_graph(
     ----------
     path
         An edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``), a matrix (``.npz``, ``.mtx``), a network
-        (``.graphml``, ``.gexf``, node-link ``.json``), or a pandas data frame of edges.
+        (``.graphml``, ``.gexf``, node-link ``.json``), or a data frame of pandas, polars or Arrow of edges.
     labels
         A table of node ids and labels, none by default. A node that is not in it has no label.
     features

@@ -37,7 +37,7 @@ def read_interactions(
     ----------
     path
         A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) with one row per interaction, or an ``.npz`` file
-        that :func:`write_interactions` or SciPy wrote; or a pandas data frame.
+        that :func:`write_interactions` or SciPy wrote; or a data frame of pandas, polars or Arrow.
     user, item, rating, time
         Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
         ``rating``, ``stars``, ``time``, ...); otherwise the first four in this order. Rating and time are
