@@ -96,3 +96,10 @@ def test_durations(seconds: float, text: str) -> None:
 def test_a_short_run_is_not_estimated(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(estimate_time([1, 2, 3], 3, "targets")) == [1, 2, 3]
     assert capsys.readouterr().err == ""
+
+
+def test_notices_name_options(capsys: pytest.CaptureFixture[str]) -> None:
+    with show_notices():
+        log_decision("header=True, allow_isolated=True or weight=NAME overrules; np.savez('x.npz', ids=ids)")
+    line = "--header, --allow-isolated or --weight NAME overrules; np.savez('x.npz', ids=ids)\n"
+    assert capsys.readouterr().err == line

@@ -113,6 +113,19 @@ def test_tables_of_labels_are_compared_with_the_nodes(rows: list[str], expected:
     assert decide(rows, roles=NODE_COLUMNS, nodes=nodes) is expected
 
 
+@pytest.mark.parametrize(
+    ("first", "expected"), [("typo,1,2.5", False), ("typo,3,4", False), ("key,0,1", True), ("key,1,2", True)]
+)
+def test_numbers_in_the_first_row_of_features(first: str, expected: bool) -> None:
+    rows = [first, "ann,5,6", "bob,7,8"]
+    assert decide(rows, roles={"id": NODE_COLUMNS["id"]}, nodes={"ann", "bob"}) is expected
+
+
+def test_a_weight_in_the_first_row_makes_no_header() -> None:
+    assert not decide(["x,y,0.5", *(f"{edge},2" for edge in CYCLE)])
+    assert not decide(["x,y,1", *(f"{edge},2" for edge in CYCLE)])
+
+
 def test_a_missing_number_in_the_first_row_makes_no_header() -> None:
     """Before, the row of ann was taken for a header, since NA is no number."""
     assert not decide(["ann,NA", "bob,3"], roles={"id": NODE_COLUMNS["id"]}, nodes={"ann", "bob"})

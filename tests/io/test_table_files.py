@@ -169,3 +169,12 @@ def test_frames_of_polars_and_arrow_are_read_like_those_of_pandas() -> None:
     table = pa.table(columns)
     encoded = table.set_column(0, "from", table["from"].dictionary_encode())
     assert read_graph(table) == read_graph(encoded) == expected
+
+
+def test_spaces_after_commas_are_not_part_of_ids(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("source, target\nann, bob\nbob, cleo\n")
+    assert read_graph(path).node_ids.tolist() == ["ann", "bob", "cleo"]
+    spaced = Graph.from_edges([" ann"], ["bob "])
+    write_graph(spaced, path)
+    assert read_graph(path) == spaced

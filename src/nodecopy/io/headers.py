@@ -42,7 +42,7 @@ def find_header(
     3. data if there is no row below it, if its id is in ``nodes``, or if one of its ids or its label occurs
        again below or twice in it;
     4. a header if some column holds numbers everywhere but there;
-    5. data if its id is a number;
+    5. data if it has a number, other than numbers of columns (0, 1, 2, ... or 1, 2, 3, ... behind the ids);
     6. a header if its id is not in ``nodes`` while most ids below are;
     7. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
        while all below have one, or if there are at least five rows below of which at most 2 % have ids that
@@ -87,7 +87,7 @@ def find_header(
     for name, column in zip(first, below, strict=True):
         if name and not is_numeral(name) and all(map(is_numeral, column)):
             return _decide(file, first, True, f"the column below {name!r} holds numbers")
-    if len(texts) < len(cells):
+    if len(texts) < len(cells) or any(is_numeral(cell) for cell in first if cell not in _count(first)):
         return False
     if nodes and 2 * sum(node in nodes for node in columns[0]) > len(columns[0]):
         return _decide(file, first, True, f"{cells[0]!r} is no node of the graph, but the ids below it are")
@@ -172,6 +172,13 @@ def _decide(file: str, first: list[str], is_header: bool, reason: str) -> bool:
         f"{file}: the first row ({row}) is {kind}, since {reason}; header={not is_header} overrules."
     )
     return is_header
+
+
+def _count(first: list[str]) -> set[str]:
+    """Return the numbers in a row if they count its columns, as names of features may do."""
+    numbers = [cell for cell in first if is_numeral(cell)]
+    starts = (list(map(str, range(low, low + len(numbers)))) for low in (0, 1))
+    return set(numbers) if len(numbers) > 1 and numbers in starts else set()
 
 
 def _words(name: str) -> set[str]:
