@@ -60,6 +60,8 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     assert "one-hot encoded text: city (4 values)" in ran.err
     assert "replaced missing cells by the median and marked them: age (" in ran.err
     assert "features: each column is standardised" in ran.err
+    assert "--scale-features rows, 'none' or 'binary' overrules" in ran.err
+    assert "--ignore-column NAME leaves a column out" in ran.err
     assert "weights: log(1 + weight / smallest weight)" in ran.err
     assert accuracy("predictions.csv", truth) > 0.85
     with Path("predictions.csv").open() as file:
@@ -103,6 +105,7 @@ def test_features_without_edges(run: Run, truth: dict[str, str], arguments: list
     ran = run("classify", *arguments, *options)
     assert ran.code == 0, ran.err
     assert "there are no edges, so each node is joined with its 7 nearest neighbours by features" in ran.err
+    assert "--n-neighbours NUMBER changes it" in ran.err
     assert accuracy("predictions.csv", truth) > 0.5
     ran = run("report", *arguments, "--labels", "labels.csv", "--samples", "2", "--without", "attack")
     assert ran.code == 0, ran.err

@@ -56,7 +56,7 @@ def test_the_scaling_is_chosen_by_the_data(
     (message,) = caplog.messages
     assert message.startswith("features: each ")
     assert reason in message
-    assert "(other scalings: " in message
+    assert " overrules." in message
 
 
 def test_standardised_columns_have_mean_0_and_deviation_1() -> None:
@@ -122,9 +122,9 @@ def path(weights: Any) -> sparse.csr_array:
         (np.ones(20), "raw", None),
         (np.full(20, 7.0), "raw", None),
         (RNG.uniform(size=200), "raw", "weights: as they are, since"),
-        (RNG.poisson(3, 200) + 1, "raw", "at most 2 (other scalings: log, binary)"),
+        (RNG.poisson(3, 200) + 1, "raw", "at most 2; weights='log' or 'binary' overrules"),
         (np.exp(RNG.normal(size=2000, scale=2)), "log", "heavy-tailed: their standard deviation"),
-        (1e-300 * np.exp(RNG.normal(size=2000, scale=2)), "log", "(other scalings: raw, binary)"),
+        (1e-300 * np.exp(RNG.normal(size=2000, scale=2)), "log", "weights='raw' or 'binary' overrules"),
         ([1.0] * 8 + [1000.0], "log", "log(1 + weight / smallest weight)"),
     ],
 )

@@ -44,7 +44,7 @@ def test_text_and_missing_cells_are_encoded(
     assert graph.feature_encoder.feature_names_ == NAMES
     assert (
         "features: one-hot encoded text: city (3 values); replaced missing cells by the median and marked "
-        "them: age (1). Overrule this with ignore_columns"
+        "them: age (1). ignore_columns=NAME leaves a column out"
     ) in caplog.text
 
 
@@ -97,7 +97,7 @@ def test_the_encoder_stays_with_the_graph_until_its_features_change(files: tuple
 
 
 def test_an_encoder_that_is_given_is_not_changed(files: tuple[Path, Path]) -> None:
-    given = FeatureEncoder(ignore_columns=["city"])
+    given = FeatureEncoder(ignore_columns="city")
     graph = read_graph(files[0], features=files[1], encoder=given)
     assert graph.feature_encoder.feature_names_ == ["age", "height", "age is missing"]
     with pytest.raises(NotFittedError):

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import re
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,10 +28,14 @@ LONG = 20.0
 notices: list[str] = []
 """Decisions and warnings of this run."""
 PARAMETERS = re.compile(
-    r"\b(header|source|target|weight|id|label|duplicates|allow_isolated|user|item|rating|time|directed)"
-    r"=(NAME|True|False|'(\w+)')"
+    r"\b(header|source|target|weight|id|label|duplicates|allow_isolated|user|item|rating|time|directed|"
+    r"features|weights|n_neighbours|ignore_columns)=(NAME|NUMBER|True|False|'(\w+)')"
 )
-"""Parameters of readers in messages of the package; the options of the commands have the same names."""
+"""Parameters in messages of the package; most options of the commands have the same names."""
+OPTIONS = {"user": "user-column", "ignore_columns": "ignore-column"}
+SCALINGS = {"features": "scale-features", "weights": "scale-weights"}
+SCALING_COMMANDS = ("classify", "report")
+"""The commands that have the options of :data:`SCALINGS`."""
 
 
 def print_error(message: str) -> None:
@@ -56,7 +61,9 @@ def name_options(message: str) -> str:
     """
 
     def replace(match: re.Match[str]) -> str:
-        option = "user-column" if match[1] == "user" else match[1].replace("_", "-")
+        if match[1] in SCALINGS and not any(command in sys.argv for command in SCALING_COMMANDS):
+            return match[0]
+        option = (OPTIONS | SCALINGS).get(match[1], match[1].replace("_", "-"))
         if match[2] in ("True", "False"):
             return f"--{option}" if match[2] == "True" else f"--no-{option}"
         return f"--{option} {match[3] or match[2]}"

@@ -57,7 +57,7 @@ def read_feature_graph(
         )
     log_decision(
         f"{describe(features)}: there are no edges, so each node is joined with its {n_neighbours} nearest "
-        "neighbours by features; n_neighbours or a file of edges overrules it."
+        "neighbours by features; n_neighbours=NUMBER changes it."
     )
     graph = graph.with_feature_encoder(rows.encoder)
     if labels is None:

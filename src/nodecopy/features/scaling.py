@@ -163,12 +163,13 @@ def _choose_feature_scaling(matrix: Any) -> str:
     else:
         log_decision(
             f"features: each node's row is scaled to a sum of one, as usual for word counts, since "
-            f"{share:.0%} of them are zero and none is negative (other scalings: standardise, none, binary)."
+            f"{share:.0%} of them are zero and none is negative; features='standardise', 'none' or 'binary' "
+            "overrules."
         )
         return "rows"
     log_decision(
-        f"features: each column is standardised, since they are no word counts: {reason} "
-        "(other scalings: rows, none, binary)."
+        f"features: each column is standardised, since they are no word counts: {reason}; "
+        "features='rows', 'none' or 'binary' overrules."
     )
     return "standardise"
 
@@ -181,12 +182,12 @@ def _choose_weight_scaling(weights: NDArray[Any]) -> str:
     if ratio > MAX_DEVIATION:
         log_decision(
             "weights: log(1 + weight / smallest weight), since they are heavy-tailed: their standard "
-            f"deviation is {ratio:.1f} times their mean (other scalings: raw, binary)."
+            f"deviation is {ratio:.1f} times their mean; weights='raw' or 'binary' overrules."
         )
         return "log"
     log_decision(
         f"weights: as they are, since their standard deviation is {ratio:.1f} times their mean, at most "
-        f"{MAX_DEVIATION:g} (other scalings: log, binary)."
+        f"{MAX_DEVIATION:g}; weights='log' or 'binary' overrules."
     )
     return "raw"
 

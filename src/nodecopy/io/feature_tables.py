@@ -44,7 +44,7 @@ class FeatureEncoder(Saveable):
     Parameters
     ----------
     ignore_columns
-        Names of columns to leave out.
+        Names of columns to leave out, or one name.
     max_categories
         Largest number of different values in a column of text. Columns with more are refused, since they
         are free text or ids.
@@ -70,7 +70,7 @@ class FeatureEncoder(Saveable):
     [[38.0, 1.0, 0.0, 1.0]]
     """
 
-    ignore_columns: Sequence[str] = ()
+    ignore_columns: Sequence[str] | str = ()
     max_categories: int = MAX_CATEGORIES
     feature_names_: list[str] = field(init=False)
     medians_: dict[str, float] = field(init=False)
@@ -89,7 +89,8 @@ class FeatureEncoder(Saveable):
         """
         check_integer(self.max_categories, "max_categories of FeatureEncoder", low=1)
         table = dict(columns.items())
-        for name in self.ignore_columns:
+        ignored = [self.ignore_columns] if isinstance(self.ignore_columns, str) else self.ignore_columns
+        for name in ignored:
             if name not in table:
                 raise InputError(
                     f"ignore_columns must name columns; got {name!r}, not in {', '.join(table)}."
@@ -97,7 +98,7 @@ class FeatureEncoder(Saveable):
         parsed = {
             name: _parse(name, column, row_name or _row_name)
             for name, column in table.items()
-            if name not in self.ignore_columns
+            if name not in ignored
         }
         numbers = {name: column for name, column in parsed.items() if column.dtype.kind == "f"}
         empty = [name for name, column in numbers.items() if np.isnan(column).all()]
@@ -153,7 +154,7 @@ class FeatureEncoder(Saveable):
     def _find_categories(self, name: str, column: NDArray[Any]) -> list[str]:
         values, counts = np.unique(column, return_counts=True)
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
-        way_out = "Leave the column out with ignore_columns"
+        way_out = f"Leave it out with ignore_columns={name!r}"
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
             raise InputError(
                 f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which say "
@@ -196,9 +197,7 @@ class FeatureEncoder(Saveable):
         if empty:
             parts.append(f"left out columns without a value: {_list(empty)}")
         if parts:
-            log_decision(
-                f"features: {'; '.join(parts)}. Overrule this with ignore_columns or with a table of numbers."
-            )
+            log_decision(f"features: {'; '.join(parts)}. ignore_columns=NAME leaves a column out.")
 
     def _log_unknown(self, texts: Sequence[NDArray[Any]]) -> None:
         for (name, categories), column in zip(self.categories_.items(), texts, strict=True):
@@ -282,7 +281,7 @@ def _is_date(cell: Any) -> bool:
 def _refuse_dates(name: str, example: Any) -> InputError:
     return InputError(
         f"column {name!r} must hold numbers or text; it holds dates ({example}). Write the days since some "
-        "date, the month or the weekday instead, or leave the column out with ignore_columns."
+        f"date, the month or the weekday instead, or leave the column out with ignore_columns={name!r}."
     )
 
 
