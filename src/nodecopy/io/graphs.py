@@ -145,18 +145,11 @@ def read_graph(
             attributes = {"label": label if labels is None else None, "weight": weight} if is_network else {}
             graph = _read_whole(file, suffix, directed, duplicates, attributes)
             own = [graph.node_ids]
-    if (id or (label and edges is not None)) and labels is None and (label or features is None):
+    if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
         raise InputError("id and label are names of columns of labels and features; give these too.")
-    tables: list[NodeRows] = []
-    seen = {str(node) for ids in own for node in ids} if labels is not None or features is not None else set()
-    if labels is not None:
-        tables.append(read_labels(labels, seen, header=header, id=id, label=label))
-    if features is not None:
-        name = tables[0].label if tables else None
-        names: Any = {"id": id, "id_required": id is not None and labels is None, "label": name}
-        rows = read_features(features, seen, encoder=encoder, header=header, **names)
-        tables.append(rows.number(fixed))
-
+    tables = _read_node_tables(
+        own, labels, features, encoder=encoder, node_ids=fixed, header=header, id=id, label=label
+    )
     typed = unify_ids([*own, *(rows.ids for rows in tables)])
     own_ids, table_ids = typed[: len(own)], typed[len(own) :]
     is_fixed = edges is None or fixed is not None
@@ -164,10 +157,12 @@ def read_graph(
     position_of = {node: number for number, node in enumerate(order)}
     if edges is not None:
         with reading(path):
-            ends = [_find_ends(edges.table, *end, position_of) for end in zip(_ENDS, own_ids, strict=False)]
+            first, second = (
+                _find_ends(edges.table, *end, position_of) for end in zip(_ENDS, own_ids, strict=False)
+            )
             graph = build_graph(
-                ends[0],
-                ends[1],
+                first,
+                second,
                 edges.weights,
                 np.array(order or np.zeros(0, np.int64)),
                 directed=bool(directed),
@@ -274,6 +269,33 @@ def _read_whole(
         matrix = sparse.csr_array(mmread(path))
         return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
     return networkx_graphs.read_network(path, suffix, directed, duplicates=duplicates, **attributes)
+
+
+def _read_node_tables(
+    own: Sequence[Column],
+    labels: TableLike | None,
+    features: TableLike | None,
+    *,
+    encoder: FeatureEncoder | None,
+    node_ids: NDArray[Any] | None,
+    header: bool | None,
+    id: str | None,
+    label: str | None,
+) -> list[NodeRows]:
+    """Return the rows of labels and features; ``own`` are the ids in the edges, which tell a header."""
+    if labels is None and features is None:
+        return []
+    distinct = (np.unique(ids).tolist() if isinstance(ids, np.ndarray) else set(ids) for ids in own)
+    nodes = {str(node) for ids in distinct for node in ids}
+    tables: list[NodeRows] = []
+    if labels is not None:
+        tables.append(read_labels(labels, nodes, header=header, id=id, label=label))
+    if features is not None:
+        names: Any = {"id": id, "id_required": id is not None and labels is None}
+        names["label"] = tables[0].label if tables else None
+        rows = read_features(features, nodes, encoder=encoder, header=header, **names)
+        tables.append(rows.number(node_ids))
+    return tables
 
 
 def _order_nodes(
