@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,9 +152,22 @@ READ: dict[str, tuple[str, Writer, Graph]] = {
     ),
     "commas in .txt": ("edges.txt", text("ann, bob\nbob, cleo\ncleo, ann\n"), TRIANGLE),
     "spaces in .csv": ("edges.csv", text("ann bob 1.5\nbob cleo 2\ncleo ann 1000\n"), WEIGHTED),
-    "NetworkX write_edgelist": (
+    "NetworkX write_weighted_edgelist": (
         "edges.txt",
         lambda path: nx.write_weighted_edgelist(network(), path),
+        WEIGHTED,
+    ),
+    "NetworkX write_edgelist without attributes": (
+        "edges.txt",
+        lambda path: nx.write_edgelist(nx.Graph([("ann", "bob"), ("bob", "cleo"), ("cleo", "ann")]), path),
+        TRIANGLE,
+    ),
+    "Gephi's table of edges": (
+        "edges.csv",
+        text(
+            "Source,Target,Type,Id,Label,timeset,Weight\nann,bob,Undirected,0,,,1.5\n"
+            "bob,cleo,Undirected,1,,,2.0\ncleo,ann,Undirected,2,,,1000.0\n"
+        ),
         WEIGHTED,
     ),
     "NetworkX GraphML": ("graph.graphml", lambda path: nx.write_graphml(network(), path), WEIGHTED),
@@ -228,6 +242,11 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
         text("% bip unweighted\n1 1\n1 2\n2 1\n"),
         "bipartite .* Read it as interactions",
     ),
+    "NetworkX write_edgelist": (
+        "edges.txt",
+        lambda path: nx.write_edgelist(network(), path),
+        "Write the file with write_weighted_edgelist or write_graphml",
+    ),
     "labels in place of edges": (
         "people.csv",
         text("id,label\nann,gold\nbob,silver\n"),
@@ -261,6 +280,27 @@ def test_names_of_gephi_are_no_classes(suffix: str, tmp_path: Path) -> None:
     assert graph.labels.tolist() == [0, 1, 0]
     with pytest.raises(InputError, match=r"no node attribute 'kind'; there are .*modularity_class"):
         read_graph(path, label="kind")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("out.net", "% asym unweighted\n1 2\n"),
+        ("web.txt", "# Directed graph (each unordered pair of nodes is saved once)\n1\t2\n"),
+        ("edges.csv", "Source,Target,Type\n1,2,Directed\n"),
+    ],
+    ids=["KONECT", "SNAP", "Gephi"],
+)
+def test_directions_that_a_file_states(
+    name: str, content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / name).write_text(content)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        assert not read_graph(tmp_path / name).directed
+        assert any("directed=True overrules" in message for message in caplog.messages)
+        caplog.clear()
+        read_graph(tmp_path / name, directed=False)
+    assert not any("directed=True" in message for message in caplog.messages)
 
 
 LOGS: dict[str, list[str]] = {

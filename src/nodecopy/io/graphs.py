@@ -237,7 +237,7 @@ def _read_edges(
     path: Any, given: Mapping[str, str | None], header: bool | None, directed: bool | None
 ) -> _Edges:
     table, columns = read_columns(path, "edges", given, header=header)
-    _check_comment(" ".join(table.comments[:3]), describe(path), directed)
+    _check_content(table, describe(path), directed)
     ends = [check_identifiers(table, columns[role], role) for role in _ENDS]
     check_notation(ends)
     if "weight" in columns:
@@ -245,17 +245,27 @@ def _read_edges(
     return _Edges(table, ends, np.ones(len(ends[0])))
 
 
-def _check_comment(comment: str, file: str, directed: bool | None) -> None:
-    """Compare the comments of SNAP's and KONECT's files with how edges are read."""
+def _check_content(table: Table, file: str, directed: bool | None) -> None:
+    """Compare what other programs write beside the edges with how they are read."""
+    comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
         raise InputError(
             "the comment says that the graph is bipartite (bip), so the same number means two nodes. Read "
             "it as interactions."
         )
-    if directed is None and re.match(r"asym\b|directed graph", comment, re.IGNORECASE):
+    for column in table.columns[2:]:
+        if len(column) and re.match(r"\{.", str(column[0])) and column[0] != "{}":
+            raise InputError(
+                "the rows end in attributes of NetworkX, which cannot be read here. Write the file with "
+                "write_weighted_edgelist or write_graphml."
+            )
+    names = [name.lower() for name in table.names or ()]
+    kinds = set(table.columns[names.index("type")]) if "type" in names else set()
+    is_directed = re.match(r"asym\b|directed graph", comment, re.IGNORECASE) or kinds == {"Directed"}
+    if directed is None and is_directed:
         log_decision(
-            f"{file}: edges are read as undirected, although the comment says that they are directed; "
-            "directed=True overrules."
+            f"{file}: edges are read as undirected, although the file calls them directed; directed=True "
+            "overrules."
         )
 
 

@@ -232,7 +232,7 @@ def _log_columns(
     ]
     if ignored:
         missing = [f"{role}=NAME" for role in optional if role not in positions]
-        hint = f"; {' or '.join(missing)} reads one of them" if missing else ""
+        hint = f"; {' or '.join(missing)} reads one of them" if missing and table.names else ""
         shown = ", ".join(ignored[:5]) + (", ..." if len(ignored) > 5 else "")
         log_decision(f"{file}: not read: {shown}{hint}.")
 
