@@ -46,3 +46,10 @@ def test_one_node_has_no_neighbours(features: Path) -> None:
     features.write_text("id,age\n007,31\n")
     with pytest.raises(InputError, match="features of at least two nodes; got 1"):
         read_feature_graph(features)
+
+
+def test_labels_in_the_table_of_features_are_not_features(features: Path) -> None:
+    features.write_text("id,age,plan\na,31,x\nb,33,x\nc,70,y\nd,72,\n")
+    graph = read_feature_graph(features, labels=features, label="plan", n_neighbours=1)
+    assert graph.feature_encoder.feature_names_ == ["age"]
+    assert np.array(graph.named_labels()).tolist() == ["x", "x", "y", ""]

@@ -46,7 +46,17 @@ def read_feature_graph(
     Graph(4 nodes, 2 undirected edges, binary, 1 features)
     """
     check_integer(n_neighbours, "n_neighbours", low=1)
-    rows = read_features(features, (), encoder=encoder, header=header, id=id, id_required=id is not None)
+    table = None if labels is None else read_labels(labels, (), header=header, id=id, label=label)
+    nodes = () if table is None else set(map(str, table.ids))
+    rows = read_features(
+        features,
+        nodes,
+        encoder=encoder,
+        header=header,
+        id=id,
+        id_required=id is not None and labels is None,
+        label=None if table is None else table.label,
+    )
     ids = unify_ids([rows.ids])[0]
     if len(ids) < 2:
         raise InputError(f"{describe(features)} must hold features of at least two nodes; got {len(ids)}.")
@@ -60,9 +70,8 @@ def read_feature_graph(
         "neighbours by features; n_neighbours=NUMBER changes it."
     )
     graph = graph.with_feature_encoder(rows.encoder)
-    if labels is None:
+    if table is None:
         return graph
-    table = read_labels(labels, set(map(str, ids)), header=header, id=id, label=label)
     with reading(labels):
         typed = unify_ids([rows.ids, table.ids])
         position_of = {node: number for number, node in enumerate(typed[0])}
