@@ -51,6 +51,15 @@ def test_a_graph_alone(run: Run) -> None:
     assert Path("report.html").read_bytes() == first
 
 
+def test_few_labels_do_not_choose_the_law(run: Run) -> None:
+    """With few labels, samples on the page were nearly the graph."""
+    source, *labels = write_graph_files(2)[:3]
+    ran = run("report", source, *labels, "--samples", "2")
+    assert "donor law jaccard, since only 4 of 40 nodes have a label, fewer than half" in ran.err
+    graphs, _ = sections_of(Path("report.html"))
+    assert "drawn by the donor law jaccard, since only 4 of 40 nodes have a label" in graphs["text"]
+
+
 @pytest.mark.usefixtures("brief")
 def test_ones_own_graph_with_crafted_ids(run: Run) -> None:
     ran = run("report", *write_graph_files(15), "--samples", "2", "--out", "mine.html")
