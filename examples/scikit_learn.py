@@ -50,8 +50,9 @@ print("uncertainty of new rows, in nats:", model.uncertainty(X[1500:]).total[:5]
 # Compared with simpler methods
 # -----------------------------
 # ``LogisticRegression`` learns from the labelled rows alone; ``LabelSpreading`` uses nearest neighbours, on
-# standardised or raw columns. Raw columns are better here, since all pixels have the same unit. With five or
-# more labels per class, label spreading on raw columns is as good as the network, and takes far less time.
+# standardised or raw columns. Raw columns are better here, since all pixels have the same unit. With one
+# label per class, the network is 4 points better than label spreading on raw columns (20 splits, standard
+# error 1.2). With five or more, label spreading on raw columns is as good, and takes far less time.
 
 scaled = StandardScaler().fit_transform(X)
 names = ["logistic regression", "label spreading, standardised", "label spreading, raw", "GraphClassifier"]
