@@ -49,13 +49,20 @@ print("uncertainty of new rows, in nats:", model.uncertainty(X[1500:]).total[:5]
 # %%
 # Compared with simpler methods
 # -----------------------------
-# ``LogisticRegression`` learns from the labelled rows alone; ``LabelSpreading`` uses nearest neighbours, on
-# standardised or raw columns. Raw columns are better here, since all pixels have the same unit. With one
-# label per class, the network is 4 points better than label spreading on raw columns (20 splits, standard
-# error 1.2). With five or more, label spreading on raw columns is as good, and takes far less time.
+# ``LogisticRegression`` learns from the labelled rows alone; ``LabelSpreading`` uses nearest neighbours. Raw
+# columns are better than standardised ones here, since all pixels have the same unit: choose the scaling by
+# what the columns are. Over ten splits with 1, 5 and 20 labels per class, the accuracy of label spreading on
+# raw columns is 68.3, 91.7 and 96.5 %, that of ``GraphClassifier`` 73.2, 91.8 and 96.4 % by default and 78.5,
+# 93.5 and 97.3 % on raw columns. Label spreading is about thirty times faster.
 
 scaled = StandardScaler().fit_transform(X)
-names = ["logistic regression", "label spreading, standardised", "label spreading, raw", "GraphClassifier"]
+names = [
+    "logistic regression",
+    "label spreading, standardised",
+    "label spreading, raw",
+    "GraphClassifier, standardised",
+    "GraphClassifier, raw",
+]
 sizes = [1, 5, 20]
 accuracies = np.zeros((len(names), len(sizes)))
 for column, per_class in enumerate(sizes):
@@ -66,6 +73,7 @@ for column, per_class in enumerate(sizes):
         LabelSpreading(kernel="knn", n_neighbors=10).fit(scaled, few).transduction_,
         LabelSpreading(kernel="knn", n_neighbors=10).fit(X, few).transduction_,
         GraphClassifier(random_state=0).fit(X, few).transduction_,
+        GraphClassifier(scale="none", random_state=0).fit(X / 16, few).transduction_,
     ]
     accuracies[:, column] = [(predicted == y)[~is_labelled].mean() for predicted in predictions]
 

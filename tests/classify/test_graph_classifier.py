@@ -248,7 +248,8 @@ def test_few_labels_on_digits() -> None:
     """With 50 labels it is better than what sees labelled rows alone, and than LabelSpreading on its input.
 
     Over ten splits the means are 91.8, 83.5 and 88.0 %, with standard errors of 0.6; the margins here are
-    half of the differences. LabelSpreading on raw pixels, which have one unit, is as good (91.7 %).
+    half of the differences. On raw pixels, which have one unit, LabelSpreading reaches
+    91.7 % and GraphClassifier 93.5 %.
     """
     X, y = datasets.load_digits(return_X_y=True)
     draw = np.random.default_rng(0)

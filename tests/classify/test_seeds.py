@@ -90,5 +90,6 @@ def test_the_numbers_of_stored_results_stay() -> None:
         "LABEL_PRIOR": 1,
         "GRAPHS": 1000,
         "ONLINE_NETWORKS": 2000,
+        "SELF_TRAINING": 3000,
         "GRAPH_MODEL": 10**6,
     }
