@@ -9,6 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
@@ -37,22 +38,6 @@ def network() -> Any:
     return club
 
 
-class PolarsFrame:
-    """The part of a polars DataFrame that is used; it has no index."""
-
-    def __init__(self, columns: dict[str, Any]) -> None:
-        self.data, self.columns = columns, list(columns)
-
-    def __len__(self) -> int:
-        return len(self.data[self.columns[0]])
-
-    def __getitem__(self, name: str) -> Any:
-        return SimpleNamespace(to_numpy=lambda: np.array(self.data[name]))
-
-    def to_numpy(self) -> Any:
-        raise NotImplementedError
-
-
 def pyg_data(graph: Graph) -> Any:
     pytest.importorskip("torch_geometric")
     return nodecopy.to_pyg(graph)
@@ -72,7 +57,7 @@ HOLDERS: dict[str, Any] = {
     "pandas": lambda: pd.DataFrame(edge_columns()),
     "pandas adjacency": lambda: pd.DataFrame(CLUB.adjacency.toarray()),
     "series": lambda: pd.Series(1, index=pd.MultiIndex.from_arrays(list(edge_columns().values()))),
-    "polars": lambda: PolarsFrame(edge_columns()),
+    "polars": lambda: pl.DataFrame(edge_columns()),
     "arrow": lambda: pa.table(edge_columns()),
 }
 
@@ -231,7 +216,7 @@ LOG: dict[str, Any] = {
 EXPECTED = Interactions.from_table(LOG["user"], LOG["item"], LOG["rating"])
 LOGS = {
     "pandas": pd.DataFrame(LOG),
-    "polars": PolarsFrame(LOG),
+    "polars": pl.DataFrame(LOG),
     "arrow": pa.table(LOG),
     "series": pd.DataFrame(LOG).set_index(["user", "item"])["rating"],
 }

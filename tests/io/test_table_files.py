@@ -6,10 +6,10 @@ import gzip
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -145,27 +145,12 @@ def test_parquet_of_others(tmp_path: Path) -> None:
     assert graph == Graph.from_edges(["a", "b", "a"], ["b", "c", "c"], labels=[1, -1, -1])
 
 
-class PolarsFrame:
-    """The part of a polars data frame that is used: names, length, and columns with ``to_numpy``."""
-
-    def __init__(self, **columns: Any) -> None:
-        self.data = {name: np.array(column) for name, column in columns.items()}
-        self.columns = list(columns)
-
-    def __len__(self) -> int:
-        return len(next(iter(self.data.values())))
-
-    def __getitem__(self, name: str) -> Any:
-        return SimpleNamespace(to_numpy=lambda: self.data[name])
-
-    def to_numpy(self) -> Any:
-        return np.stack(list(self.data.values()), axis=1)
-
-
 def test_frames_of_polars_and_arrow_are_read_like_those_of_pandas() -> None:
     columns: dict[str, Any] = {"from": ["ann", "bob"], "to": ["bob", "cleo"], "weight": [1.0, 2.5]}
     expected = Graph.from_edges(*columns.values())
-    assert read_graph(PolarsFrame(**columns)) == expected
+    frame = pl.DataFrame(columns)
+    assert read_graph(frame) == expected
+    assert read_graph(frame.with_columns(pl.col("from").cast(pl.Categorical))) == expected
     table = pa.table(columns)
     encoded = table.set_column(0, "from", table["from"].dictionary_encode())
     assert read_graph(table) == read_graph(encoded) == expected
