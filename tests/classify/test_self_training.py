@@ -18,9 +18,9 @@ SHORT = GCN(n_epochs=25, learning_rate=0.05)
 COPYING = BayesianGCN(NodeCopying(SameLabel(), keep=0.5), n_graphs=2, n_weight_samples=2, base=SHORT)
 CLASSIFIERS = {
     "gcn": SelfTraining(SHORT, 2),
-    "soft": SelfTraining(SHORT, 1, labels="soft", weights="confidence"),
+    "soft": SelfTraining(SHORT, 1, pseudo_labels="soft", loss_weights="confidence"),
     "copying": SelfTraining(COPYING, 1),
-    "mlp": SelfTraining(MLP(n_epochs=25), 1, weights="equal", balance=0.0),
+    "mlp": SelfTraining(MLP(n_epochs=25), 1, loss_weights="equal", balance=0.0),
 }
 
 
@@ -141,8 +141,8 @@ def test_trials_do_not_depend_on_each_other() -> None:
         ({"n_rounds": -1}, "n_rounds of SelfTraining must"),
         ({"share": 2.0}, "share of SelfTraining must"),
         ({"balance": -0.5}, "balance of SelfTraining must"),
-        ({"labels": "firm"}, "labels of SelfTraining must"),
-        ({"weights": "none"}, "weights of SelfTraining must"),
+        ({"pseudo_labels": "firm"}, "pseudo_labels of SelfTraining must"),
+        ({"loss_weights": "none"}, "loss_weights of SelfTraining must"),
         ({"base": "gcn"}, "base of SelfTraining must be a classifier"),
     ],
 )

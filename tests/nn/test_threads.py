@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 import torch
@@ -42,3 +42,26 @@ def test_an_error_in_one_part_stops_the_others() -> None:
 
     with pytest.raises(ValueError, match="part 0"):
         map_on_threads(fail_or_wait, [0, 1])
+
+
+def test_blocks_of_two_threads_that_overlap_leave_no_trace() -> None:
+    """Without the count of open blocks, the second thread left one thread for all threads to come."""
+    entered, leave = Event(), Event()
+
+    def stay_inside() -> None:
+        with one_thread_per_operation():
+            entered.set()
+            leave.wait(timeout=60)
+
+    other = Thread(target=stay_inside)
+    with one_thread_per_operation():
+        other.start()
+        assert entered.wait(timeout=60)
+    assert torch.get_num_threads() == 2
+    leave.set()
+    other.join()
+    later: list[int] = []
+    new = Thread(target=lambda: later.append(torch.get_num_threads()))
+    new.start()
+    new.join()
+    assert later == [2]

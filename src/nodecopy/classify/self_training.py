@@ -42,9 +42,9 @@ class SelfTraining(Classifier):
         of nodes that are predicted to be of it and m the mean over classes. 0 trusts the predictions, 1
         makes all classes equal. By default one over the square root of the mean number of labels per class,
         since predictions from few labels favour some classes too much.
-    labels
+    pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
-    weights
+    loss_weights
         Weights of pseudo-labels in the loss. ``"balanced"``: all together weigh as much as all labels;
         ``"equal"``: each weighs as much as a label; ``"confidence"``: each weighs as much as its largest
         probability times a label.
@@ -72,8 +72,8 @@ class SelfTraining(Classifier):
     _: KW_ONLY
     share: float = 0.4
     balance: float | None = None
-    labels: str = "hard"
-    weights: str = "balanced"
+    pseudo_labels: str = "hard"
+    loss_weights: str = "balanced"
     device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
@@ -90,8 +90,8 @@ class SelfTraining(Classifier):
         """Check everything before anything is trained; return the base."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
         check_real(self.share, "share of SelfTraining", low=0, high=1)
-        check_choice(self.labels, "labels of SelfTraining", ["hard", "soft"])
-        check_choice(self.weights, "weights of SelfTraining", ["balanced", "equal", "confidence"])
+        check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
+        check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
         if self.balance is not None:
             check_real(self.balance, "balance of SelfTraining", low=0, high=1)
         if self.base is None:
@@ -107,11 +107,11 @@ class SelfTraining(Classifier):
         nodes = self._choose_nodes(trial, probabilities)
         n_labels, n_pseudo = len(trial.train), len(nodes)
         weights = np.ones(n_labels + n_pseudo, np.float32)
-        if self.weights == "confidence":
+        if self.loss_weights == "confidence":
             weights[n_labels:] = probabilities[nodes].max(axis=1)
-        elif self.weights == "balanced":
+        elif self.loss_weights == "balanced":
             weights[n_labels:] = n_labels / max(1, n_pseudo)
-        soft = probabilities[nodes] if self.labels == "soft" else None
+        soft = probabilities[nodes] if self.pseudo_labels == "soft" else None
         codes = probabilities[nodes].argmax(axis=1)
         seed = child(trial.rng, ClassifierSeeds.SELF_TRAINING, number)
         return trial.with_pseudo_labels(nodes, codes, soft=soft, weights=weights, rng=seed)
@@ -139,7 +139,10 @@ class SelfTraining(Classifier):
 
 
 def _best_round(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
-    """Return the prediction with the highest validation accuracy, the latest of equals; else the last one."""
+    """Return the prediction with the highest validation accuracy, or the last one without validation nodes.
+
+    Ties go to the latest round.
+    """
     nodes, best = trial.validation, len(rounds) - 1
     if nodes is not None and len(nodes):
         scores = [(p.probabilities[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in rounds]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Event
+from threading import Event, Lock
 from typing import TypeVar
 
 import torch
@@ -34,15 +34,35 @@ def share_threads(networks: Networks) -> AbstractContextManager[object]:
     return one_thread_per_operation()
 
 
+class _Nesting:
+    """How many blocks of all threads are open, and how many threads torch had before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.depth, self.n_threads = Lock(), 0, 1
+
+
+_nesting = _Nesting()
+
+
 @contextmanager
 def one_thread_per_operation() -> Iterator[int]:
-    """Let torch compute every operation on one thread inside the block; yields how many it had before."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """Let torch compute every operation on one thread inside the block; yields how many it had before.
+
+    Torch keeps a number for each thread and one for threads to come. The last block that is left, in whatever
+    thread, sets the latter back.
+    """
+    with _nesting.lock:
+        n_threads = torch.get_num_threads()
+        if not _nesting.depth:
+            _nesting.n_threads = n_threads
+        _nesting.depth += 1
+        torch.set_num_threads(1)
     try:
         yield n_threads
     finally:
-        torch.set_num_threads(n_threads)
+        with _nesting.lock:
+            _nesting.depth -= 1
+            torch.set_num_threads(n_threads if _nesting.depth else _nesting.n_threads)
 
 
 def map_on_threads(function: Callable[[Part, Event], Result], parts: Sequence[Part]) -> list[Result]:
