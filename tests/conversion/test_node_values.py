@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from nodecopy import Graph, as_graph
+from nodecopy import Graph, as_graph, read_graph
 from nodecopy.errors import InputError
 
 EDGES = pd.DataFrame({"from": ["cleo", "bob"], "to": ["ann", "cleo"]})
@@ -55,12 +55,14 @@ def test_values_without_ids_need_an_order_that_the_caller_knows() -> None:
 
 
 def test_unknown_ids_are_listed() -> None:
-    with pytest.raises(InputError, match=r"labels must have ids of nodes, .* got 'an', 'bo' .*no nodes"):
+    with pytest.raises(InputError, match=r"labels: 2 of 3 ids are not nodes of the graph: 'an', 'bo'. Did"):
         as_graph(EDGES, labels={"an": 0, "bo": 1, "cleo": 1})
     numbered = pd.DataFrame({"u": [10, 11], "v": [11, 12]})
-    with pytest.raises(InputError, match="got 0, 1, 2 and 2 more"):
+    with pytest.raises(
+        InputError, match=r"labels: node ids must be in a column, such as id, or in the index"
+    ):
         as_graph(numbered, labels=pd.Series([0, 1, 0, 1, 1]))
-    with pytest.raises(InputError, match="ids of labels must be unique"):
+    with pytest.raises(InputError, match=r"labels: node 'ann' is listed more than once"):
         as_graph(EDGES, labels=pd.Series([0, 1], ["ann", "ann"]))
 
 
@@ -72,14 +74,14 @@ def test_features_by_id() -> None:
     np.testing.assert_array_equal(as_graph(EDGES, features=frame["age"]).features, [[1], [2], [3]])
     vectors = {"bob": [2, 0], "cleo": [3, 0], "ann": [1, 0]}
     np.testing.assert_array_equal(as_graph(EDGES, features=vectors).features, [[1, 0], [2, 0], [3, 0]])
-    with pytest.raises(InputError, match="features must have a row for node 'bob'"):
+    with pytest.raises(InputError, match=r"features: there is no row for a node of the graph: 'bob'. Add"):
         as_graph(EDGES, features=frame.drop("bob"))
 
 
 def test_a_table_without_ids_or_with_several_labels() -> None:
-    with pytest.raises(InputError, match="labels must have a column of node ids, such as id; got kind"):
+    with pytest.raises(InputError, match=r"labels: .* must have a column for id and label; it has 1"):
         as_graph(EDGES, labels=pa.table({"kind": ["x"]}))
-    with pytest.raises(InputError, match="labels must have one column of labels; got a, b"):
+    with pytest.raises(InputError, match=r"labels: there must be one column of labels, .*; got a, b"):
         as_graph(EDGES, labels=pd.DataFrame({"a": [1], "b": [2]}, ["ann"]))
 
 
@@ -88,3 +90,44 @@ def test_a_graph_takes_labels_and_features_too() -> None:
     changed = as_graph(graph, labels={"b": 1}, features=sparse.eye_array(2))
     assert labels_of(changed) == [-1, 1]
     assert sparse.issparse(changed.features)
+
+
+PATH = pd.DataFrame({"u": [0, 1, 2, 3], "v": [1, 2, 3, 4]})
+
+
+@pytest.mark.parametrize("name", ["id", "account_id", "account_no"])
+@pytest.mark.parametrize("index", [None, [9, 8, 7, 6, 5]])
+def test_frames_are_aligned_as_by_read_graph(name: str, index: Any) -> None:
+    """Before, the index 0, 1, 2, ... was taken for ids, and account_id for a feature."""
+    ids = [4, 3, 2, 1, 0]
+    features = pd.DataFrame({name: ids, "age": [44.5, 33.0, 22.0, 11.0, 0.0]}, index)
+    labels = pd.DataFrame({name: ids, "kind": list("xxyyy")}, index)
+    graph = as_graph(PATH, labels=labels, features=features)
+    assert labels_of(graph) == list("yyyxx")
+    np.testing.assert_array_equal(graph.features, [[0], [11], [22], [33], [44.5]])
+    expected = read_graph(PATH, labels=labels, features=features)
+    assert graph == expected
+    wrong = labels.replace({name: {0: 7}})
+    with pytest.raises(InputError, match=r"labels: id 7 is not a node of the graph"):
+        as_graph(PATH, labels=wrong)
+
+
+def test_the_default_index_is_ids_only_where_nodes_are_numbered() -> None:
+    ages = pd.DataFrame({"age": [3.5, 1.0, 2.0, 2.0, 5.0], "n_cars": [0, 1, 1, 1, 0]})
+    np.testing.assert_array_equal(as_graph(PATH, features=ages).features, ages)
+    for labels in (pd.Series([0, 1, 0]), pd.DataFrame({"label": [0, 1, 0]})):
+        with pytest.raises(
+            InputError, match=r"labels: node ids must be in a column, .* default one of pandas"
+        ):
+            as_graph(PATH, labels=labels)
+    moved = PATH + 1
+    with pytest.raises(InputError, match="features: node ids must be in a column"):
+        as_graph(moved, features=ages)
+    named = ages.set_axis([1, 2, 3, 4, 5]).rename_axis("account")
+    np.testing.assert_array_equal(as_graph(moved, features=named).features, ages)
+
+
+def test_an_index_that_was_set_is_preferred_to_a_column_with_other_ids() -> None:
+    plans = pd.DataFrame({"plan_id": [7, 8, 7], "label": list("xyx")}, ["cleo", "bob", "ann"])
+    assert labels_of(as_graph(EDGES, labels=plans)) == ["x", "y", "x"]
+    assert np.asarray(as_graph(EDGES, features=plans[["plan_id"]]).features).ravel().tolist() == [7, 8, 7]

@@ -24,8 +24,7 @@ from nodecopy.conversion.node_values import (
     is_class_attribute,
     is_feature_attribute,
     plain_labels,
-    set_features,
-    set_labels,
+    set_values,
 )
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -112,7 +111,7 @@ def as_graph(
         used.append(labels)
         graph = graph.replace(labels=plain_labels(_attribute(foreign, labels, "labels")))
     elif labels is not None:
-        graph = set_labels(graph, labels, is_ordered=is_ordered)
+        graph = set_values(graph, labels, "labels", is_ordered=is_ordered)
     if features is None:
         features = _first(foreign, foreign.feature_names, is_feature_attribute)
     names = [features] if isinstance(features, str) else features
@@ -120,7 +119,7 @@ def as_graph(
         used += names
         graph = graph.replace(features=_stack([_attribute(foreign, part, "features") for part in names]))
     elif features is not None:
-        graph = set_features(graph, features, is_ordered=is_ordered)
+        graph = set_values(graph, features, "features", is_ordered=is_ordered)
     if not isinstance(data, Graph):
         ignored = [*foreign.attributes, *foreign.edge_names, *foreign.ignored]
         is_used = {*used, weight or "weight", "edge_weight", "edge_index", "adj_t"}

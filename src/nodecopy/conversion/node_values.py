@@ -6,55 +6,111 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy._core.formats import is_frame
-from nodecopy._core.validation import check_unique, type_name
+from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.feature_tables import FeatureEncoder
+from nodecopy.io.headers import match_names
 from nodecopy.io.networkx_graphs import label_array
-from nodecopy.io.table_columns import NODE_COLUMNS
-from nodecopy.io.table_files import read_table
-
-MAX_NAMED = 3
-"""Unknown ids that an error lists."""
+from nodecopy.io.node_tables import NodeRows, check_known, read_features, read_labels
+from nodecopy.io.table_columns import NODE_COLUMNS, unify_ids
 
 
-def set_labels(graph: Graph, values: Any, *, is_ordered: bool) -> Graph:
-    """Return the graph with labels: values by node id, or in node order if that order is the caller's own."""
-    ids, labels = _split_ids(values, "labels")
-    if isinstance(labels, dict):
-        names = [name for name in labels if name.lower() in NODE_COLUMNS["label"]] or list(labels)
-        if len(names) != 1:
-            raise InputError(f"labels must have one column of labels; got {', '.join(labels) or 'none'}.")
-        labels = labels[names[0]]
-    if ids is None:
-        _check_order(graph, is_ordered, "labels")
-        return graph.replace(labels=labels)
-    ordered: list[Any] = [None] * graph.n_nodes
-    for position, label in zip(_positions(ids, graph, "labels"), labels, strict=True):
-        ordered[position] = label
-    return graph.replace(labels=plain_labels(ordered))
+def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
+    """Return the graph with labels or features.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    values
+        Values by node id: a dictionary, a pandas Series or a data frame, which is read as
+        :func:`.read_graph` reads tables; or values in node order.
+    role
+        ``"labels"`` or ``"features"``.
+    is_ordered
+        Whether the caller knows the order of the nodes, so that values may come without ids.
+    """
+    is_numbered = np.array_equal(graph.node_ids, np.arange(graph.n_nodes))
+    if not isinstance(values, Mapping) and not is_frame(values) and not hasattr(values, "iloc"):
+        if not is_ordered and not is_numbered:
+            raise InputError(
+                f"{role} of an edge list must come with node ids, since nodes are in the order of their ids; "
+                "got values without ids. Pass a dictionary, or a pandas Series or DataFrame by id."
+            )
+        return graph.replace(**{role: values})
+    try:
+        if isinstance(values, Mapping):
+            keys = [key if isinstance(key, (int, np.integer)) else str(key) for key in values]
+            cells = list(values.values())
+            rows = NodeRows(
+                role,
+                keys,
+                plain_values(cells) if role == "labels" else np.asarray(cells).reshape(len(cells), -1),
+            )
+        else:
+            rows = _read_frame(values, role, graph.node_ids.tolist(), n_rows=graph.n_nodes * is_numbered)
+        nodes, ids = unify_ids([graph.node_ids.tolist(), rows.ids])
+        check_known(ids, set(nodes), allow_isolated=None)
+        return rows.attach(graph, ids, {node: number for number, node in enumerate(nodes)})
+    except InputError as error:
+        raise InputError(f"{role}: {error}") from error
 
 
-def set_features(graph: Graph, values: Any, *, is_ordered: bool) -> Graph:
-    """Return the graph with features; a frame is encoded by :class:`~nodecopy.io.FeatureEncoder`."""
-    ids, features = _split_ids(values, "features")
-    encoder = None
-    if isinstance(features, dict):
-        encoder = FeatureEncoder().fit(features)
-        features = encoder.transform(features)
-    if ids is None:
-        _check_order(graph, is_ordered, "features")
-    else:
-        positions = _positions(ids, graph, "features")
-        if len(positions) < graph.n_nodes:
-            absent = np.delete(np.arange(graph.n_nodes), positions)
-            raise InputError(f"features must have a row for node {graph.node_ids[absent].tolist()[0]!r}.")
-        rows = np.asarray(features)[np.argsort(positions)]
-        features = rows.reshape(len(rows), -1)
-    return graph.replace(features=features).with_feature_encoder(encoder)
+def _read_frame(values: Any, role: str, nodes: list[Any], *, n_rows: int) -> NodeRows:
+    """Return the rows of a Series or data frame; ``n_rows`` is the size of a default index that is ids."""
+    texts, id, label = set(map(str, nodes)), None, None
+    if hasattr(values, "iloc"):
+        frame = values if is_frame(values) else values.to_frame("value")
+        id = _find_id_column(frame, texts) if frame is values else None
+        if id is None:
+            if _is_default(frame.index) and len(frame) != n_rows:
+                raise InputError(
+                    "node ids must be in a column, such as id, or in the index; the index is the default one "
+                    "of pandas. Name the column id, or use set_index."
+                )
+            id = "id"
+            frame = frame.reset_index(names=id, allow_duplicates=True)
+        values = frame.set_axis(list(map(str, frame.columns)), axis=1)
+        if role == "labels":
+            label = _find_label_column([name for name in values.columns if name != id])
+    if role == "labels":
+        return read_labels(values, texts, id=id, label=label)
+    return read_features(values, texts, id=id)
+
+
+def _find_id_column(frame: Any, nodes: set[str]) -> str | None:
+    """Return the name of the column with node ids, ``None`` for the index.
+
+    It is the column that is named as ids; otherwise the first of several columns, if its values can be ids
+    and nobody set the index. An index that was set is preferred to a column with other values than nodes.
+    """
+    is_set = frame.index.name is not None or frame.index.dtype.kind not in "iu"
+    position = match_names(list(map(str, frame.columns)), {"id": NODE_COLUMNS["id"]}).get("id")
+    if position is None and not is_set and frame.shape[1] > 1:
+        first = frame.iloc[:, 0]
+        if first.is_unique and first.dtype.kind not in "fMm":
+            position = 0
+            log_decision(f"column {frame.columns[0]} holds the node ids; set the index to use other ids.")
+    if position is None:
+        return None
+    if is_set and not all(str(value) in nodes for value in frame.iloc[:, position]):
+        return None
+    return str(frame.columns[position])
+
+
+def _find_label_column(names: list[str]) -> str:
+    usual = match_names(names, {"label": NODE_COLUMNS["label"]})
+    if len(names) != 1 and not usual:
+        raise InputError(
+            f"there must be one column of labels, or one named label; got {', '.join(names) or 'none'}."
+        )
+    return names[usual.get("label", 0)]
+
+
+def _is_default(index: Any) -> bool:
+    return type(index).__name__ == "RangeIndex" and index.name is None and index.start == 0
 
 
 def is_class_attribute(values: Sequence[Any]) -> bool:
@@ -97,50 +153,3 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return None if np.isnan(value) else int(value) if float(value).is_integer() else value
     return value
-
-
-def _split_ids(values: Any, name: str) -> tuple[list[Any] | None, Any]:
-    """Return the node ids of values and the values; a frame's are a dictionary of columns.
-
-    Ids are those of a mapping, the column of a frame with a usual name of ids, otherwise the index of pandas.
-    """
-    if isinstance(values, Mapping):
-        return list(values), list(values.values())
-    if is_frame(values):
-        table = read_table(values, lambda first, below: True)
-        columns = dict(zip(table.names or [], table.columns, strict=True))
-        id_column = next((name for name in columns if name.lower() in NODE_COLUMNS["id"]), None)
-        if id_column is not None:
-            return list(columns.pop(id_column)), columns
-        if not hasattr(values, "index"):
-            raise InputError(f"{name} must have a column of node ids, such as id; got {', '.join(columns)}.")
-        return values.index.tolist(), columns
-    if hasattr(values, "iloc"):  # a series
-        return values.index.tolist(), plain_values(values.tolist())
-    return None, values
-
-
-def _check_order(graph: Graph, is_ordered: bool, name: str) -> None:
-    if not is_ordered and not np.array_equal(graph.node_ids, np.arange(graph.n_nodes)):
-        raise InputError(
-            f"{name} of an edge list must come with node ids, since nodes are in the order of their ids; "
-            "got values without ids. Pass a dictionary, or a pandas Series or DataFrame with ids as index."
-        )
-
-
-def _positions(ids: list[Any], graph: Graph, name: str) -> NDArray[np.int64]:
-    """Return the positions of ids, each of which must be a node and may occur once."""
-    node_ids = graph.node_ids.tolist()
-    keys = [str(key) for key in ids] if graph.node_ids.dtype.kind == "U" else ids
-    position_of = {node: number for number, node in enumerate(node_ids)}
-    unknown = [key for key in keys if key not in position_of]
-    if unknown:
-        more = f" and {len(unknown) - MAX_NAMED} more" if len(unknown) > MAX_NAMED else ""
-        listed = ", ".join(map(repr, unknown[:MAX_NAMED]))
-        raise InputError(
-            f"{name} must have ids of nodes, such as {node_ids[:1]!r}; got {listed}{more} of "
-            f"{type_name(ids[0])}, which are no nodes. Drop them, or add them to the graph."
-        )
-    positions = np.array([position_of[key] for key in keys], np.int64)
-    check_unique(positions, f"ids of {name}")
-    return positions

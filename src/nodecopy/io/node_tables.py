@@ -222,7 +222,8 @@ def order_rows(ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]
     if len(rows) < len(position_of):
         missing = sorted(set(position_of) - set(ids))
         which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
-        raise InputError(f"there is no row for {which}: {_list(missing)}.")
+        way_out = "Add the row, or remove the node's edges."
+        raise InputError(f"there is no row for {which}: {_list(missing)}. {way_out}")
     return rows
 
 
