@@ -198,7 +198,18 @@ READ: dict[str, tuple[str, Writer, Graph]] = {
     ),
     "Cytoscape's STRING export": (
         "string.tsv",
-        text("#node1\tnode2\tcombined_score\nann\tbob\t0.9\nbob\tcleo\t0.5\ncleo\tann\t0.4\n"),
+        text("#node1\tnode2\tcombined_score\nann\tbob\t1.5\nbob\tcleo\t2\ncleo\tann\t1000\n"),
+        WEIGHTED,
+    ),
+    "amounts": (
+        "transfers.csv",
+        text("source,target,amount\nann,bob,1.5\nbob,cleo,2\ncleo,ann,1000\n"),
+        WEIGHTED,
+    ),
+    "years": ("papers.csv", text("from,to,year\nann,bob,1999\nbob,cleo,2001\ncleo,ann,2010\n"), TRIANGLE),
+    "Gephi's ids of edges": (
+        "edges.csv",
+        text("Source,Target,Id,Type\nann,bob,0,Undirected\nbob,cleo,1,Undirected\ncleo,ann,2,Undirected\n"),
         TRIANGLE,
     ),
 }
@@ -231,6 +242,11 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
         "edges.csv",
         text('source,target,weight\nann,bob,12\nbob,cleo,"1,234"\n'),
         "line 3 has weight '1,234'.*nothing between thousands",
+    ),
+    "negative amounts": (
+        "transfers.csv",
+        text("source,target,delta\nann,bob,1.5\nbob,cleo,-2\n"),
+        "line 3 has weight -2; it must be finite and at least 0. Use weight='' to leave the column out",
     ),
     "ragged rows": (
         "edges.csv",

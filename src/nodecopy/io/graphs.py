@@ -91,8 +91,8 @@ def read_graph(
     source, target, weight
         Names of the columns of an edge list; ``weight`` is also the name of an edge attribute of a network.
         By default columns with usual names (``source``, ``from``, ``u``, ``target``, ``weight``, ...);
-        otherwise the first two columns, and the third one as weight if it holds numbers that are not times.
-        An empty name for ``weight`` leaves weights out.
+        otherwise the first two columns, and the third one as weight if it holds numbers, and these are not
+        times and, by its name, not ids, types or years. An empty name for ``weight`` leaves weights out.
     id, label
         Names of the columns of ``labels``, and ``id`` of ``features`` too; without ``labels``, ``label`` is
         the name of a node attribute of a network. By default columns with usual names, otherwise the first

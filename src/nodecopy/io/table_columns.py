@@ -50,6 +50,8 @@ EPOCH_SECONDS, EPOCH_MILLISECONDS = (1e8, 2.2e9), (1e11, 2.2e12)
 """Numbers in these limits (1973 to 2039) are taken for times if nothing else is known about them."""
 N_INSPECTED = 100
 """Rows by which a column is taken for numbers or times."""
+NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", "year", "month", "day", "hour")
+"""Words in the names of columns of numbers that are neither weights nor ratings."""
 GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands."
 
 
@@ -160,12 +162,9 @@ def read_columns(
         len(columns),
         roles,
         n_required=N_KEYS,
-        is_numeric=lambda position: (
-            _holds_numbers(columns[position])
-            and not _holds_times(columns[position], *names[position : position + 1])
-        ),
+        is_numeric=lambda position: _holds_weights(columns[position], *names[position : position + 1]),
         given=given,
-        by_position=("rating",),
+        by_position=("weight", "rating"),
     )
     if "time" in roles and "time" not in positions:
         free = (number for number in range(len(columns)) if number not in positions.values())
@@ -223,7 +222,7 @@ def _log_columns(
         if role in positions and not given.get(role) and role not in usual:
             log_decision(
                 f"{file}: {names[positions[role]]} holds the {role} of each row; {role}=NAME reads another "
-                "column."
+                f"column, {role}='' none."
             )
     ignored = [
         name
@@ -293,14 +292,20 @@ def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math
     except (TypeError, ValueError):
         row = next(row for row, value in enumerate(column) if not is_number(value))
         cell = column[row]
-        hint = f" {GROUPED_HINT}" if is_grouped(cell) else ""
+        hint = f" {GROUPED_HINT}" if is_grouped(cell) else _leave_out(role)
         raise InputError(f"{table.where(row)} has {role} {cell!r}, which is not a number.{hint}") from None
     is_wrong = ~np.isfinite(values) | (values < low)
     if is_wrong.any():
         row = int(is_wrong.argmax())
         allowed = "finite" if low == -math.inf else f"finite and at least {low:g}"
-        raise InputError(f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.")
+        raise InputError(
+            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.{_leave_out(role)}"
+        )
     return values
+
+
+def _leave_out(role: str) -> str:
+    return f" Use {role}='' to leave the column out." if role in ("weight", "rating") else ""
 
 
 def parse_times(table: Table, column: Column) -> NDArray[Any]:
@@ -329,9 +334,15 @@ def _holds_numbers(column: Column) -> bool:
     return is_numeral(first)
 
 
+def _holds_weights(column: Column, name: str = "") -> bool:
+    """Return whether a column is of numbers that are neither times nor, by its name, ids or categories."""
+    is_named = match_names([name], {"other": NO_WEIGHTS})
+    return _holds_numbers(column) and not is_named and not _holds_times(column, name)
+
+
 def _holds_times(column: Column, name: str = "") -> bool:
     """Return whether a column has the name of times, or starts with Unix times between 1973 and 2039."""
-    if match_names([name], {"time": (*INTERACTION_COLUMNS["time"], "year")}):
+    if match_names([name], {"time": INTERACTION_COLUMNS["time"]}):
         return True
     if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
         return column.dtype.kind == "M"
