@@ -94,7 +94,7 @@ def test_data_in_memory_become_a_table_of_the_engine(engine: Engine, tmp_path: P
 
 
 def test_other_arguments_are_no_tables(engine: Engine) -> None:
-    with pytest.raises(InputError, match=r"ibis\.memtable makes one of a data frame\); got Table"):
+    with pytest.raises(InputError, match=r"ibis\.memtable makes one of a data frame\); got pyarrow.Table"):
         engine.scan(pyarrow.table({"value": [1]}))
 
 
