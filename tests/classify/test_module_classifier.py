@@ -48,7 +48,7 @@ class TestModuleClassifier(ClassifierContract):
     ) -> None:
         """Without training nodes, the classifier does not know which nodes can be scored."""
         fitted = ModuleClassifier(classifier.get_params()["module"]).fit(observed)
-        with pytest.raises(InputError, match="graph must be given to score"):
+        with pytest.raises(InputError, match="train must be given to fit, or graph to score"):
             fitted.score()
         assert fitted.score(graph=observed) > 0.6
 
@@ -82,6 +82,18 @@ class TestModuleClassifier(ClassifierContract):
             ModuleClassifier(module, ["oak", "ash", "elm"]).fit_trials([Trial(observed)])
         with pytest.raises(InputError, match=r"must be 3 different names.* got \['ash', 'oak'\]"):
             ModuleClassifier(module, ["ash", "oak"]).fit(observed)
+
+
+def test_the_training_mask_of_data_is_used() -> None:
+    """Before, it was ignored, and score() spoke of a loaded classifier."""
+    graph = planted_graph(strings=False)
+    module, data = trained_gcn(graph), to_pyg(graph)
+    data.train_mask = torch.arange(N_NODES) < 30
+    fitted = ModuleClassifier(module).fit(data)
+    assert fitted.trial_.train.tolist() == list(range(30))
+    assert fitted.score() == ModuleClassifier(module).fit(graph, range(30)).score()
+    data.y = None
+    assert not hasattr(ModuleClassifier(module).fit(data), "trial_")
 
 
 def test_a_graph_without_a_class_of_the_module() -> None:

@@ -242,7 +242,7 @@ def test_few_labels_do_not_choose_the_law(run: Run) -> None:
 
 def test_few_labels_warn(run: Run) -> None:
     ran = run("sample", *write_ring(3), "--law", "same-label")
-    assert "warning: labels of SameLabel: 3 of 40 nodes have a label; the others keep their own" in ran.err
+    assert "warning: 3 of 40 nodes have a label, by which donors are drawn; the others keep" in ran.err
     assert "warning" not in run("sample", *write_ring(20), "--law", "same-label").err
 
 

@@ -125,7 +125,7 @@ def test_keep_is_the_share_of_nodes_that_are_their_own_donors() -> None:
 # Ids, labels and pickles
 
 
-@pytest.mark.filterwarnings("ignore:labels of SameLabel:nodecopy.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
 @settings(deadline=None, max_examples=40)
 @given(graphs(labelled=True), st.sampled_from(RULES))
 def test_ids_labels_and_features_stay(graph: Graph, symmetrise: str) -> None:

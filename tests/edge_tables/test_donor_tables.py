@@ -50,7 +50,7 @@ def test_nodes_that_are_not_listed_keep_their_own(engine: Engine) -> None:
     weights = WeightedTable(table(engine, node=[1, 1, 2], donor=[4, 3, 1], weight=[2.0, 0.0, 5e-324]))
     assert donors(weights, engine, edges) == {1: 4, 2: 1, 3: 3, 4: 4}
     labels = SameLabelTable(table(engine, id=[1, 2, 3, 9], label=["x", "", None, "y"]))
-    with pytest.warns(DataWarning, match="labels of SameLabelTable: 2 of 5 nodes have a label"):
+    with pytest.warns(DataWarning, match="2 of 5 nodes have a label"):
         assert donors(labels, engine, edges) == {1: 1, 2: 2, 3: 3, 4: 4, 9: 9}
 
 

@@ -28,7 +28,7 @@ def engine() -> Iterator[Engine]:
         yield opened
 
 
-@pytest.mark.filterwarnings("ignore:labels of SameLabel:nodecopy.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     graphs(texts=TEXTS, labelled=False).map(in_order) | interactions().map(in_order),

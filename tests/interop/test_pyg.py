@@ -24,7 +24,7 @@ from nodecopy import (
 )
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.conversion import from_pyg
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.interop.pyg import to_pyg
 from tests.strategies import graphs
 
@@ -74,7 +74,7 @@ def test_the_input_stays_and_calls_differ(karate: Any) -> None:
     assert [edges(again(karate)) for _ in range(3)] == samples
 
 
-@pytest.mark.filterwarnings("ignore:labels of SameLabel:nodecopy.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
 def test_labels_outside_the_training_mask_are_not_read(karate: Any) -> None:
     karate.train_mask = torch.zeros(34, dtype=torch.bool)
     assert edges(NodeCopy(SameLabel(), rng=0)(karate)) == edges(karate)  # nobody is like anybody
@@ -83,6 +83,18 @@ def test_labels_outside_the_training_mask_are_not_read(karate: Any) -> None:
     hidden.y[~karate.train_mask] = 7
     pair = [edges(NodeCopy(SameLabel(), rng=3)(data)) for data in (karate, hidden)]
     assert pair[0] == pair[1] != edges(karate)
+
+
+def test_few_labels_warn_once_over_all_batches() -> None:
+    """Before, every graph of every batch warned."""
+    masked = {"y": torch.zeros(12, dtype=torch.int64), "train_mask": torch.arange(12) < 3}
+    transform = NodeCopy(SameLabel(), rng=0)
+    batches = [Batch.from_data_list([ring(12, **masked) for _ in range(5)]) for _ in range(3)]
+    with pytest.warns(DataWarning, match="15 of 60 nodes have a label") as caught:
+        transform(batches[0])
+    assert len(caught) == 1
+    for batch in batches:  # another warning would be an error
+        transform(batch)
 
 
 def test_predicted_labels_by_name(karate: Any) -> None:
@@ -207,7 +219,7 @@ def test_other_things_are_refused() -> None:
             NodeCopy(Jaccard(), rng=0)(other)
 
 
-@pytest.mark.filterwarnings("ignore:labels of SameLabel:nodecopy.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore:.*by which donors are drawn:nodecopy.errors.DataWarning")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.uint8])
 @pytest.mark.parametrize("mask_dtype", [torch.bool, torch.uint8])
 def test_hidden_classes_stay_hidden_whatever_their_type(dtype: Any, mask_dtype: Any) -> None:

@@ -36,6 +36,14 @@ def mute_decisions() -> Iterator[None]:
         LOGGER.setLevel(level)
 
 
+@contextmanager
+def mute_data_warnings() -> Iterator[None]:
+    """Issue no :class:`DataWarning`, such as those about each of many graphs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
+
+
 def warn_about_data(message: str) -> None:
     """Issue a :class:`DataWarning` at the first caller outside the package."""
     frame, level = sys._getframe(), 1

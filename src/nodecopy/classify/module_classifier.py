@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import PathLike
+from nodecopy._core.notices import mute_data_warnings
 from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_vector
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.trial import Trial, check_graph
-from nodecopy.errors import DataWarning, InputError
+from nodecopy.conversion import training_nodes
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.module_networks import ModuleNetwork, label_columns
 
@@ -79,15 +80,15 @@ class ModuleClassifier(Classifier):
             The observed graph. It needs labels only if ``train`` or ``validation`` is given.
         train, validation
             Nodes on which the module was trained and chosen: positions, a boolean mask or node ids. They are
-            left out by :meth:`score`.
+            left out by :meth:`score`. By default ``train`` is the ``train_mask`` of a ``Data`` with labels.
         rng
             Not used.
         """
-        graph = check_graph(graph, type(self).__name__)
+        train_mask, graph = training_nodes(graph, train), check_graph(graph, type(self).__name__)
+        train = train_mask if graph.labels is not None else train
         vars(self).pop("trial_", None)
         if train is not None or validation is not None:
-            with warnings.catch_warnings():  # the module may know classes that no node of train has
-                warnings.simplefilter("ignore", DataWarning)
+            with mute_data_warnings():  # the module may know classes that no node of train has
                 self.trial_ = Trial(graph, train, validation, rng)
         network = self.build_network()
         n_features = network.features(graph).shape[1]
@@ -123,6 +124,15 @@ class ModuleClassifier(Classifier):
                 f"{graph.features.shape[1]}."
             )
         return network.predict(graph)
+
+    def score(self, nodes: ArrayLike | None = None, *, graph: Graph | None = None) -> float:
+        self.check_fitted()
+        if graph is None and not hasattr(self, "trial_"):
+            raise InputError(
+                "train must be given to fit, or graph to score: it is not known which nodes the module was "
+                "trained on."
+            )
+        return super().score(nodes, graph=graph)
 
     def save(self, path: PathLike) -> None:
         """Raise an error: a file of nodecopy does not hold the code of a module."""

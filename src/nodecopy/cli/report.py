@@ -26,9 +26,9 @@ from nodecopy.cli.classifier_options import (
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.sample import choose_law, create_law
+from nodecopy.cli.sample import create_law, name_law
 from nodecopy.cli.terminal import error_console, print_note
-from nodecopy.copying import NodeCopying
+from nodecopy.copying import NodeCopying, choose_law
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph, class_codes
@@ -149,7 +149,8 @@ def _graph_sections(
                 trained += _attack_sections(graph, split, seed)
     else:
         print_note(f"no classification: {reason}")
-    law, because = choose_law(labelled)
+    chosen, because = choose_law(labelled)
+    law = name_law(chosen)
     if labelled is not graph:
         because = "the Bayesian GCN predicts the labels that are not given"
     log_decision(f"donor law {law}, since {because}.")

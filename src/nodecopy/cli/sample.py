@@ -16,10 +16,17 @@ from nodecopy.cli.options import at_least, between, check_applicable, flag, opti
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample_files import create_sample_folder
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_progress
-from nodecopy.copying import DonorLaw, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.copying.laws import MIN_LABELLED_SHARE
+from nodecopy.copying import (
+    DonorLaw,
+    Jaccard,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    Weighted,
+    choose_law,
+)
 from nodecopy.errors import InputError
-from nodecopy.graph import UNLABELLED, Graph, class_codes
+from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import is_table, read_matrix, write_graph, write_interactions
 from nodecopy.io.table_columns import INTERACTION_COLUMNS
@@ -27,6 +34,12 @@ from nodecopy.metrics import edge_overlap
 
 Law = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
 """The donor laws."""
+LAWS: dict[Law, type] = {
+    "same-label": SameLabel,
+    "nearest-neighbours": NearestNeighbours,
+    "jaccard": Jaccard,
+    "weighted": Weighted,
+}
 Rule = Literal["maximum", "one-endpoint", "none"]
 """How undirected samples are symmetrised."""
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "keeps the number of edges"}
@@ -114,7 +127,8 @@ def sample(
         of_graphs = {"labels": labels, "features": features, "directed": directed}
         data: Any = _load(source, interactions, reading, **of_graphs, largest_component=largest_component)
         if law == "auto":
-            law, reason = choose_law(data)
+            chosen, reason = choose_law(data)
+            law = name_law(chosen)
             log_decision(f"law {law}, since {reason}. Choose another with --law.")
         _check_law_options(law, n_neighbours, exponent, max_donors)
         donor_law, law_settings = create_law(law, data, n_neighbours, exponent, max_donors, similarity)
@@ -200,23 +214,9 @@ def _read_first_row(source: str) -> list[str]:
             return [cell.strip(" \"'") for cell in re.split("[,;\t ]", file.readline().strip())]
 
 
-def choose_law(data: Graph | Interactions) -> tuple[Law, str]:
-    """Return the donor law by the labels of most nodes, else by features, else by shared neighbours.
-
-    The second value is the reason.
-    """
-    if isinstance(data, Interactions):
-        return "jaccard", "donors of users are users with shared items"
-    reason = "no node has a label"
-    if data.labels is not None:
-        n_labelled = int((class_codes(data.labels)[1] != UNLABELLED).sum())
-        reason = f"{n_labelled} of {data.n_nodes} nodes have a label"
-        if n_labelled and n_labelled >= MIN_LABELLED_SHARE * data.n_nodes:
-            return "same-label", reason
-        reason = f"only {reason}, fewer than half"
-    if data.features is not None:
-        return "nearest-neighbours", f"{reason}, and there are features"
-    return "jaccard", f"{reason}, and there are no features"
+def name_law(law: DonorLaw) -> Law:
+    """Return the name of a donor law on the command line."""
+    return next(name for name, kind in LAWS.items() if isinstance(law, kind))
 
 
 def _check_law_options(

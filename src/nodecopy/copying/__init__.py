@@ -7,9 +7,10 @@ donors) and :mod:`.row_copying` (copying rows); :mod:`.kernels` computes the sam
 from nodecopy.copying.distributions import DonorDistribution as DonorDistribution
 from nodecopy.copying.distributions import DonorLists as DonorLists
 from nodecopy.copying.distributions import DonorRows as DonorRows
+from nodecopy.copying.donor_law import DonorLaw as DonorLaw
 from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
+from nodecopy.copying.law_choice import choose_law as choose_law
 from nodecopy.copying.laws import Balanced as Balanced
-from nodecopy.copying.laws import DonorLaw as DonorLaw
 from nodecopy.copying.laws import Jaccard as Jaccard
 from nodecopy.copying.laws import NearestNeighbours as NearestNeighbours
 from nodecopy.copying.laws import SameLabel as SameLabel

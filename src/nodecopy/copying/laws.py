@@ -7,19 +7,19 @@ elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows, index_dtype, is_dense_product_faster, largest_entries
-from nodecopy._core.notices import warn_about_data
 from nodecopy._core.params import Configurable
 from nodecopy._core.validation import as_array, check_integer, check_real, check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
+from nodecopy.copying.donor_law import DonorLaw, crosses_components, group_labels, reads_edges, select_nodes
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.graph import UNLABELLED, Graph
@@ -29,15 +29,6 @@ MAX_BLOCK_ENTRIES = 2**22
 """Similarities that :class:`Jaccard` holds in memory at once."""
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
 """Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
-MIN_LABELLED_SHARE = 0.5
-"""Share of nodes with a label below which a law by labels warns."""
-
-
-class DonorLaw(Protocol):
-    """An object whose ``fit`` returns the distribution of every node's donor."""
-
-    def fit(self, data: Graph | Interactions) -> DonorDistribution:
-        """Return the donor distribution of the nodes of a graph, or of the users of interactions."""
 
 
 @dataclass(eq=False)
@@ -61,11 +52,20 @@ class SameLabel(Configurable):
     """
 
     labels: ArrayLike | None = None
+    reads_edges: ClassVar[bool] = False
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
         codes = _label_codes(self.labels, data, "labels of SameLabel")
         _, group_of = np.unique(codes, return_inverse=True)
         return DonorLists.from_groups(group_of)
+
+    def restrict(self, nodes: slice, n_nodes: int) -> SameLabel:
+        """Return the law of some of ``n_nodes`` nodes."""
+        return replace(self, labels=select_nodes(self.labels, nodes, n_nodes))
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the labels that donors share."""
+        return getattr(data, "labels", None) if self.labels is None else self.labels
 
 
 @dataclass(eq=False)
@@ -110,6 +110,11 @@ class NearestNeighbours(Configurable):
     ties: str = "first"
     groups: ArrayLike | None = None
     max_degree_ratio: float | None = None
+
+    @property
+    def reads_edges(self) -> bool:
+        """Whether donors depend on edges, by their degrees."""
+        return self.max_degree_ratio is not None
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
         embeddings = self.embeddings
@@ -168,6 +173,17 @@ class NearestNeighbours(Configurable):
                     donors[node] = peers[indices[slice(*bounds)]]
         return np.cumsum([0, *map(len, donors)]), np.concatenate([np.zeros(0, np.int64), *donors])
 
+    def restrict(self, nodes: slice, n_nodes: int) -> NearestNeighbours:
+        """Return the law of some of ``n_nodes`` nodes; if they are too few, all of them are donors."""
+        groups, size = select_nodes(self.groups, nodes, n_nodes), nodes.stop - nodes.start
+        if groups is None and size <= self.n_neighbours:
+            groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error
+        return replace(self, embeddings=select_nodes(self.embeddings, nodes, n_nodes), groups=groups)
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the groups of the nodes, if there are any."""
+        return getattr(data, "labels", None) if isinstance(self.groups, str) else self.groups
+
 
 @dataclass(eq=False)
 class Jaccard(Configurable):
@@ -197,6 +213,7 @@ class Jaccard(Configurable):
     include_self: bool = True
     exponent: float = 1.0
     max_donors: int | None = None
+    crosses_components: ClassVar[bool] = False  # nodes of two components share no neighbours
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         check_real(self.exponent, "exponent of Jaccard", low=0.0)
@@ -271,6 +288,7 @@ class Weighted(Configurable):
     """
 
     similarity: Any
+    reads_edges: ClassVar[bool] = False
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         similarity = Rows.from_matrix(self.similarity, "similarity of Weighted")
@@ -278,6 +296,11 @@ class Weighted(Configurable):
         if shape != (n_rows, n_rows):
             raise InputError(f"similarity of Weighted must have shape {(n_rows, n_rows)}; got {shape}.")
         return DonorRows.from_similarity(similarity.csr)
+
+    def restrict(self, nodes: slice, n_nodes: int) -> Weighted:
+        """Return the law of some of ``n_nodes`` nodes."""
+        rows = select_nodes(self.similarity, nodes, n_nodes)
+        return self if rows is self.similarity else Weighted(rows[:, nodes])
 
 
 @dataclass(eq=False)
@@ -306,8 +329,26 @@ class Balanced(Configurable):
 
     law: DonorLaw
 
+    @property
+    def reads_edges(self) -> bool:
+        """Whether the donors of the other law depend on edges."""
+        return reads_edges(self.law)
+
+    @property
+    def crosses_components(self) -> bool:
+        """Whether the donors of the other law may be in another component."""
+        return crosses_components(self.law)
+
     def fit(self, data: Graph | Interactions) -> DonorRows:
-        P = self.law.fit(data).probabilities()
+        return self.rescale(self.law.fit(data))
+
+    def group_labels(self, data: Graph | Interactions) -> Any:
+        """Return the labels that the donors of the other law share."""
+        return group_labels(self.law, data)
+
+    def rescale(self, distribution: DonorDistribution) -> DonorRows:
+        """Return the balanced form of the distribution of the other law."""
+        P = distribution.probabilities()
         mutual = sparse.csr_array(P.maximum(P.T))
         scale = np.ones(mutual.shape[0])
         for _ in range(MAX_SCALINGS):
@@ -319,12 +360,6 @@ class Balanced(Configurable):
             raise InputError("law of Balanced must let every node be its own donor; it cannot be balanced.")
         mutual.data *= np.repeat(scale, np.diff(mutual.indptr)) * scale[mutual.indices]
         return DonorRows.from_similarity(mutual)
-
-
-def check_law(law: Any, name: str) -> None:
-    """Raise an error that names the parameter unless an object has the method of a law."""
-    if isinstance(law, type) or not hasattr(law, "fit"):
-        raise InputError(f"{name} must be a donor law such as SameLabel(); got {law!r}.")
 
 
 def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> NDArray[np.float64]:
@@ -344,16 +379,6 @@ def _entries_from(index: NDArray[np.float64], thresholds: NDArray[np.float64]) -
     return sparse.csr_array((data, positions % index.shape[1], indptr), shape=index.shape)
 
 
-def warn_of_few_labels(n_labelled: int, n_nodes: int, name: str) -> None:
-    """Warn if most nodes have no label, so that samples are nearly the observed graph."""
-    if n_labelled < MIN_LABELLED_SHARE * n_nodes:
-        warn_about_data(
-            f"{name}: {n_labelled} of {n_nodes} nodes have a label; the others keep their own neighbours, so "
-            "samples are nearly the observed graph. Give the labels that a classifier predicts, or choose "
-            "another law, by features (NearestNeighbours) or by shared neighbours (Jaccard)."
-        )
-
-
 def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str) -> NDArray[np.int64]:
     """Return integer codes of labels, by default the graph's; every unlabelled node has a code of its own."""
     if labels is None:
@@ -365,6 +390,5 @@ def _label_codes(labels: ArrayLike | None, data: Graph | Interactions, name: str
         raise InputError(f"{name} must be integers; got {codes.dtype}.")
     codes = codes.astype(np.int64)
     is_unlabelled = codes <= UNLABELLED
-    warn_of_few_labels(len(codes) - int(is_unlabelled.sum()), len(codes), name)
     codes[is_unlabelled] = codes.max(initial=0) + 1 + np.arange(is_unlabelled.sum())
     return codes

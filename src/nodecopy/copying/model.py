@@ -16,8 +16,9 @@ from nodecopy._core.validation import check_choice, check_indices, check_integer
 from nodecopy.conversion import as_data
 from nodecopy.copying import row_copying
 from nodecopy.copying.distributions import DonorDistribution
+from nodecopy.copying.donor_law import DonorLaw, check_law
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
-from nodecopy.copying.laws import DonorLaw, check_law
+from nodecopy.copying.law_choice import warn_of_unlabelled_nodes
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -91,6 +92,7 @@ class NodeCopying(GraphModel[Data]):
         if self.symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
         self.distribution_ = self.law.fit(data)
+        warn_of_unlabelled_nodes(self.law, data)
         self.graph_ = data
         return self
 

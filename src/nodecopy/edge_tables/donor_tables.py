@@ -14,7 +14,7 @@ from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key
 from nodecopy._core.validation import check_integer
 from nodecopy.copying.distributions import SIMILARITY_UNITS
-from nodecopy.copying.laws import warn_of_few_labels
+from nodecopy.copying.law_choice import warn_of_few_labels
 from nodecopy.edge_tables.columns import check_ids, check_unique_ids, check_weights, select_columns
 from nodecopy.edge_tables.draws import exact_literal, uniforms
 from nodecopy.edge_tables.engines import Engine, ibis
@@ -77,7 +77,7 @@ class SameLabelTable(Configurable, EdgeTableLaw):
         members = labels.filter(_is_labelled(labels, engine)).join(nodes, "id")
         lists = _Lists.build(members.select("id", "number", list="label", rank="number"), engine)
         n_labelled, n_nodes = (engine.row(t.aggregate(n=t.count()))["n"] for t in (lists.owners, nodes))
-        warn_of_few_labels(n_labelled, n_nodes, "labels of SameLabelTable")
+        warn_of_few_labels(n_labelled, n_nodes)
         return lists
 
     def _table(self, engine: Engine) -> Any:

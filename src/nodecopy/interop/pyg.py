@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.notices import mute_data_warnings
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import type_name
 from nodecopy.conversion.foreign_graphs import from_pyg, to_numpy
-from nodecopy.copying.batches import WithinGraphs
+from nodecopy.copying.donor_law import DonorLaw, reads_edges
 from nodecopy.copying.edge_origins import EdgeTrackingSampler
-from nodecopy.copying.laws import Balanced, DonorLaw, NearestNeighbours, SameLabel, Weighted
+from nodecopy.copying.graph_batches import WithinGraphs
+from nodecopy.copying.law_choice import warn_of_unlabelled_nodes
 from nodecopy.copying.model import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -85,6 +87,7 @@ class NodeCopy(Transform):  # type: ignore[misc]
         self.law, self.keep, self.symmetrise = law, keep, symmetrise
         self.labels, self.mask, self.directed = labels, mask, directed
         self.seed, self.n_calls = seed_sequence(rng), 0
+        self._has_warned = False
         self._last: tuple[list[Any], EdgeTrackingSampler | DeviceSampler] | None = None
 
     def forward(self, data: Any) -> Any:
@@ -138,12 +141,15 @@ class NodeCopy(Transform):  # type: ignore[misc]
         plain = data.__class__(edge_index=data.edge_index, x=data.x, num_nodes=data.num_nodes)
         weights = plain.edge_weight = _weights(data)
         plain.y = self._visible_labels(data)
-        if not on_cpu and not _reads_edges(self.law):
+        if not on_cpu and not reads_edges(self.law):
             plain.edge_index, plain.edge_weight = data.edge_index[:, :0], None
         law, sizes = self.law, _graph_sizes(data)
         if sizes is not None:
             law = WithinGraphs(law, sizes)
-        model = NodeCopying(law, self.keep, self.symmetrise).fit(from_pyg(plain, directed=directed))
+        graph = from_pyg(plain, directed=directed)
+        with mute_data_warnings():  # the batches of a training loop would warn at every step
+            model = NodeCopying(law, self.keep, self.symmetrise).fit(graph)
+        self._has_warned = self._has_warned or warn_of_unlabelled_nodes(law, graph)
         if not on_cpu:
             rule = None if model.graph_.directed else self.symmetrise
             return DeviceSampler(model.distribution_, data.edge_index, weights, keep=self.keep, rule=rule)
@@ -190,15 +196,6 @@ def _weights(data: Any) -> Any:
         if values is not None and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
             return values.reshape(-1)
     return None
-
-
-def _reads_edges(law: Any) -> bool:
-    """Return whether the donors of a law may depend on edges."""
-    if isinstance(law, Balanced):
-        return _reads_edges(law.law)
-    if isinstance(law, NearestNeighbours):
-        return law.max_degree_ratio is not None
-    return not isinstance(law, (SameLabel, Weighted))
 
 
 def _graph_sizes(data: Any) -> NDArray[np.int64] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,15 +15,15 @@ from nodecopy._core.csr import Rows, freeze, index_dtype
 from nodecopy._core.params import Configurable
 from nodecopy._core.validation import check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
-from nodecopy.copying.laws import (
-    Balanced,
+from nodecopy.copying.donor_law import (
     DonorLaw,
-    Jaccard,
-    NearestNeighbours,
-    SameLabel,
-    Weighted,
     check_law,
+    crosses_components,
+    group_labels,
+    reads_edges,
+    restrict_law,
 )
+from nodecopy.copying.laws import Balanced
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -52,16 +52,25 @@ class WithinGraphs(Configurable):
     law: DonorLaw
     sizes: ArrayLike
 
+    @property
+    def reads_edges(self) -> bool:
+        """Whether the donors of the law of every graph depend on edges."""
+        return reads_edges(self.law)
+
     def fit(self, data: Any) -> DonorDistribution:
         check_law(self.law, "law of WithinGraphs")
-        if isinstance(self.law, Balanced):  # balances all graphs at once
-            return replace(self.law, law=WithinGraphs(self.law.law, self.sizes)).fit(data)
         graphs = split_graph(data, self.sizes)
-        if isinstance(self.law, Jaccard):  # nodes of two graphs share no neighbours
+        if not crosses_components(self.law):
             return self.law.fit(data)
+        if isinstance(self.law, Balanced):  # all graphs at once
+            return self.law.rescale(WithinGraphs(self.law.law, self.sizes).fit(data))
         bounds = pairwise(np.cumsum([0, *(graph.n_nodes for graph in graphs)]).tolist())
         laws = [restrict_law(self.law, slice(*bound), data.n_nodes) for bound in bounds]
         return join_distributions([law.fit(graph) for law, graph in zip(laws, graphs, strict=True)])
+
+    def group_labels(self, data: Any) -> Any:
+        """Return the labels that donors share, of all nodes."""
+        return group_labels(self.law, data)
 
 
 def split_graph(graph: Graph, sizes: ArrayLike) -> list[Graph]:
@@ -93,29 +102,6 @@ def _take_block(graph: Graph, start: int, end: int) -> Graph:
         rows=Rows.canonical(indptr, rows.indices[entries] - start, weights, end - start),
         **{name: None if part is None else freeze(part[nodes]) for name, part in parts.items()},
     )
-
-
-def restrict_law(law: DonorLaw, nodes: slice, n_nodes: int) -> DonorLaw:
-    """Return the law of some nodes: of values for each of ``n_nodes`` nodes, theirs are taken."""
-
-    def select(values: Any) -> Any:
-        if values is None or isinstance(values, str):
-            return values
-        is_sparse: bool = sparse.issparse(values)
-        array: Any = values.tocsr() if is_sparse else np.asarray(values)
-        return array[nodes] if array.shape[0] == n_nodes else values
-
-    if isinstance(law, SameLabel):
-        return replace(law, labels=select(law.labels))
-    if isinstance(law, Weighted):
-        rows = select(law.similarity)
-        return law if rows is law.similarity else replace(law, similarity=rows[:, nodes])
-    if isinstance(law, NearestNeighbours):
-        groups, size = select(law.groups), nodes.stop - nodes.start
-        if groups is None and size <= law.n_neighbours:
-            groups = np.zeros(size, np.int64)  # among groups, fewer candidates are no error
-        return replace(law, embeddings=select(law.embeddings), groups=groups)
-    return law
 
 
 def join_distributions(distributions: Sequence[DonorDistribution]) -> DonorDistribution:

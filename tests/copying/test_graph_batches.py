@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, SameLabel, Weighted
-from nodecopy.copying.batches import WithinGraphs, join_distributions, split_graph
 from nodecopy.copying.distributions import DonorDistribution
+from nodecopy.copying.graph_batches import WithinGraphs, join_distributions, split_graph
 from nodecopy.errors import InputError
 
 SIZES = [5, 1, 4, 7]
@@ -33,6 +33,22 @@ class SameDegree:
         return SameLabel(data.rows.degrees).fit(data)
 
 
+class Shifted:
+    """A law of a user's own with a value per node."""
+
+    reads_edges = False
+
+    def __init__(self, labels: Any) -> None:
+        self.labels = labels
+
+    def fit(self, data: Any) -> DonorDistribution:
+        return SameLabel(self.labels + 1).fit(data)
+
+    def restrict(self, nodes: slice, n_nodes: int) -> Shifted:
+        assert n_nodes == sum(SIZES)
+        return Shifted(self.labels[nodes])
+
+
 LAWS = [
     (SameLabel(), lambda part: SameLabel()),
     (SameLabel(LABELS), lambda part: SameLabel(LABELS[part])),
@@ -42,7 +58,9 @@ LAWS = [
     (Weighted(SIMILARITY), lambda part: Weighted(SIMILARITY[part, part])),
     (Weighted(sparse.csr_array(SIMILARITY)), lambda part: Weighted(SIMILARITY[part, part])),
     (Balanced(SameLabel()), lambda part: Balanced(SameLabel())),
+    (Balanced(Jaccard()), lambda part: Balanced(Jaccard())),
     (SameDegree(), lambda part: SameDegree()),
+    (Shifted(LABELS), lambda part: Shifted(LABELS[part])),
 ]
 
 

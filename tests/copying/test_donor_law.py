@@ -1,0 +1,62 @@
+"""The optional attributes of donor laws, and their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy.copying import DonorDistribution
+from nodecopy.copying.donor_law import crosses_components, group_labels, reads_edges, restrict_law
+from nodecopy.copying.graph_batches import WithinGraphs
+
+LABELS = np.array([0, 1, 0])
+GRAPH = Graph(np.ones((3, 3)), labels=LABELS)
+
+
+class Plain:
+    """A law of a user's own without optional attributes."""
+
+    def fit(self, data: Any) -> DonorDistribution:
+        return Jaccard().fit(data)
+
+
+class Grouped(Plain):
+    """A law of a user's own with all of them."""
+
+    reads_edges = crosses_components = False
+
+    def restrict(self, nodes: slice, n_nodes: int) -> Plain:
+        return Plain()
+
+    def group_labels(self, data: Any) -> Any:
+        return LABELS
+
+
+def test_laws_that_read_edges() -> None:
+    by_degree = NearestNeighbours(1, max_degree_ratio=2.0)
+    for law in (Jaccard(), by_degree, Balanced(by_degree), Plain(), WithinGraphs(Jaccard(), [3])):
+        assert reads_edges(law)
+    for other in (SameLabel(), NearestNeighbours(1), Weighted(np.eye(3)), Balanced(SameLabel()), Grouped()):
+        assert not reads_edges(other)
+
+
+def test_laws_whose_donors_are_in_other_components() -> None:
+    assert all(map(crosses_components, [SameLabel(), Balanced(SameLabel()), Plain()]))
+    assert not any(map(crosses_components, [Jaccard(), Balanced(Jaccard()), Grouped()]))
+
+
+def test_values_of_some_nodes() -> None:
+    assert restrict_law(SameLabel(LABELS), slice(1, 3), 3).labels.tolist() == [1, 0]  # type: ignore[attr-defined]
+    plain = Plain()
+    assert restrict_law(plain, slice(1, 3), 3) is plain
+    assert isinstance(restrict_law(Grouped(), slice(1, 3), 3), Plain)
+
+
+def test_labels_that_donors_share() -> None:
+    grouped = NearestNeighbours(1, groups="labels")
+    for law in (SameLabel(), grouped, Balanced(SameLabel()), WithinGraphs(SameLabel(), [3]), Grouped()):
+        assert group_labels(law, GRAPH).tolist() == [0, 1, 0]
+    for other in (NearestNeighbours(1), Jaccard(), Plain()):
+        assert group_labels(other, GRAPH) is None
