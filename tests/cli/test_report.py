@@ -51,6 +51,17 @@ def test_a_graph_alone(run: Run) -> None:
     assert Path("report.html").read_bytes() == first
 
 
+def test_a_table_of_edges_with_ids_is_the_same_graph_in_all_commands(run: Run) -> None:
+    """A report took it for features, while stats read its edges."""
+    source, target, _ = examples.graph().edges()
+    columns = {"id": np.arange(len(source)), "from_account": source, "to_account": target, "amount": source}
+    write_table("transfers.csv", columns)
+    assert dict(line.split() for line in run("stats", "transfers.csv").out.splitlines())["n_nodes"] == "40"
+    assert run("report", "transfers.csv", "--samples", "1").code == 0
+    graphs, _ = sections_of(Path("report.html"))
+    assert len(graphs["ids"]) == 40
+
+
 def test_few_labels_do_not_choose_the_law(run: Run) -> None:
     """With few labels, samples on the page were nearly the graph."""
     source, *labels = write_graph_files(2)[:3]

@@ -269,6 +269,8 @@ def test_a_table_of_users_and_items_is_read_as_interactions(run: Run, header: st
     Path("ratings.csv").write_text("\n".join([header, *cells, ""]))
     ran = run("sample", "ratings.csv")
     assert "ratings.csv is read as interactions, since its columns are " in ran.err
+    Path("commented.csv").write_text("# of 2024\n" + Path("ratings.csv").read_text())
+    assert run("sample", "commented.csv").out == ran.out  # a comment hid the header
     if delimiter == ",":
         assert ran.out.split()[:1] == ["interactions"]
         assert run("sample", "ratings.csv", "--graph").out.split()[:1] == ["edges"]

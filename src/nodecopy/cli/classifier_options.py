@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from nodecopy._core.formats import reading as reading_file
 from nodecopy._core.saving import load
 from nodecopy.cli import sources
 from nodecopy.cli.options import at_least, check_applicable
@@ -15,16 +16,13 @@ from nodecopy.cli.reading_options import ReadingOptions
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder, is_table
-from nodecopy.io.table_columns import EDGE_COLUMNS, NODE_COLUMNS
-from nodecopy.io.table_files import read_table
+from nodecopy.io.table_columns import guess_kind
 
 if TYPE_CHECKING:
     from nodecopy.classify import Classifier
 
 N_NEIGHBOURS = 10
 """Neighbours of each node of a graph that is built from features."""
-MAX_EDGE_COLUMNS = 3
-"""A table with more columns, of which none is named as the end of an edge, holds features."""
 
 Method: TypeAlias = Literal["mlp", "gcn", "appnp", "bgcn-copy", "sbm-gcn", "dfnet"]
 """The classifiers."""
@@ -125,19 +123,9 @@ def load_graph(
 
 
 def _holds_features(source: str, reading: ReadingOptions) -> bool:
-    """Return whether a table holds features and no edges.
-
-    It has a row for every node then, no columns that are named as the ends of edges, and either more than
-    three columns or a first one that is named as ids.
-    """
+    """Return whether a file is a table about nodes, without edges."""
     if sources.is_dataset(source) or not Path(source).is_file() or not is_table(source):
         return False
-    if reading.source or reading.target:
-        return False
-    table = read_table(Path(source), lambda *_: True)
-    names = [name.lower() for name in table.names or []]
-    if all(any(name in names for name in EDGE_COLUMNS[end]) for end in ("source", "target")):
-        return False
-    ids = list(table.columns[0])
-    is_named = names[0] in NODE_COLUMNS["id"] or (table.names or [])[0] == reading.id
-    return len(set(ids)) == len(ids) and (is_named or len(names) > MAX_EDGE_COLUMNS)
+    with reading_file(source) as path:
+        is_named = reading.source or reading.target
+        return not is_named and guess_kind(path, id=reading.id) in ("labels", "features")

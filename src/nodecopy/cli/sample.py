@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import re
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nodecopy import datasets
 from nodecopy._core.formats import reading as reading_file
 from nodecopy._core.notices import log_decision
-from nodecopy._core.optional_imports import import_optional
 from nodecopy.cli import options, sample_engines, sources
 from nodecopy.cli.options import at_least, between, check_applicable, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
@@ -29,7 +26,9 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import is_table, read_matrix, write_graph, write_interactions
-from nodecopy.io.table_columns import INTERACTION_COLUMNS
+from nodecopy.io.headers import match_names
+from nodecopy.io.table_columns import INTERACTION_COLUMNS, match_kind
+from nodecopy.io.table_files import read_names
 from nodecopy.metrics import edge_overlap
 
 Law = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
@@ -48,8 +47,6 @@ Engine = Literal["memory", "duckdb", "spark"]
 """Where samples are drawn."""
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
 """The file formats of samples."""
-USER_NAMES, ITEM_NAMES = INTERACTION_COLUMNS["user"], INTERACTION_COLUMNS["item"]
-"""Usual names of the columns of interactions."""
 
 
 @reads("graph", "interactions")
@@ -192,26 +189,19 @@ def _load(
 
 
 def _is_interaction_table(source: str) -> bool:
-    """Return whether the header of a table names a user and an item, and log what follows from it."""
-    names = [name for name in _read_first_row(source) if name.lower() in (*USER_NAMES, *ITEM_NAMES)]
-    if {name.lower() in USER_NAMES for name in names} != {True, False}:
+    """Return whether a file is a table of interactions, and log what follows from it."""
+    if not is_table(source):
         return False
+    with reading_file(source) as path:
+        names = read_names(path)
+    if match_kind(names) != "interactions":
+        return False
+    columns = match_names(names, {role: INTERACTION_COLUMNS[role] for role in ("user", "item")})
     log_decision(
-        f"{source} is read as interactions, since its columns are {' and '.join(names)}. "
-        "Read it as a graph with --graph."
+        f"{source} is read as interactions, since its columns are "
+        f"{' and '.join(names[number] for number in columns.values())}. Read it as a graph with --graph."
     )
     return True
-
-
-def _read_first_row(source: str) -> list[str]:
-    """Return the cells of the first row of a text file, or the names of the columns of a Parquet file."""
-    if not is_table(source):
-        return []
-    with reading_file(source) as path:
-        if path.suffix.lower() == ".parquet":
-            return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
-        with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rt", encoding="utf-8-sig") as file:
-            return [cell.strip(" \"'") for cell in re.split("[,;\t ]", file.readline().strip())]
 
 
 def name_law(law: DonorLaw) -> Law:

@@ -31,14 +31,13 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io.graphs import read_graph
 from nodecopy.io.logs import read_interactions
-from nodecopy.io.table_columns import INTERACTION_COLUMNS
+from nodecopy.io.table_columns import EDGE_COLUMNS, match_kind
+from nodecopy.io.table_files import read_names
 
 GraphLike: TypeAlias = Graph | Any
 """A graph, or what :func:`as_graph` converts."""
 InteractionsLike: TypeAlias = Interactions | Any
 """Interactions, or what :func:`as_interactions` converts."""
-
-MAX_EDGE_LIST_COLUMNS = 3
 
 
 def as_graph(
@@ -189,11 +188,8 @@ def as_data(data: GraphLike, *, name: str = "graph") -> Graph | Interactions:
     """
     if isinstance(data, (Graph, Interactions)):
         return data
-    if is_frame(data):
-        names = {str(column).lower() for column in getattr(data, "column_names", data.columns)}
-        if all(names & set(INTERACTION_COLUMNS[role]) for role in ("user", "item")):
-            return as_interactions(data, name=name)
-    if _is_sparse(data) and data.shape[0] != data.shape[1]:
+    is_log = is_frame(data) and match_kind(read_names(data)) == "interactions"
+    if is_log or (_is_sparse(data) and data.shape[0] != data.shape[1]):
         return as_interactions(data, name=name)
     return as_graph(data, name=name)
 
@@ -295,7 +291,7 @@ def _is_adjacency(frame: Any) -> bool:
     if not hasattr(frame, "iloc") or frame.shape[0] != frame.shape[1]:
         return False
     ids = frame.index.tolist()
-    is_default = ids == list(range(len(ids))) and len(ids) <= MAX_EDGE_LIST_COLUMNS
+    is_default = ids == list(range(len(ids))) and len(ids) <= len(EDGE_COLUMNS)
     return ids == list(frame.columns) and not is_default
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from nodecopy.io.headers import (
     is_numeral,
     match_names,
 )
-from nodecopy.io.table_files import Column, Table, read_table
+from nodecopy.io.table_files import Column, Table, read_names, read_table
 
 EDGE_COLUMNS: Roles = {
     "source": (
@@ -40,11 +41,14 @@ INTERACTION_COLUMNS: Roles = {
     "rating": ("rating", "stars", "score", "weight", "value", "count"),
     "time": ("time", "timestamp", "ts", "date", "datetime"),
 }
-KINDS: Mapping[str, Roles] = {
+Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
+"""What a table holds."""
+KINDS: Mapping[Kind, Roles] = {
     "edges": EDGE_COLUMNS,
     "labels": NODE_COLUMNS,
     "interactions": INTERACTION_COLUMNS,
 }
+"""The kinds of tables that are recognised by the names of their columns."""
 
 EPOCH_SECONDS, EPOCH_MILLISECONDS = (1e8, 2.2e9), (1e11, 2.2e12)
 """Numbers in these limits (1973 to 2039) are taken for times if nothing else is known about them."""
@@ -121,7 +125,7 @@ def match_columns(
 
 def read_columns(
     path: Any,
-    kind: str,
+    kind: Kind,
     given: Mapping[str, str | None],
     *,
     header: bool | None = None,
@@ -179,11 +183,43 @@ def describe(path: Any) -> str:
     return "the data frame" if is_frame(path) else Path(path).name
 
 
-def check_kind(names: Sequence[str], kind: str, file: str) -> None:
-    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
+def guess_kind(path: Any, *, id: str | None = None) -> Kind:
+    """Return what a file or data frame holds by its header, ``"edges"`` if nothing speaks for another kind.
+
+    A table without names of one of ``KINDS`` holds features if its first column has no value twice, and is
+    named as ids (or ``id``) or followed by more columns than an edge has.
+    """
+    names = read_names(path)
+    if kind := match_kind(names):
+        return kind
+    is_named = names[0].lower() in NODE_COLUMNS["id"] or names[0] == id
+    if is_named or len(names) > len(EDGE_COLUMNS):
+        first = list(read_table(path, lambda *_: True).columns[0])
+        if len(set(first)) == len(first):
+            return "features"
+    return "edges"
+
+
+def match_kind(names: Sequence[str]) -> Kind | None:
+    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in their names.
+
+    Words do not count beside names with digits, since a row of data may have them: ``user 1,item 7``.
+    """
     lower = {name.strip().lower() for name in names}
-    other = next((name for name, roles in KINDS.items() if has_usual_names(lower, roles)), kind)
-    if other == kind or has_usual_names(lower, KINDS[kind]):
+    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
+    if not re.search(r"\d", "".join(names)):
+        kinds += [
+            kind
+            for kind, roles in KINDS.items()
+            if match_names(names, roles).keys() >= set(list(roles)[:N_KEYS])
+        ]
+    return kinds[0] if kinds else None
+
+
+def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
+    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
+    other = match_kind(names)
+    if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
         return
     if (kind, other) == ("edges", "interactions"):
         warn_about_data(

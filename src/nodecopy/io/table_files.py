@@ -67,6 +67,18 @@ def read_table(path: Any, has_header: HeaderRule) -> Table:
         raise InputError(describe_encoding_error(error)) from error
 
 
+def read_names(path: Any) -> list[str]:
+    """Return the names of the columns of a file or data frame; of a text file, the cells of its first row."""
+    if is_frame(path):
+        return [str(name) for name in getattr(path, "column_names", path.columns)]
+    suffix = format_of(path, TABLES)
+    if suffix == ".parquet":
+        return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
+    with _open_text(Path(path), "r") as file:
+        _, first = next(split_rows(file, suffix)[0], (0, [""]))
+    return [first[0].lstrip("# ").strip(), *(cell.strip() for cell in first[1:])]
+
+
 def _read_text(path: Path, suffix: str, has_header: HeaderRule) -> Table:
     cells: list[str] = []  # one flat list: a million small ones keep the garbage collector busy
     lines: list[int] = []
