@@ -41,7 +41,7 @@ print("fitted rows:", round((model.transduction_ == y[:1500])[few[:1500] == -1].
 print("new rows:   ", round(model.score(X[1500:], y[1500:]), 3))
 
 # %%
-# New rows are joined with their nearest fitted rows, and the trained network predicts on the larger graph. A
+# New rows are connected to their nearest fitted rows, and the trained network predicts on the larger graph. A
 # row that was fitted gets the same prediction as in ``transduction_``.
 
 print("uncertainty of new rows, in nats:", model.uncertainty(X[1500:]).total[:5].round(2))

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from nodecopy._core.notices import log_decision, mute_decisions, warn_about_data
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import LOGGER, log_decision, mute_decisions, warn_about_data
 from nodecopy.errors import DataWarning
 
 
@@ -12,6 +13,20 @@ def test_decisions_are_logged_at_level_info(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.INFO, "nodecopy"):
         log_decision("features are standardised")
     assert caplog.record_tuples == [("nodecopy", logging.INFO, "features are standardised")]
+
+
+def test_records_have_the_hints(caplog: pytest.LogCaptureFixture) -> None:
+    hint = Hint(header=False)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        log_decision("the first row is a header.", hint)
+    assert caplog.messages == ["the first row is a header. Use header=False otherwise."]
+    assert vars(caplog.records[0])["decision"] == "the first row is a header."
+    assert vars(caplog.records[0])["hints"] == (hint,)
+
+
+def test_warnings_have_the_hints() -> None:
+    with pytest.warns(DataWarning, match="^few labels. Use law=NAME otherwise.$"):
+        warn_about_data("few labels.", Hint(law=str))
 
 
 def test_warnings_name_the_first_caller_outside_the_package() -> None:
@@ -26,3 +41,14 @@ def test_decisions_are_muted_for_a_while(caplog: pytest.LogCaptureFixture) -> No
             log_decision("muted")
         log_decision("logged")
     assert caplog.messages == ["logged"]
+
+
+def test_muting_keeps_a_stricter_level() -> None:
+    """It lowered the level of a user who wants errors only to that of warnings."""
+    level = LOGGER.level
+    LOGGER.setLevel(logging.ERROR)
+    try:
+        with mute_decisions():
+            assert LOGGER.level == logging.ERROR
+    finally:
+        LOGGER.setLevel(level)

@@ -48,7 +48,7 @@ def test_a_subclass_must_define_predict_trial() -> None:
         Classifier().fit(GRAPH, [0, 1, 2])
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_predict_trial_may_return_a_prediction() -> None:
     expected = Prediction(np.full((60, 3), 1 / 3, np.float32), np.zeros(60, np.float32), {"steps": 2})
 
@@ -67,7 +67,7 @@ def test_whole_numbers_as_labels_come_back() -> None:
     assert set(fitted.predict().tolist()) <= {2, 4, 9}
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_names_do_not_change_the_result() -> None:
     named, plain = (planted_graph(strings=strings) for strings in (True, False))
     first, second = (GCN(n_epochs=5).fit(graph, [0, 1, 2], rng=0) for graph in (named, plain))
@@ -75,7 +75,7 @@ def test_names_do_not_change_the_result() -> None:
     assert first.predict().tolist() == [CLASSES[code] for code in second.predict()]
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     GCN(n_epochs=3, n_hidden=4).fit(GRAPH, [0, 1, 2], rng=0).save(path)
@@ -88,7 +88,7 @@ def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path
     assert set(tree["state"]) == {"prediction_", "classes_", "node_ids_", "feature_encoder_"}
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_the_graph_model_and_the_base_are_saved(tmp_path: Path) -> None:
     from nodecopy import NodeCopying, SameLabel
 

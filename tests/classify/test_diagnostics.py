@@ -24,7 +24,7 @@ def prediction(largest: float, n_uniform: int) -> Prediction:
 @pytest.mark.parametrize(("largest", "n_uniform"), [(0.54, 0), (0.54, 50), (0.9, 95)])
 def test_nearly_uniform_probabilities(largest: float, n_uniform: int) -> None:
     share = 95 if largest == 0.9 else 100
-    with pytest.warns(DataWarning, match=f"hardly learned: the probabilities of {share}% of the nodes are"):
+    with pytest.warns(DataWarning, match=f"almost nothing: the probabilities of {share}% of the nodes are"):
         warn_if_not_learned(prediction(largest, n_uniform), ["a", "b"])
 
 
@@ -53,7 +53,7 @@ def measurements() -> Graph:
 def test_measurements_in_their_own_units_are_not_learned(scaling: str) -> None:
     """Without a warning an accuracy of one half was all there was to see."""
     graph = measurements()
-    with pytest.warns(DataWarning, match=r"hardly learned: .*standardised \(features\)"):
+    with pytest.warns(DataWarning, match=r"almost nothing: .* Try features='standardise' or n_epochs=NUMBER"):
         fitted = GCN(features=scaling).fit(graph, range(40), rng=0)
     assert fitted.score() < 0.6
     features = np.asarray(graph.features)

@@ -53,7 +53,7 @@ def test_an_ensemble_is_the_mean_of_its_networks() -> None:
     assert np.array_equal(joined.keys, networks.keys)
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_features_must_have_the_width_of_the_networks() -> None:
     fitted = GCN(n_epochs=1).fit(GRAPH, [0, 1, 2], rng=0)
     with pytest.raises(InputError, match="features of the graph must have 12 columns, as in fit; got 2"):

@@ -55,7 +55,7 @@ def test_columns_are_standardised_by_default() -> None:
     default = GraphClassifier(QUICK, random_state=0).fit(X, few)
     by_hand = GraphClassifier(QUICK, scale="none", random_state=0).fit(scaled, few)
     np.testing.assert_allclose(default.predict_proba(X), by_hand.predict_proba(scaled), atol=1e-3)
-    with pytest.warns(DataWarning, match="hardly learned"):
+    with pytest.warns(DataWarning, match="learned almost nothing"):
         GraphClassifier(QUICK, scale="none", random_state=0).fit(X, few)
 
 

@@ -20,7 +20,7 @@ def test_edges_are_ignored() -> None:
     assert np.array_equal(first.predict_proba(), second.predict_proba())
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_a_perceptron_without_bias_cannot_classify_a_node_without_features() -> None:
     graph = planted_graph()
     assert not np.asarray(graph.features)[7].any()

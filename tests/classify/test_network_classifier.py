@@ -47,7 +47,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
         GCN(**parameters).fit(planted_graph(), [0, 1, 2])
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_sparse_and_dense_features_give_the_same_prediction() -> None:
     graph = planted_graph()
     packed_features = sparse.csr_array(np.asarray(graph.features))
@@ -78,7 +78,7 @@ def test_presets_of_papers_state_their_scalings(kind: type[NetworkClassifier]) -
     assert stated == published | {"default": ("auto", "auto")}
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_measurements_are_not_scaled_like_words(seed: int) -> None:
     """By rows of raw features, which was the default, GCN and APPNP did little better than chance (25 %)."""
@@ -96,7 +96,7 @@ def test_measurements_are_not_scaled_like_words(seed: int) -> None:
     assert accuracy(BayesianGCN(n_graphs=3)) > 0.85
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_the_default_of_word_counts_is_that_of_kipf_and_welling() -> None:
     words = (np.random.default_rng(0).random((60, 30)) < 0.1).astype(float)
     graph = planted_graph().replace(features=words)

@@ -49,7 +49,7 @@ def record(monkeypatch: pytest.MonkeyPatch, classifier: Classifier) -> Keys:
     return list(Recording.keys)
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 @pytest.mark.parametrize(
     ("classifier", "n_seeds"),
     [

@@ -21,7 +21,7 @@ pytest.importorskip("sklearn")
 FILES = ("edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--weight", "amount")
 QUICK = ("--n-graphs", "3", "--n-weight-samples", "3")
 N_LABELLED = 120
-pytestmark = pytest.mark.filterwarnings("ignore:the classifier has hardly learned")
+pytestmark = pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     assert "one-hot encoded text: city (4 values)" in ran.err
     assert "replaced missing cells by the median and marked them: age (" in ran.err
     assert "features: each column is standardised" in ran.err
-    assert "--scale-features rows, 'none' or 'binary' overrules" in ran.err
+    assert "Use --scale-features rows, none or binary otherwise" in ran.err
     assert "--ignore-column NAME leaves a column out" in ran.err
     assert "weights: log(1 + weight / smallest weight)" in ran.err
     assert accuracy("predictions.csv", truth) > 0.85
@@ -96,7 +96,7 @@ def test_columns_can_be_left_out(run: Run, truth: dict[str, str]) -> None:
     assert not any("one-hot" in notice for notice in json.loads(ran.out)["notices"])
     ran = run("classify", *FILES, "--ignore-column", "town")
     assert ran.code == 2
-    assert "features.csv: ignore_columns must name columns; got 'town'" in ran.err
+    assert "features.csv: --ignore-column must name columns; got 'town'" in ran.err
 
 
 @pytest.mark.parametrize("arguments", [["features.csv"], ["--features", "features.csv"]])
@@ -104,8 +104,8 @@ def test_features_without_edges(run: Run, truth: dict[str, str], arguments: list
     options = ("--labels", "labels.csv", "--method", "gcn", "--n-neighbours", "7", "--out", "predictions.csv")
     ran = run("classify", *arguments, *options)
     assert ran.code == 0, ran.err
-    assert "there are no edges, so each node is joined with its 7 nearest neighbours by features" in ran.err
-    assert "--n-neighbours NUMBER changes it" in ran.err
+    assert "there are no edges, so each node is connected to its 7 nearest neighbours by features" in ran.err
+    assert "--n-neighbours NUMBER changes their number" in ran.err
     assert accuracy("predictions.csv", truth) > 0.5
     ran = run("report", *arguments, "--labels", "labels.csv", "--samples", "2", "--without", "attack")
     assert ran.code == 0, ran.err

@@ -13,6 +13,7 @@ import pytest
 import nodecopy
 from nodecopy import cli
 from nodecopy.cli import sample
+from nodecopy.errors import InputError
 from tests.cli.conftest import Run
 
 MODULES_AFTER = """
@@ -136,7 +137,7 @@ def test_a_usage_error_is_one_line_with_the_nearest_name(run: Run, arguments: st
     ],
 )
 def test_errors_of_the_library_name_the_option(message: str, command: str, translated: str) -> None:
-    assert cli.name_option(message, [command, "x"]) == translated
+    assert cli.name_options(InputError(message), [command, "x"]) == translated
 
 
 def test_a_group_without_a_command_shows_its_help(run: Run) -> None:

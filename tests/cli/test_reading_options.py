@@ -74,16 +74,14 @@ def test_columns_are_named(run: Run) -> None:
     assert (result["n_nodes"], result["n_edges"]) == (3, 2)
     assert result["notices"] == [
         "edges.csv: not read: when.",
-        "edges.csv: repeated edges: 1; their weights are added; --duplicates max takes the largest.",
+        "edges.csv: repeated edges: 1; their weights are added. --duplicates max takes the largest.",
     ]
 
 
 def test_headers_are_decided(run: Run) -> None:
     Path("edges.csv").write_text("ann,bob\nbob,cleo\n")
     ran = run("stats", "edges.csv")
-    assert (
-        "edges.csv: the first row (ann,bob) is data, since 'bob' occurs again; --header overrules." in ran.err
-    )
+    assert "the first row (ann,bob) is data, since 'bob' occurs again. Use --header otherwise." in ran.err
     result = json.loads(run("stats", "edges.csv", "--header", "--json").out)
     assert result["n_nodes"] == 2
 
@@ -92,7 +90,7 @@ def test_isolated_nodes_on_demand(run: Run) -> None:
     Path("edges.csv").write_text("source,target\na,b\n")
     Path("labels.csv").write_text("id,label\na,1\nz,2\n")
     ran = run("stats", "edges.csv", "--labels", "labels.csv")
-    assert (ran.code, ran.err.endswith("isolated nodes with --allow-isolated.\n")) == (2, True)
+    assert (ran.code, ran.err.endswith("--allow-isolated adds them as isolated nodes.\n")) == (2, True)
     result = json.loads(run("stats", "edges.csv", "--labels", "labels.csv", "--allow-isolated", "--json").out)
     assert result["n_nodes"] == 3
 

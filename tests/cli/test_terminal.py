@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from pathlib import Path
 
 import pytest
 
+from nodecopy import cli
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import LOGGER, log_decision, warn_about_data
+from nodecopy.cli.option_names import OptionNames
 from nodecopy.cli.terminal import (
     estimate_time,
     format_duration,
@@ -74,7 +78,7 @@ def test_notes_and_errors_are_apart_from_results(capsys: pytest.CaptureFixture[s
 def test_decisions_and_warnings_are_printed_once_and_kept(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with show_notices():
+    with show_notices(OptionNames()):
         log_decision("read the first row as a header")
         log_decision("read the first row as a header")
         warn_about_data("few nodes have labels")
@@ -99,7 +103,22 @@ def test_a_short_run_is_not_estimated(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_notices_name_options(capsys: pytest.CaptureFixture[str]) -> None:
-    with show_notices():
-        log_decision("header=True, allow_isolated=True or weight=NAME overrules; np.savez('x.npz', ids=ids)")
-    line = "--header, --allow-isolated or --weight NAME overrules; np.savez('x.npz', ids=ids)\n"
-    assert capsys.readouterr().err == line
+    with show_notices(OptionNames(cli.import_command("stats").params)):
+        log_decision("the first row is data.", Hint(header=True))
+        warn_about_data("edges are repeated.", Hint("{} adds them.", duplicates="sum"), Hint(workers=3))
+    assert capsys.readouterr().err.splitlines() == [
+        "the first row is data. Use --header otherwise.",
+        "warning: edges are repeated. --duplicates sum adds them.",
+    ]
+
+
+def test_notices_restore_the_level_of_the_logger() -> None:
+    """It was reset, whatever the user had set."""
+    level = LOGGER.level
+    LOGGER.setLevel(logging.ERROR)
+    try:
+        with show_notices(OptionNames()):
+            assert LOGGER.level == logging.INFO
+        assert LOGGER.level == logging.ERROR
+    finally:
+        LOGGER.setLevel(level)

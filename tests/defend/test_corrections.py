@@ -27,7 +27,7 @@ def test_a_correction_returns_the_rows_of_the_nodes_without_details() -> None:
     assert correction.details(np.array([2, 0])) == {}
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_a_state_predicts_other_graphs_with_the_trained_networks() -> None:
     gcn = GCN(n_epochs=5).fit(GRAPH, range(9), rng=0)
     features: Any = GRAPH.features

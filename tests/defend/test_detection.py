@@ -76,7 +76,7 @@ def test_share_of_nodes_is_corrected(attacked: tuple[CopyingDefence, Graph, Any]
     assert 0 < changed.sum() <= round(0.1 * graph.n_nodes)
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_validation_nodes_decide_how_many_are_corrected() -> None:
     """Of four nodes the third correction makes a correct one wrong, so two are corrected."""
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4) + np.eye(4, k=1), labels=[0, 0, 1, 1])

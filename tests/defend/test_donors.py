@@ -82,7 +82,7 @@ def test_features_of_single_nodes_find_no_donors(features: Any) -> None:
     assert build_donor_search("vgae", NodeEmbeddings(graph), **named).matrix.shape[0] == 60
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_a_graph_without_features_is_defended() -> None:
     graph = add_identity_features(planted_graph().replace(features=None))
     defence = CopyingDefence(GCN(n_epochs=100), donors="neighbourhoods", n_donors=3)

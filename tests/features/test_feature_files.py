@@ -29,7 +29,7 @@ def test_nodes_are_joined_with_their_neighbours(features: Path, caplog: pytest.L
     assert graph.adjacency.toarray().tolist() == [[0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]]
     assert graph.features.tolist() == [[31, 30000], [33, 90000], [70, 31000], [72, 88000]]  # type: ignore[union-attr]
     assert graph.feature_encoder.feature_names_ == ["age", "income"]
-    assert "features.csv: there are no edges, so each node is joined with its 2 nearest" in caplog.text
+    assert "features.csv: there are no edges, so each node is connected to its 2 nearest" in caplog.text
 
 
 def test_few_nodes_have_all_others_as_neighbours(features: Path) -> None:

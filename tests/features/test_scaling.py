@@ -40,9 +40,9 @@ def test_scaled_features(kind: str, expected: Any) -> None:
         (COUNTS * RNG.uniform(0.5, 5, 30), "rows", "none is negative"),  # TF-IDF
         (np.eye(20), "rows", "95% of them are zero"),
         (np.eye(3)[[0, 1, 2, 2, 2, 2]], "rows", "67% of them are zero"),
-        (MEASUREMENTS, "standardise", "some are negative"),
+        (MEASUREMENTS, "standardise", "some values are negative"),
         (abs(MEASUREMENTS), "standardise", "only 0% of them are zero"),
-        (COUNTS - 0.1, "standardise", "some are negative"),
+        (COUNTS - 0.1, "standardise", "some values are negative"),
         # Two amounts beside one-hot columns: mostly zeros and not negative, but sums of rows are amounts.
         (np.hstack([abs(MEASUREMENTS[:, 1:3]), np.eye(25)[np.arange(50) % 25]]), "standardise", "one column"),
     ],
@@ -56,7 +56,7 @@ def test_the_scaling_is_chosen_by_the_data(
     (message,) = caplog.messages
     assert message.startswith("features: each ")
     assert reason in message
-    assert " overrules." in message
+    assert message.endswith(" otherwise.")
 
 
 def test_standardised_columns_have_mean_0_and_deviation_1() -> None:
@@ -122,9 +122,9 @@ def path(weights: Any) -> sparse.csr_array:
         (np.ones(20), "raw", None),
         (np.full(20, 7.0), "raw", None),
         (RNG.uniform(size=200), "raw", "weights: as they are, since"),
-        (RNG.poisson(3, 200) + 1, "raw", "at most 2; weights='log' or 'binary' overrules"),
+        (RNG.poisson(3, 200) + 1, "raw", "at most 2. Use weights='log' or 'binary' otherwise"),
         (np.exp(RNG.normal(size=2000, scale=2)), "log", "heavy-tailed: their standard deviation"),
-        (1e-300 * np.exp(RNG.normal(size=2000, scale=2)), "log", "weights='raw' or 'binary' overrules"),
+        (1e-300 * np.exp(RNG.normal(size=2000, scale=2)), "log", "Use weights='raw' or 'binary' otherwise"),
         ([1.0] * 8 + [1000.0], "log", "log(1 + weight / smallest weight)"),
     ],
 )

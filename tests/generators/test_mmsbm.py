@@ -209,7 +209,7 @@ def test_invalid_settings_are_named(wrong: dict[str, Any], message: str) -> None
         MMSBM(**wrong).fit(datasets.load("karate"))
 
 
-@pytest.mark.filterwarnings("ignore:the classifier has hardly learned")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_bayesian_gcn_with_this_graph_model() -> None:
     graph = community_graph()
     classifier = BayesianGCN(MMSBM(n_steps=5), n_graphs=2, n_weight_samples=1, base=GCN(n_epochs=5))

@@ -62,7 +62,8 @@ def test_directed_duplicates() -> None:
 )
 def test_duplicates_as_errors(edges: list[tuple[int, int, float]], directed: bool, row: int) -> None:
     with pytest.raises(
-        InputError, match=f"row {row} repeats the edge from . to ., and duplicates is 'error'"
+        InputError,
+        match=f"row {row} repeats the edge from . to .\\. Merge them with duplicates='max' or 'sum'",
     ):
         build(edges, directed=directed, duplicates="error", row_name="row {}".format)
 
@@ -85,7 +86,7 @@ def test_lists_without_duplicates_are_no_error() -> None:
             [(0, 1, 1), (0, 1, 1), (0, 1, 1), (1, 0, 2), (1, 2, 1)],
             {},
             [
-                "f.csv: repeated edges: 2, edges in both directions: 1; the largest weight counts; "
+                "f.csv: repeated edges: 2, edges in both directions: 1; the largest weight counts. "
                 "duplicates='sum' adds the weights."
             ],
         ),
@@ -93,7 +94,7 @@ def test_lists_without_duplicates_are_no_error() -> None:
             [(0, 1, 1), (1, 0, 1), (1, 2, 1)],
             {"duplicates": "sum"},
             [
-                "f.csv: edges in both directions: 1; their weights are added; duplicates='max' takes the "
+                "f.csv: edges in both directions: 1; their weights are added. duplicates='max' takes the "
                 "largest."
             ],
         ),

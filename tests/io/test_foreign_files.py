@@ -313,7 +313,7 @@ def test_directions_that_a_file_states(
     (tmp_path / name).write_text(content)
     with caplog.at_level(logging.INFO, "nodecopy"):
         assert not read_graph(tmp_path / name).directed
-        assert any("directed=True overrules" in message for message in caplog.messages)
+        assert any("Use directed=True otherwise" in message for message in caplog.messages)
         caplog.clear()
         read_graph(tmp_path / name, directed=False)
     assert not any("directed=True" in message for message in caplog.messages)

@@ -36,7 +36,7 @@ def test_unfamiliar_headers_are_found(rows: list[str], reason: str, caplog: pyte
     with caplog.at_level(logging.INFO, "nodecopy"):
         assert decide(rows)
     assert caplog.messages == [
-        f"f.csv: the first row ({rows[0]}) is a header, since {reason}; header=False overrules."
+        f"f.csv: the first row ({rows[0]}) is a header, since {reason}. Use header=False otherwise."
     ]
 
 
@@ -59,7 +59,7 @@ def test_text_ids_are_data_where_it_may_be(
     with caplog.at_level(logging.INFO, "nodecopy"):
         assert not decide(rows)
     assert caplog.messages == [
-        f"f.csv: the first row ({rows[0]}) is data, since {reason}; header=True overrules."
+        f"f.csv: the first row ({rows[0]}) is data, since {reason}. Use header=True otherwise."
     ]
 
 

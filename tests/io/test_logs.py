@@ -116,15 +116,18 @@ def test_a_header_alone_is_an_empty_log(write: Write) -> None:
         (
             "user_id,movie_id,mark,genre\na,x,4,drama\n",
             [
-                "log.csv: mark holds the rating of each row; rating=NAME reads another column, rating='' "
-                "none.",
-                "log.csv: not read: genre; time=NAME reads one of them.",
+                "log.csv: mark holds the rating of each row. rating=NAME reads another column. rating='' "
+                "reads none.",
+                "log.csv: not read: genre. time=NAME reads one of them.",
             ],
         ),
         ("user,item\na,x\na,x\n", ["log.csv: repeated users with items: 1; the latest row counts."]),
         (
             "a,x,1260759144\nb,x,1260759145\n",
-            ["log.csv: column 3 holds the time of each row; time=NAME reads another column, time='' none."],
+            [
+                "log.csv: column 3 holds the time of each row. time=NAME reads another column. time='' reads "
+                "none."
+            ],
         ),
     ],
 )

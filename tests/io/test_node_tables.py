@@ -36,7 +36,7 @@ def test_unknown_ids_are_listed_with_close_ones(write: Write) -> None:
             read_graph(edges, **{kind: write(f"{kind}.csv", text)})  # type: ignore[arg-type]
         assert f"{kind}.csv: 2 of" in str(raised.value)
         assert "not nodes of the graph: 'ana', 'zzz'. Did you mean 'anna'?" in str(raised.value)
-        assert str(raised.value).endswith("or add them as isolated nodes with allow_isolated=True.")
+        assert str(raised.value).endswith(" allow_isolated=True adds them as isolated nodes.")
 
 
 def test_unknown_ids_become_isolated_nodes_on_demand(write: Write, caplog: pytest.LogCaptureFixture) -> None:

@@ -87,7 +87,7 @@ def reading(path: TableLike) -> Iterator[Any]:
     except MissingExtraError:
         raise
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {error.message}", *error.hints) from error
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         if "allow_pickle" in reason:  # NumPy's advice for every file that is not its own

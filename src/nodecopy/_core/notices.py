@@ -14,22 +14,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nodecopy._core.hints import Hint
 from nodecopy.errors import DataWarning
 
 LOGGER = logging.getLogger("nodecopy")
 PACKAGE = str(Path(__file__).parent.parent)
 
 
-def log_decision(message: str) -> None:
-    """Log what was decided for the user; ``message`` says how to overrule it."""
-    LOGGER.info(message)
+def log_decision(message: str, *hints: Hint) -> None:
+    """Log what was decided for the user and why; ``hints`` name the parameters that change it.
+
+    The record has both as attributes, ``decision`` and ``hints``, beside its text.
+    """
+    LOGGER.info(" ".join(map(str, (message, *hints))), extra={"decision": message, "hints": hints})
 
 
 @contextmanager
 def mute_decisions() -> Iterator[None]:
     """Log no decisions, such as those about each of many files that the package wrote itself."""
     level = LOGGER.level
-    LOGGER.setLevel(logging.WARNING)
+    LOGGER.setLevel(max(level, logging.WARNING))
     try:
         yield
     finally:
@@ -44,9 +48,9 @@ def mute_data_warnings() -> Iterator[None]:
         yield
 
 
-def warn_about_data(message: str) -> None:
+def warn_about_data(message: str, *hints: Hint) -> None:
     """Issue a :class:`DataWarning` at the first caller outside the package."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, DataWarning, stacklevel=level)
+    warnings.warn(DataWarning(message, *hints), stacklevel=level)

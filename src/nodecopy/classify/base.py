@@ -111,8 +111,8 @@ class Classifier(Saveable):
     ) -> Self:
         """Train on the labels of some nodes of a graph.
 
-        A :class:`~nodecopy.errors.DataWarning` says if the classifier has hardly learned: one class is
-        predicted for all nodes, or the largest probability of 95 % of them is at most 10 % above uniform.
+        A :class:`~nodecopy.errors.DataWarning` says if the classifier has learned almost nothing: one class
+        is predicted for all nodes, or the largest probability of 95 % of them is at most 10 % above uniform.
 
         Parameters
         ----------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import warn_about_data
 from nodecopy.classify.ensemble import Prediction
 
@@ -15,9 +16,10 @@ MAX_EXCESS = 0.1
 MAX_DECISIVE_SHARE = 0.05
 """Share of nodes above which predictions that are not nearly uniform show that something was learned."""
 ADVICE = (
-    "Check that measurements are standardised (features), that training lasts long enough (n_epochs), and "
-    "that the labels belong to the nodes."
+    "Check that measurements are standardised, that training lasts long enough, and that the labels belong "
+    "to the nodes."
 )
+HINT = Hint("Try {}.", features="standardise", n_epochs=int)
 
 
 def warn_if_not_learned(prediction: Prediction, classes: Sequence[Any]) -> None:
@@ -37,4 +39,4 @@ def warn_if_not_learned(prediction: Prediction, classes: Sequence[Any]) -> None:
         sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
     else:
         return
-    warn_about_data(f"the classifier has hardly learned: {sign}. {ADVICE}")
+    warn_about_data(f"the classifier has learned almost nothing: {sign}. {ADVICE}", HINT)

@@ -31,7 +31,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
 
     An estimator of scikit-learn (1.6 or later), for pipelines, grid searches and cross-validation. The rows
     given to ``fit``, labelled or not, are the nodes of a graph on which a classifier of nodecopy is trained.
-    New rows are joined with their nearest fitted rows, and the trained networks predict on the larger graph.
+    New rows are connected to their nearest fitted rows, and the trained networks predict on the larger graph.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         The classifier of nodes. By default ``APPNP(n_epochs=100, features="none")``. One that is given scales
         the scaled rows once more if its parameter ``features`` says so.
     method, n_neighbours, metric
-        As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows with
-        which a new row is joined; it is lowered for tables with fewer rows.
+        As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows to
+        which a new row is connected; it is lowered for tables with fewer rows.
     scale
         ``"standardise"`` (default), ``"auto"``, ``"rows"``, ``"binary"`` or ``"none"``: how the columns are
         scaled before anything else, as by :class:`~nodecopy.features.scaling.FeatureScaling`.

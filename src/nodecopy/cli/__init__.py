@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from nodecopy._core.lookup import check_name
+from nodecopy.cli.option_names import OptionNames
 from nodecopy.errors import InputError, MissingExtraError
 
 COMMANDS = {
@@ -53,7 +54,7 @@ class LazyCommands(TyperGroup):
         command = import_command(check_name(name, COMMANDS, "a command"))
         from nodecopy.cli.terminal import show_notices  # after the check, since rich takes time to import
 
-        ctx.with_resource(show_notices())
+        ctx.with_resource(show_notices(_option_names(command)))
         return name, command, others
 
 
@@ -109,9 +110,7 @@ def main() -> None:
     except UsageError as error:
         _exit_with_error(_describe_usage_error(error), code=2)
     except InputError as error:
-        from nodecopy.cli.terminal import name_options
-
-        _exit_with_error(name_options(name_option(str(error), sys.argv[1:])), code=2)
+        _exit_with_error(name_options(error, sys.argv[1:]), code=2)
     except MissingExtraError as error:
         _exit_with_error(str(error), code=2)
     except OSError as error:
@@ -133,28 +132,21 @@ def _describe_usage_error(error: Any) -> str:
     return " ".join(message.split()) + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
 
 
-def name_option(message: str, arguments: list[str]) -> str:
-    """Return a message about a parameter with the name of the option that sets it, if there is one.
+def name_options(error: InputError, arguments: list[str]) -> str:
+    """Return the message of an error with options of the command that ran in place of parameters.
 
-    >>> name_option("exponent of Jaccard must be finite; got nan.", ["sample", "karate"])
+    >>> name_options(InputError("exponent of Jaccard must be finite; got nan."), ["sample", "karate"])
     '--exponent must be finite; got nan.'
     """
     command = next((word for word in arguments if word in COMMANDS), None)
-    match = re.match(r"([a-z_]+)( of [\w.-]+)? must ", message)
-    if command is None or match is None:
-        return message
-    options = [
-        max(parameter.opts, key=len)
-        for parameter in getattr(import_command(command), "params", ())
-        if getattr(parameter, "rich_help_panel", None) is None  # names of columns, which no message is about
-    ]
-    for word in (match[1], match[1].removesuffix("s")):
-        option = f"--{word.replace('_', '-')}"
-        if option in options:
-            owner = match[2] or ""
-            kept = "" if owner[4:5].isupper() else owner  # the name of an experiment, not of a class
-            return f"{option}{kept} must {message[match.end() :]}"
-    return message
+    if command is None:
+        return str(error)
+    options = _option_names(import_command(command))
+    return options.translate(options.translate_subject(error.message), error.hints)
+
+
+def _option_names(command: Any) -> OptionNames:
+    return OptionNames(getattr(command, "params", ()))
 
 
 def _exit_with_error(message: str, code: int) -> None:

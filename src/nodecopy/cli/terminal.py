@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import re
-import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +16,7 @@ from rich.console import Console
 from rich.progress import track
 
 from nodecopy._core.notices import LOGGER
+from nodecopy.cli.option_names import OptionNames
 from nodecopy.errors import DataWarning
 
 console = Console(highlight=False)
@@ -27,15 +26,6 @@ LONG = 20.0
 """Seconds from which on an estimate is printed."""
 notices: list[str] = []
 """Decisions and warnings of this run."""
-PARAMETERS = re.compile(
-    r"\b(header|source|target|weight|id|label|duplicates|allow_isolated|user|item|rating|time|directed|"
-    r"features|weights|n_neighbours|ignore_columns)=(NAME|NUMBER|True|False|'(\w+)')"
-)
-"""Parameters in messages of the package; most options of the commands have the same names."""
-OPTIONS = {"user": "user-column", "ignore_columns": "ignore-column"}
-SCALINGS = {"features": "scale-features", "weights": "scale-weights"}
-SCALING_COMMANDS = ("classify", "report")
-"""The commands that have the options of :data:`SCALINGS`."""
 
 
 def print_error(message: str) -> None:
@@ -53,33 +43,18 @@ def print_warning(message: str) -> None:
     error_console.print(f"[bold yellow]warning:[/] {_escape(message)}", soft_wrap=True)
 
 
-def name_options(message: str) -> str:
-    """Return a message with options in place of parameters.
-
-    >>> name_options("header=False or duplicates='sum' overrules; user=NAME reads another column.")
-    '--no-header or --duplicates sum overrules; --user-column NAME reads another column.'
-    """
-
-    def replace(match: re.Match[str]) -> str:
-        if match[1] in SCALINGS and not any(command in sys.argv for command in SCALING_COMMANDS):
-            return match[0]
-        option = (OPTIONS | SCALINGS).get(match[1], match[1].replace("_", "-"))
-        if match[2] in ("True", "False"):
-            return f"--{option}" if match[2] == "True" else f"--no-{option}"
-        return f"--{option} {match[3] or match[2]}"
-
-    return PARAMETERS.sub(replace, message)
-
-
 @contextmanager
-def show_notices() -> Iterator[None]:
-    """Print decisions and warnings of the package on the standard error, and keep them for JSON."""
-    handler, show_other = _NoticeHandler(), warnings.showwarning
+def show_notices(options: OptionNames) -> Iterator[None]:
+    """Print decisions and warnings of the package on the standard error, and keep them for JSON.
+
+    Hints name ``options`` in place of parameters.
+    """
+    handler, show_other, level = _NoticeHandler(options), warnings.showwarning, LOGGER.level
     notices.clear()
 
     def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
-        if issubclass(category, DataWarning):
-            LOGGER.warning(message)
+        if isinstance(message, DataWarning):
+            LOGGER.warning(options.translate(message.message, message.hints))
         else:
             show_other(message, category, *place, **where)
 
@@ -92,15 +67,20 @@ def show_notices() -> Iterator[None]:
             yield
         finally:
             LOGGER.removeHandler(handler)
-            LOGGER.setLevel(logging.NOTSET)
+            LOGGER.setLevel(level)
             notices.clear()
 
 
 class _NoticeHandler(logging.Handler):
     """Print each message of the package once."""
 
+    def __init__(self, options: OptionNames) -> None:
+        super().__init__()
+        self.options = options
+
     def emit(self, record: logging.LogRecord) -> None:
-        message = name_options(record.getMessage())
+        decision = getattr(record, "decision", record.getMessage())
+        message = self.options.translate(decision, getattr(record, "hints", ()))
         if message not in notices:
             notices.append(message)
             (print_note if record.levelno < logging.WARNING else print_warning)(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy._core.formats import TableLike, reading
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
@@ -66,8 +67,9 @@ def read_feature_graph(
             rows.values, n_neighbours=n_neighbours, scale=scale, node_ids=np.array(ids)
         )
     log_decision(
-        f"{describe(features)}: there are no edges, so each node is joined with its {n_neighbours} nearest "
-        "neighbours by features; n_neighbours=NUMBER changes it."
+        f"{describe(features)}: there are no edges, so each node is connected to its {n_neighbours} "
+        "nearest neighbours by features.",
+        Hint("{} changes their number.", n_neighbours=int),
     )
     graph = graph.with_feature_encoder(rows.encoder)
     if table is None:

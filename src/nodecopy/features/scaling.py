@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_choice, check_finite
 
@@ -50,18 +51,19 @@ class FeatureScaling:
     deviations: NDArray[np.float64] | None = None
 
     @classmethod
-    def fit(cls, features: Any, kind: str = "auto") -> FeatureScaling:
+    def fit(cls, features: Any, kind: str = "auto", *, name: str = "features") -> FeatureScaling:
         """Return the scaling of a matrix of features, one row per node.
 
         ``"auto"`` is ``"rows"`` for word counts, ``"standardise"`` for anything else; the choice is logged.
         Word counts (also weighted by TF-IDF, or one-hot) are not negative, more than half of them are zero,
         and no column has more than a quarter of their sum, unless all are zero or one. A sparse matrix that
-        is mostly zeros is not centred, since it would no longer be sparse.
+        is mostly zeros is not centred, since it would no longer be sparse. ``name`` is the caller's parameter
+        for ``kind``, for messages.
         """
-        check_choice(kind, "features", FEATURE_SCALINGS)
+        check_choice(kind, name, FEATURE_SCALINGS)
         matrix: Any = features if sparse.issparse(features) else np.asarray(features)
         if kind == "auto":
-            kind = _choose_feature_scaling(matrix)
+            kind = _choose_feature_scaling(matrix, name)
         if kind != "standardise":
             return cls(kind)
         means, deviations, largest = _column_moments(matrix)
@@ -147,7 +149,7 @@ class WeightScaling:
         )
 
 
-def _choose_feature_scaling(matrix: Any) -> str:
+def _choose_feature_scaling(matrix: Any, name: str) -> str:
     values = _stored(matrix)
     share = 1.0 - np.count_nonzero(values) / max(1, np.prod(matrix.shape))
     unit = max(1.0, float(abs(values).max(initial=0.0)))  # keeps sums from overflowing
@@ -155,7 +157,7 @@ def _choose_feature_scaling(matrix: Any) -> str:
     largest = sums.max(initial=0.0) / max(sums.sum(), np.finfo(float).tiny)
     is_binary = bool(np.isin(values, (0, 1)).all())
     if (values < 0).any():
-        reason = "some are negative"
+        reason = "some values are negative"
     elif share <= MIN_ZEROS:
         reason = f"only {share:.0%} of them are zero"
     elif largest > MAX_COLUMN_SHARE and not is_binary:
@@ -163,13 +165,13 @@ def _choose_feature_scaling(matrix: Any) -> str:
     else:
         log_decision(
             f"features: each node's row is scaled to a sum of one, as usual for word counts, since "
-            f"{share:.0%} of them are zero and none is negative; features='standardise', 'none' or 'binary' "
-            "overrules."
+            f"{share:.0%} of them are zero and none is negative.",
+            Hint(**{name: ("standardise", "none", "binary")}),
         )
         return "rows"
     log_decision(
-        f"features: each column is standardised, since they are no word counts: {reason}; "
-        "features='rows', 'none' or 'binary' overrules."
+        f"features: each column is standardised, since they are not word counts ({reason}).",
+        Hint(**{name: ("rows", "none", "binary")}),
     )
     return "standardise"
 
@@ -182,12 +184,14 @@ def _choose_weight_scaling(weights: NDArray[Any]) -> str:
     if ratio > MAX_DEVIATION:
         log_decision(
             "weights: log(1 + weight / smallest weight), since they are heavy-tailed: their standard "
-            f"deviation is {ratio:.1f} times their mean; weights='raw' or 'binary' overrules."
+            f"deviation is {ratio:.1f} times their mean.",
+            Hint(weights=("raw", "binary")),
         )
         return "log"
     log_decision(
         f"weights: as they are, since their standard deviation is {ratio:.1f} times their mean, at most "
-        f"{MAX_DEVIATION:g}; weights='log' or 'binary' overrules."
+        f"{MAX_DEVIATION:g}.",
+        Hint(weights=("log", "binary")),
     )
     return "raw"
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.ids import deduplicate
 from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
@@ -66,7 +67,10 @@ def build_graph(
     if duplicates == "error" and (n_repeated or n_reversed):
         row = _find_repeated(first, second, n, directed=not n_reversed)
         edge = f"{node_ids[first[row]]} to {node_ids[second[row]]}"
-        raise InputError(f"{row_name(row)} repeats the edge from {edge}, and duplicates is 'error'.")
+        raise InputError(
+            f"{row_name(row)} repeats the edge from {edge}.",
+            Hint("Merge them with {}.", duplicates=("max", "sum")),
+        )
     if duplicates == "sum" and n_reversed:
         graph = Graph(matrix + matrix.T, None, None, node_ids)
     _log_counts(file, n_repeated, n_reversed, int((first == second).sum()), directed, duplicates)
@@ -87,10 +91,10 @@ def _log_counts(
     parts = [f"repeated edges: {n_repeated}"] if n_repeated else []
     parts += [f"edges in both directions: {n_reversed}"] if n_reversed else []
     if parts:
-        rule = "the largest weight counts; duplicates='sum' adds the weights"
+        rule, hint = "the largest weight counts", Hint("{} adds the weights.", duplicates="sum")
         if duplicates == "sum":
-            rule = "their weights are added; duplicates='max' takes the largest"
-        log_decision(f"{file}: {', '.join(parts)}; {rule}.")
+            rule, hint = "their weights are added", Hint("{} takes the largest.", duplicates="max")
+        log_decision(f"{file}: {', '.join(parts)}; {rule}.", hint)
     if n_loops:
         fate = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
         log_decision(f"{file}: self-loops: {n_loops}; they are {fate}.")

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.saving import Saveable
@@ -154,17 +155,19 @@ class FeatureEncoder(Saveable):
     def _find_categories(self, name: str, column: NDArray[Any]) -> list[str]:
         values, counts = np.unique(column, return_counts=True)
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
-        way_out = f"Leave it out with ignore_columns={name!r}"
+        way_out = Hint("Leave it out with {}.", ignore_columns=name)
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
             raise InputError(
                 f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which say "
-                f"nothing about other nodes. {way_out}."
+                "nothing about other nodes.",
+                way_out,
             )
         if len(values) > self.max_categories:
             raise InputError(
                 f"column {name!r} has {len(values)} different texts ({shown}, ...), more than max_categories "
-                f"({self.max_categories}). {way_out}, merge its rare values, or turn free text into numbers "
-                "(for example by TfidfVectorizer of scikit-learn)."
+                f"({self.max_categories}). Merge its rare values, or turn free text into numbers (for "
+                "example by TfidfVectorizer of scikit-learn).",
+                way_out,
             )
         categories: list[str] = values.tolist()
         return categories
@@ -197,7 +200,9 @@ class FeatureEncoder(Saveable):
         if empty:
             parts.append(f"left out columns without a value: {_list(empty)}")
         if parts:
-            log_decision(f"features: {'; '.join(parts)}. ignore_columns=NAME leaves a column out.")
+            log_decision(
+                f"features: {'; '.join(parts)}.", Hint("{} leaves a column out.", ignore_columns=str)
+            )
 
     def _log_unknown(self, texts: Sequence[NDArray[Any]]) -> None:
         for (name, categories), column in zip(self.categories_.items(), texts, strict=True):
@@ -281,7 +286,8 @@ def _is_date(cell: Any) -> bool:
 def _refuse_dates(name: str, example: Any) -> InputError:
     return InputError(
         f"column {name!r} must hold numbers or text; it holds dates ({example}). Write the days since some "
-        f"date, the month or the weekday instead, or leave the column out with ignore_columns={name!r}."
+        "date, the month or the weekday instead.",
+        Hint("Or leave the column out with {}.", ignore_columns=name),
     )
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.io import mmread
 
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
+from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids
 from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_choice, check_unique, type_name
@@ -250,8 +251,8 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
     comment = " ".join(table.comments[:3])
     if re.match(r"bip\b", comment):
         raise InputError(
-            "the comment says that the graph is bipartite (bip), so the same number means two nodes. Read "
-            "it as interactions."
+            "the comment says that the graph is bipartite (bip), so the same number means two nodes.",
+            Hint("Read it as interactions with {}.", read_interactions=...),
         )
     for column in table.columns[2:]:
         if len(column) and re.match(r"\{.", str(column[0])) and column[0] != "{}":
@@ -264,8 +265,8 @@ def _check_content(table: Table, file: str, directed: bool | None) -> None:
     is_directed = re.match(r"asym\b|directed graph", comment, re.IGNORECASE) or kinds == {"Directed"}
     if directed is None and is_directed:
         log_decision(
-            f"{file}: edges are read as undirected, although the file calls them directed; directed=True "
-            "overrules."
+            f"{file}: edges are read as undirected, although the file calls them directed.",
+            Hint(directed=True),
         )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 
 Roles: TypeAlias = Mapping[str, Sequence[str]]
@@ -168,9 +169,7 @@ def _judge_unique(cells: list[str], columns: list[list[str]], roles: Roles) -> t
 
 def _decide(file: str, first: list[str], is_header: bool, reason: str) -> bool:
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
-    log_decision(
-        f"{file}: the first row ({row}) is {kind}, since {reason}; header={not is_header} overrules."
-    )
+    log_decision(f"{file}: the first row ({row}) is {kind}, since {reason}.", Hint(header=not is_header))
     return is_header
 
 

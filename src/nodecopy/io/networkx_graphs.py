@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike
+from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_weights
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
@@ -123,8 +124,8 @@ def read_network(
     if label is None and _has_display_names(network, suffix, names):
         others = ", ".join(sorted(names - {"label", "viz"})) or "none"
         log_decision(
-            f"{path.name}: the node attribute label holds names, not classes, and is not read; label=NAME "
-            f"reads another one ({others})."
+            f"{path.name}: the node attribute label holds names, not classes, and is not read.",
+            Hint(f"{{}} reads another one ({others}).", label=str),
         )
         label = ""
     edge_names = {name for *_, attributes in network.edges(data=True) for name in attributes}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import TABLES, TableLike, format_of, reading
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -200,11 +201,11 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
         match for node in unknown[:N_SHOWN] for match in get_close_matches(str(node), texts, n=1)
     )
     hint = f" Did you mean {_list(list(close))}?" if close else ""
-    way_out = "" if allow_isolated is None else ", or add them as isolated nodes with allow_isolated=True"
+    hints = () if allow_isolated is None else (Hint("{} adds them as isolated nodes.", allow_isolated=True),)
     subject = f"{len(unknown)} of {len(set(ids))} ids are not nodes of the graph: {_list(unknown)}"
     if len(unknown) == 1:
         subject = f"id {unknown[0]!r} is not a node of the graph"
-    raise InputError(f"{subject}.{hint} Correct the ids{way_out}.")
+    raise InputError(f"{subject}.{hint} Correct the ids.", *hints)
 
 
 def order_labels(ids: list[Any], values: list[Any], position_of: dict[Any, int]) -> ArrayLike:

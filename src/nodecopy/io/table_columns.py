@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import is_frame
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.io.headers import (
@@ -116,8 +117,8 @@ def match_columns(
             continue
         is_free = position < n_columns and position not in positions.values()
         if position < n_required and not is_free:
-            hint = f" Name it with {role}=NAME." if given else ""
-            raise InputError(f"{owner} must have a column for {role}; it has {', '.join(names)}.{hint}")
+            hints = (Hint("Name it with {}.", **{role: str}),) if given else ()
+            raise InputError(f"{owner} must have a column for {role}; it has {', '.join(names)}.", *hints)
         if position < n_required or (is_free and is_numeric(position)):
             positions[role] = position
     return positions
@@ -224,13 +225,15 @@ def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
     if (kind, other) == ("edges", "interactions"):
         warn_about_data(
             f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
-            "id are one node. Read it as interactions, or name its columns with source=NAME and target=NAME."
+            "id are one node.",
+            Hint("Read it as interactions with {}.", read_interactions=...),
+            Hint("Name its columns with {source} and {target} if all are nodes.", source=str, target=str),
         )
         return
     roles = list(KINDS[kind])[:N_KEYS]
     raise InputError(
-        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file, "
-        f"or name the columns with {roles[0]}=NAME and {roles[1]}=NAME."
+        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file.",
+        Hint(f"Or name the columns with {{{roles[0]}}} and {{{roles[1]}}}.", **dict.fromkeys(roles, str)),
     )
 
 
@@ -257,8 +260,9 @@ def _log_columns(
     for role in optional:
         if role in positions and not given.get(role) and role not in usual:
             log_decision(
-                f"{file}: {names[positions[role]]} holds the {role} of each row; {role}=NAME reads another "
-                f"column, {role}='' none."
+                f"{file}: {names[positions[role]]} holds the {role} of each row.",
+                Hint("{} reads another column.", **{role: str}),
+                Hint("{} reads none.", **{role: ""}),
             )
     ignored = [
         name
@@ -266,10 +270,10 @@ def _log_columns(
         if number not in positions.values() and any(value not in ("", None) for value in column)
     ]
     if ignored:
-        missing = [f"{role}=NAME" for role in optional if role not in positions]
-        hint = f"; {' or '.join(missing)} reads one of them" if missing and table.names else ""
+        missing = {role: str for role in optional if role not in positions and table.names}
+        hints = (Hint("{} reads one of them.", **missing),) if missing else ()
         shown = ", ".join(ignored[:5]) + (", ..." if len(ignored) > 5 else "")
-        log_decision(f"{file}: not read: {shown}{hint}.")
+        log_decision(f"{file}: not read: {shown}.", *hints)
 
 
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
