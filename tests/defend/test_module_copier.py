@@ -105,6 +105,50 @@ def test_a_wrong_receptive_field_is_noticed(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(copier.predict_pairs(nodes, donors), alone, atol=1e-5)
 
 
+class DeadUnits(nn.Module):
+    """Hidden units that are active for large features only, so that gradients are zero at most nodes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.ModuleList([pyg.GCNConv(5, 8), pyg.GCNConv(8, 3)])
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out: Tensor = self.layers[1]((self.layers[0](x, edge_index) - 3).relu(), edge_index)
+        return out
+
+
+def test_dead_units_do_not_narrow_the_receptive_field() -> None:
+    """Gradients, by which it was measured before, are zero here; a copied row can activate the units."""
+    graph, network = ring(), ModuleNetwork(DeadUnits(), "module")
+    assert graph.features is not None
+    graph = graph.replace(features=graph.features * np.where(np.arange(40) == 7, 40.0, 0.1)[:, None])
+    copier = ModuleCopier(network, graph)
+    reach = copier.reach()
+    assert reach is not None
+    assert (np.diff(reach.indptr) == 5).all()
+    nodes, donors = np.full(40, 7), np.arange(40)
+    alone = WholeGraphCopier(network.predict, graph, "swap-features").predict_pairs(nodes, donors)
+    np.testing.assert_allclose(copier.predict_pairs(nodes, donors), alone, atol=1e-5)
+
+
+class WithoutNaN(WithEdges):
+    """A module that refuses NaN."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        assert not x.isnan().any()
+        return super().forward(x, edge_index)
+
+
+def test_receptive_fields_that_cannot_be_measured() -> None:
+    pairs = Graph.from_edges(np.arange(0, 40, 2), np.arange(1, 40, 2), features=ring().features)
+    refusing = ModuleNetwork(WithoutNaN(pyg.MLP([5, 3])), "module")
+    assert ModuleCopier(refusing, ring()).reach() is None
+    assert (
+        ModuleCopier(ModuleNetwork(MODULES["GCN"][0], "module"), pairs).reach() is None
+    )  # two hops, width 1
+
+
 def test_groups_hold_each_pair_once_and_no_neighbours() -> None:
     draws = np.random.default_rng(0)
     upper = np.triu(draws.random((50, 50)) < 0.1, 1)

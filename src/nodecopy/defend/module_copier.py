@@ -11,11 +11,12 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy.defend.copiers import evaluate_all
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.module_networks import ModuleNetwork
 
 N_PROBES = 8
-"""Nodes at which the receptive field is measured, and pairs that are evaluated alone for comparison."""
+"""Nodes at which the receptive field is measured."""
 MAX_REACH, MAX_REACH_SHARE = 2**24, 0.25
 """Largest number and share of pairs of nodes within the receptive field for which donors are grouped."""
 TOLERANCE = 1e-4
@@ -26,8 +27,9 @@ class ModuleCopier:
 
     The prediction for a donor depends on the features within a few hops only, for most modules. Donors that
     are further apart than that do not interfere, and the whole graph is evaluated once for all of them. The
-    number of hops is measured by gradients, and some pairs are evaluated alone to check it; if predictions
-    depend on all nodes, each pair is evaluated alone.
+    number of hops is measured: features of one node that are NaN make every prediction NaN that depends on
+    them, whatever the values of the hidden layers. All pairs of the first group are evaluated alone to check
+    it. If that fails, or predictions depend on all nodes, each pair is evaluated alone.
 
     Parameters
     ----------
@@ -60,14 +62,17 @@ class ModuleCopier:
         groups, reach = alone, self.reach()
         if reach is not None:
             groups = group_pairs(donors, reach)
-            for group in [group for group in groups if len(group) > 1][:N_PROBES]:
-                if not np.allclose(predict_group(group)[:1], predict_group(group[:1]), atol=TOLERANCE):
-                    groups = alone
+            first = max(groups, key=len, default=np.zeros(0, np.int64))
+            expected = [predict_group(first[[member]])[0] for member in range(len(first))]
+            if expected and not np.allclose(predict_group(first), expected, atol=TOLERANCE):
+                groups = alone
         predictions: NDArray[np.float64] = np.concatenate(evaluate_all(predict_group, groups))
         return predictions[np.argsort(np.concatenate(groups))]
 
     def reach(self) -> sparse.csr_array | None:
         """Return which nodes are within the receptive field of each other, or None if it is too large."""
+        if self.graph.directed:
+            return None
         identity: Any = sparse.eye_array(self.graph.n_nodes, dtype=np.float32, format="csr")
         pattern = sparse.csr_array((self.graph.adjacency + identity) > 0)
         n_hops, reach = self._count_hops(pattern), sparse.csr_array(identity > 0)
@@ -78,26 +83,32 @@ class ModuleCopier:
         return None if n_hops is None else reach
 
     def _count_hops(self, pattern: sparse.csr_array) -> int | None:
-        """Return from how many hops features have an influence, or None if other nodes have one too."""
-        if self.graph.directed:
-            return None
+        """Return over how many hops features have an influence, or None if that could not be measured."""
         probes = np.argsort(-self.graph.degrees, kind="stable")[:: max(1, self.graph.n_nodes // N_PROBES)]
-        farthest = 0
+        farthest, is_measured = 0, False
         for probe in probes.tolist():
-            x = self.x.detach().clone().requires_grad_()
-            output = self.network.log_probabilities(x, self.edges, self.weights)[probe]
-            (gradient,) = torch.autograd.grad(output[int(output.argmin())], x, materialize_grads=True)
-            left = (gradient != 0).any(dim=1).cpu().numpy()
-            within = np.zeros(len(left), bool)
-            within[probe] = True
-            n_hops = 0
-            while (left & ~within).any():
-                wider = np.asarray(pattern @ within) > 0
+            depends = self._find_dependent(probe)
+            within = np.arange(len(depends)) == probe
+            n_hops, wider = 0, np.asarray(pattern @ within) > 0
+            while (depends & ~within).any():
                 if (wider == within).all():
                     return None
-                within, n_hops = wider, n_hops + 1
+                within, wider, n_hops = wider, np.asarray(pattern @ wider) > 0, n_hops + 1
             farthest = max(farthest, n_hops)
-        return farthest
+            is_measured |= bool((wider != within).any())  # a whole component may be too small for all hops
+        return farthest if is_measured else None
+
+    def _find_dependent(self, probe: int) -> NDArray[np.bool_]:
+        """Return whether the prediction of each node depends on the features of the probe."""
+        x = self.x.detach().clone()
+        x[probe] = torch.nan
+        try:
+            with torch.no_grad():
+                output = self.network.evaluate(x, self.edges, self.weights)
+        except InputError:  # the module refuses NaN
+            return np.ones(len(x), bool)
+        depends: NDArray[np.bool_] = output.isnan().any(dim=1).cpu().numpy()
+        return depends
 
 
 def group_pairs(donors: IntArray, reach: sparse.csr_array) -> list[NDArray[np.int64]]:

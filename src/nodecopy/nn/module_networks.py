@@ -70,10 +70,14 @@ class ModuleNetwork:
 
     def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logarithms of the class probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
+        return self._check_output(self.evaluate(x, edge_index, edge_weight), len(x))
+
+    def evaluate(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
+        """Return the unchecked output of the module in evaluation mode."""
         weights = {} if edge_weight is None else {"edge_weight": edge_weight}
         try:
             with evaluation_mode(self.module):
-                output = self.module(x, edge_index, **weights)
+                return self.module(x, edge_index, **weights)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -82,7 +86,6 @@ class ModuleNetwork:
                 f"{self.name} must accept {got}, as {FORWARD}; it raised {type(error).__name__}: {error}. "
                 "Wrap it in a module whose forward converts them."
             ) from error
-        return self._check_output(output, len(x))
 
     def edges(self, graph: Graph) -> tuple[Tensor, Tensor | None]:
         """Return the edges of a graph and, for modules that take them, the weights of a weighted graph."""
