@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
+from nodecopy.io import write_graph
 from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
 from tests.measurements import measured_graph
@@ -137,6 +138,22 @@ def test_a_saved_classifier_predicts_new_rows(run: Run, truth: dict[str, str]) -
     assert json.loads(ran.out)["predicted"] == 150
 
 
+def test_a_saved_classifier_that_ignores_columns_predicts_a_graph_with_features(
+    run: Run, truth: dict[str, str]
+) -> None:
+    """It was an error about --ignore-column, although that option was not given."""
+    ignored = ("--ignore-column", "city", "--ignore-column", "age")
+    assert run("classify", *FILES, *ignored, "--method", "gcn", "--save", "model.npz").code == 0
+    graph = measured_graph(150)
+    write_graph(graph.replace(features=np.array(graph.features)[:, 1:5], labels=None), "new.npz")
+    ran = run("classify", "new.npz", "--load", "model.npz", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["predicted"] == 150
+    ran = run("classify", *FILES[:3], "--weight", "amount", "--load", "model.npz", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["predicted"] == 400
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -145,7 +162,7 @@ def test_a_saved_classifier_predicts_new_rows(run: Run, truth: dict[str, str]) -
         (["karate", "--n-neighbours", "5"], "--n-neighbours applies to features without edges only"),
         (["features.csv", "--directed"], "--directed applies to edges only"),
         (["features.csv", "--duplicates", "sum"], "--duplicates applies to edges only"),
-        (["edges.csv", "--ignore-column", "x"], "--ignore-column applies to --features only"),
+        (["edges.csv", "--ignore-column", "x"], "--ignore-column applies to --features FILE only"),
         ([*FILES, "--scale-features", "plain"], "--scale-features"),
         ([*FILES, "--load", "model.npz", "--method", "gcn"], "--method applies to training only"),
         ([*FILES, "--load", "model.npz", "--scale-weights", "raw"], "--scale-weights applies to training"),

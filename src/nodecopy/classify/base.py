@@ -36,7 +36,7 @@ class Classifier(Saveable):
         Classes and nodes, as the observed graph names them.
     feature_encoder_
         How the features of the observed graph were encoded, if they were read from a table, or ``None``:
-        ``read_graph(..., encoder=classifier.feature_encoder_)`` encodes new rows alike.
+        ``read_graph(..., encoder=classifier.feature_encoder_)`` encodes new rows in the same way.
     trial_
         The graph, the training and validation nodes and the seed given to ``fit``. It is not saved.
 

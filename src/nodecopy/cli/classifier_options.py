@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -88,18 +88,24 @@ def load_graph(
     largest_component: bool,
     reading: ReadingOptions,
     *,
-    encoder: FeatureEncoder,
+    ignore_columns: Sequence[str] | None,
     scale: str,
     n_neighbours: int | None,
+    encoder: FeatureEncoder | None = None,
 ) -> Graph:
-    """Return the graph of a dataset, of a file of edges, or of features without edges."""
+    """Return the graph of a dataset, of a file of edges, or of features without edges.
+
+    Tables of features are encoded as ``encoder`` was fitted; by default one is fitted to them, without
+    ``ignore_columns``.
+    """
+    encoder = FeatureEncoder(ignore_columns or ()) if encoder is None else encoder
     if features is None and source is not None and _holds_features(source, reading):
         features, source = Path(source), None
     if source is not None:
         got = f"the dataset {source!r}" if sources.is_dataset(source) else "edges"
         check_applicable("features without edges", got, n_neighbours=n_neighbours)
-        if encoder.ignore_columns and features is None:
-            raise InputError("--ignore-column applies to --features only; give --features FILE.")
+        if features is None:
+            check_applicable("--features FILE", "no table of features", ignore_column=ignore_columns)
         used = None if features is None else encoder
         return sources.load_graph(source, labels, features, directed, largest_component, reading, used)
     if features is None:

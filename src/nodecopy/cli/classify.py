@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -32,7 +32,6 @@ from nodecopy.cli.terminal import print_json, print_note, print_table, print_wri
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.io import FeatureEncoder
 from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:
@@ -101,26 +100,22 @@ def classify(
     """
     check_outputs([source, labels, features, load], out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
-    of_training: dict[str, Any] = {
-        "method": method,
+    of_bayes: dict[str, Any] = {
         "n_graphs": n_graphs,
         "n_weight_samples": n_weight_samples,
+        "n_rounds": n_rounds,
     }
-    of_training |= {"n_rounds": n_rounds, "validation": validation, "labels_per_class": labels_per_class}
+    name, chosen = source or str(features), method or "bgcn-copy"
     if load is None:
-        settings = _bayesian_settings(method or "bgcn-copy", n_graphs, n_weight_samples, n_rounds)
-        classifier = create_classifier(
-            method or "bgcn-copy", scale_features, scale_weights, device, **settings
-        )
-        encoder = FeatureEncoder(ignore_columns or ())
+        settings = _bayesian_settings(chosen, **of_bayes)
+        classifier = create_classifier(chosen, scale_features, scale_weights, device, **settings)
     else:
         scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
-        of_bayes = {"n_graphs": n_graphs, "n_weight_samples": n_weight_samples, "n_rounds": n_rounds}
         of_split = {"validation": validation, "labels_per_class": labels_per_class}
         others = {"method": method, "ignore_column": ignore_columns, "save": save}
-        check_applicable("training", "--load, which is trained", **scalings, **of_bayes, **of_split, **others)
+        got = "--load, which trains nothing"
+        check_applicable("training", got, **scalings, **of_bayes, **of_split, **others)
         classifier = load_classifier(load, device)
-        encoder = classifier.feature_encoder_ or FeatureEncoder()
     graph = load_graph(
         source,
         labels,
@@ -128,35 +123,27 @@ def classify(
         directed,
         largest_component,
         reading,
-        encoder=encoder,
+        ignore_columns=ignore_columns,
         scale=scale_features,
         n_neighbours=n_neighbours,
+        encoder=classifier.feature_encoder_,
     )
     if graph.features is None:
         raise InputError("the graph must have features to be classified; got none. Give --features FILE.")
-    name = source or str(features)
-    results: dict[str, Any] = sources.describe_run(name)
     if load is None:
-        needs_validation = {
-            "--method sbm-gcn": method == "sbm-gcn",
-            "--n-rounds validation": n_rounds == "validation",
-        }
+        needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
+        needs_validation |= {"--n-rounds validation": n_rounds == "validation"}
         split, root = _split(graph, name, labels_per_class, validation, seed, needs_validation)
-        rng = child(root, TrialSeeds.METHOD)
-        classifier.fit(graph, split.train, validation=split.validation, rng=rng)
-        results |= {"method": method or "bgcn-copy", "seed": seed}
-        results |= {"train": len(split.train), "validation": len(split.validation)}
-        nodes, table = split.test, classifier.table()
-        results |= _summarise(classifier, table, nodes) | classifier.prediction_.details
-        scored = nodes if sources.is_dataset(name) else nodes[:0]
+        predictions = _train(classifier, graph, split, child(root, TrialSeeds.METHOD))
+        results = sources.describe_run(name, method=chosen, seed=seed)
     else:
-        nodes, table = np.arange(graph.n_nodes), classifier.table(graph)
-        results |= {"classifier": load.name, **_summarise(classifier, table, nodes)}
-        scored = nodes[:0] if graph.labels is None else np.flatnonzero(graph.labels != UNLABELLED)
-    if len(scored):
-        results["accuracy"] = float((table["predicted"] == graph.named_labels())[scored].mean())
+        predictions = _apply_saved(classifier, graph)
+        results = sources.describe_run(name, classifier=load.name)
+    results |= predictions.summarise(classifier)
+    if load is not None or sources.is_dataset(name):
+        results |= predictions.score(graph)
     if out is not None:
-        write_table(out, {name: column[nodes] for name, column in table.items()})
+        predictions.write(out)
     if save is not None:
         classifier.save(save)
     if json_:
@@ -165,6 +152,57 @@ def classify(
     _print_results(results, graph)
     print_written(out, "table of predictions", option="--out FILE")
     print_written(save, "classifier")
+
+
+class _Predictions(NamedTuple):
+    """The table of all nodes, the nodes that are reported, and what is said about the training."""
+
+    table: dict[str, NDArray[Any]]
+    nodes: NDArray[np.int64]
+    details: dict[str, Any]
+
+    def summarise(self, classifier: Classifier) -> dict[str, Any]:
+        """Return how often each class is predicted, and the most uncertain predictions."""
+        predicted, total = self.table["predicted"], self.table["total_uncertainty"]
+        most_uncertain = self.nodes[np.argsort(-total[self.nodes], kind="stable")][:N_SHOWN]
+        counts = Counter(predicted[self.nodes].tolist())
+        return self.details | {
+            "predicted": len(self.nodes),
+            "classes": {str(name): counts[name] for name in classifier.classes_.tolist()},
+            "most_uncertain": [
+                {
+                    "id": self.table["id"][node].item(),
+                    "predicted": predicted[node].item(),
+                    "probability": float(self.table[f"p_{predicted[node]}"][node]),
+                    **{kind: float(self.table[f"{kind}_uncertainty"][node]) for kind in UNCERTAINTIES},
+                }
+                for node in most_uncertain
+            ],
+        }
+
+    def score(self, graph: Graph) -> dict[str, float]:
+        """Return the accuracy on nodes that have a label, if there are any."""
+        if graph.labels is None:
+            return {}
+        scored = self.nodes[graph.labels[self.nodes] != UNLABELLED]
+        is_correct = (self.table["predicted"] == graph.named_labels())[scored]
+        return {"accuracy": float(is_correct.mean())} if len(scored) else {}
+
+    def write(self, path: Path) -> None:
+        """Write the rows of the reported nodes."""
+        write_table(path, {name: column[self.nodes] for name, column in self.table.items()})
+
+
+def _train(classifier: Classifier, graph: Graph, split: NodeSplit, rng: SeedSequence) -> _Predictions:
+    """Return the predictions of the test nodes by a classifier that is trained here."""
+    classifier.fit(graph, split.train, validation=split.validation, rng=rng)
+    sizes = {"train": len(split.train), "validation": len(split.validation)}
+    return _Predictions(classifier.table(), split.test, sizes | classifier.prediction_.details)
+
+
+def _apply_saved(classifier: Classifier, graph: Graph) -> _Predictions:
+    """Return the predictions of all nodes by a classifier that was trained before."""
+    return _Predictions(classifier.table(graph), np.arange(graph.n_nodes), {})
 
 
 def _bayesian_settings(
@@ -203,28 +241,6 @@ def _split(
             raise InputError(f"{name} needs validation nodes; got none. Give --validation SHARE.")
     root = seed_sequence(seed)
     return node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT)), root
-
-
-def _summarise(
-    classifier: Classifier, table: dict[str, NDArray[Any]], nodes: NDArray[np.int64]
-) -> dict[str, Any]:
-    """Return how often each class is predicted, and the most uncertain predictions."""
-    predicted, total = table["predicted"], table["total_uncertainty"]
-    most_uncertain = nodes[np.argsort(-total[nodes], kind="stable")][:N_SHOWN]
-    counts = Counter(predicted[nodes].tolist())
-    return {
-        "predicted": len(nodes),
-        "classes": {str(name): counts[name] for name in classifier.classes_.tolist()},
-        "most_uncertain": [
-            {
-                "id": table["id"][node].item(),
-                "predicted": predicted[node].item(),
-                "probability": float(table[f"p_{predicted[node]}"][node]),
-                **{kind: float(table[f"{kind}_uncertainty"][node]) for kind in UNCERTAINTIES},
-            }
-            for node in most_uncertain
-        ],
-    }
 
 
 def _print_results(results: dict[str, Any], graph: Graph) -> None:

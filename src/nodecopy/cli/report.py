@@ -33,7 +33,6 @@ from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions
-from nodecopy.io import FeatureEncoder
 from nodecopy.metrics import compare
 from nodecopy.report import page_sections
 from nodecopy.report.page import write_page
@@ -109,7 +108,7 @@ def report(
             directed,
             largest_component,
             reading,
-            encoder=FeatureEncoder(ignore_columns or ()),
+            ignore_columns=ignore_columns,
             scale=scale_features,
             n_neighbours=n_neighbours,
         )

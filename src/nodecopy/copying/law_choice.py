@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import warn_about_data
 from nodecopy.conversion import as_data
 from nodecopy.copying.donor_law import DonorLaw, group_labels
@@ -65,7 +66,8 @@ def warn_of_few_labels(n_labelled: int, n_nodes: int) -> bool:
         return False
     warn_about_data(
         f"{n_labelled} of {n_nodes} nodes have a label, by which donors are drawn; the others keep their own "
-        "neighbours, so samples are nearly the observed graph. Give the labels that a classifier "
-        "predicts, or choose another law, by features (NearestNeighbours) or by shared neighbours (Jaccard)."
+        "neighbours, so samples are nearly the observed graph. Give the labels that a classifier predicts, "
+        "or choose a law by features or by shared neighbours.",
+        Hint("Use {}.", law=(NearestNeighbours, Jaccard)),
     )
     return True

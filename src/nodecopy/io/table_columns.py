@@ -332,20 +332,22 @@ def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math
     except (TypeError, ValueError):
         row = next(row for row, value in enumerate(column) if not is_number(value))
         cell = column[row]
-        hint = f" {GROUPED_HINT}" if is_grouped(cell) else _leave_out(role)
-        raise InputError(f"{table.where(row)} has {role} {cell!r}, which is not a number.{hint}") from None
+        message = f"{table.where(row)} has {role} {cell!r}, which is not a number."
+        if is_grouped(cell):
+            raise InputError(f"{message} {GROUPED_HINT}") from None
+        raise InputError(message, *_leave_out(role)) from None
     is_wrong = ~np.isfinite(values) | (values < low)
     if is_wrong.any():
         row = int(is_wrong.argmax())
         allowed = "finite" if low == -math.inf else f"finite and at least {low:g}"
         raise InputError(
-            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.{_leave_out(role)}"
+            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.", *_leave_out(role)
         )
     return values
 
 
-def _leave_out(role: str) -> str:
-    return f" Use {role}='' to leave the column out." if role in ("weight", "rating") else ""
+def _leave_out(role: str) -> tuple[Hint, ...]:
+    return (Hint("Use {} to leave the column out.", **{role: ""}),) if role in ("weight", "rating") else ()
 
 
 def parse_times(table: Table, column: Column) -> NDArray[Any]:
