@@ -24,7 +24,7 @@ TESTED_ELSEWHERE = {
     "report/layout_kernels.py": "report/test_layout.py",
 }
 """Modules that the tests of another module cover: compiled twins of plain code, and names without code."""
-OF_SEVERAL_MODULES = {"io/test_foreign_files.py"}
+OF_SEVERAL_MODULES = {"io/test_files_of_other_programs.py"}
 """Tests of what several modules do together."""
 
 

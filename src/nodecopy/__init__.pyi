@@ -4,6 +4,7 @@ from nodecopy._core.saving import load as load
 from nodecopy.conversion import as_graph as as_graph
 from nodecopy.conversion import as_interactions as as_interactions
 from nodecopy.conversion import from_igraph as from_igraph
+from nodecopy.conversion import from_networkx as from_networkx
 from nodecopy.conversion import from_pyg as from_pyg
 from nodecopy.copying import Balanced as Balanced
 from nodecopy.copying import Jaccard as Jaccard
@@ -17,7 +18,6 @@ from nodecopy.interactions import Interactions as Interactions
 from nodecopy.interop.igraph import to_igraph as to_igraph
 from nodecopy.interop.pandas import to_pandas as to_pandas
 from nodecopy.interop.pyg import to_pyg as to_pyg
-from nodecopy.io import from_networkx as from_networkx
 from nodecopy.io import read_graph as read_graph
 from nodecopy.io import read_interactions as read_interactions
 from nodecopy.io import to_networkx as to_networkx

@@ -12,7 +12,14 @@ from scipy import sparse
 from nodecopy._core.csr import FloatArray, IntArray, RowData, Rows, freeze, keep_entries
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
 from nodecopy._core.notices import warn_about_data
-from nodecopy._core.validation import as_array, check_finite, check_indices, check_unique, check_vector
+from nodecopy._core.validation import (
+    as_array,
+    check_finite,
+    check_indices,
+    check_unique,
+    check_vector,
+    is_missing,
+)
 from nodecopy.errors import InputError
 
 UNLABELLED = -1
@@ -379,8 +386,3 @@ def _same(first: Any, second: Any) -> bool:
     if all(both):
         return bool(first.shape == second.shape and (first != second).nnz == 0)
     return not any(both) and np.array_equal(first, second)
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN or a missing value of pandas."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

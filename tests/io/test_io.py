@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from nodecopy import Graph, Interactions
+from nodecopy import Graph, Interactions, from_networkx
 from nodecopy.errors import InputError
 from nodecopy.io import (
-    from_networkx,
     read_graph,
     read_interactions,
     to_networkx,

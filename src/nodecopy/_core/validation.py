@@ -99,3 +99,8 @@ def check_unique(values: NDArray[Any], name: str) -> None:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) != len(values):
         raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or a missing value of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, is_missing
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, Uncertainty
@@ -18,7 +18,7 @@ from nodecopy.errors import InputError
 from nodecopy.features.feature_graphs import cosine_rows, graph_from_features
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import FeatureScaling
-from nodecopy.graph import UNLABELLED, Graph, is_missing
+from nodecopy.graph import UNLABELLED, Graph
 
 base: Any = import_optional("sklearn.base", "GraphClassifier")
 validation: Any = import_optional("sklearn.utils.validation", "GraphClassifier")

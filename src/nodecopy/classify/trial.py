@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_unique
-from nodecopy.conversion import GraphLike, as_graph, training_nodes
+from nodecopy.conversion import GraphLike, convert_graph, training_nodes
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 
@@ -142,7 +142,7 @@ class Trial:
 
 def check_graph(graph: GraphLike, owner: str) -> Graph:
     """Return a graph, converted if need be, or raise an error that names the class that takes it."""
-    return as_graph(graph, name=f"graph of {owner}")
+    return convert_graph(graph, f"graph of {owner}")
 
 
 def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:

@@ -12,8 +12,7 @@ from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.headers import match_names
-from nodecopy.io.networkx_graphs import label_array
-from nodecopy.io.node_tables import NodeRows, check_known, read_features, read_labels
+from nodecopy.io.node_tables import NodeRows, check_known, plain_values, read_features, read_labels
 from nodecopy.io.table_columns import NODE_COLUMNS, unify_ids
 
 
@@ -128,28 +127,3 @@ def is_feature_attribute(values: Sequence[Any]) -> bool:
     except (TypeError, ValueError):
         return False
     return matrix.ndim == 2
-
-
-def plain_labels(values: Sequence[Any]) -> Any:
-    """Return labels, some of them missing, as an array of integers or strings; all unlabelled if none is."""
-    array = label_array(plain_values(values))
-    return np.full(len(values), -1) if array is None else array
-
-
-def plain_values(values: Sequence[Any]) -> list[Any]:
-    """Return Python values: ``None`` where a value is missing, an integer for a whole float or a boolean."""
-    return [_plain_value(value) for value in np.asarray(values, object).tolist()]
-
-
-def _plain_value(value: Any) -> Any:
-    if (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, str) and not value)
-    ):
-        return None
-    if isinstance(value, (bool, np.bool_, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return None if np.isnan(value) else int(value) if float(value).is_integer() else value
-    return value

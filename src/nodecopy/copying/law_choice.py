@@ -8,7 +8,7 @@ import numpy as np
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import warn_about_data
-from nodecopy.conversion import as_data
+from nodecopy.conversion import convert_data
 from nodecopy.copying.donor_law import DonorLaw, group_labels
 from nodecopy.copying.laws import Jaccard, NearestNeighbours, SameLabel
 from nodecopy.graph import UNLABELLED, class_codes
@@ -36,7 +36,7 @@ def choose_law(data: Any) -> tuple[DonorLaw, str]:
     >>> choose_law(datasets.load("karate"))
     (SameLabel(labels=None), '34 of 34 nodes have a label')
     """
-    data = as_data(data, name="data of choose_law")
+    data = convert_data(data, "data of choose_law")
     if isinstance(data, Interactions):
         return Jaccard(), "donors of users are users with shared items"
     reason = "no node has a label"

@@ -13,7 +13,7 @@ from scipy import sparse
 from nodecopy._core.csr import IntArray, Rows, keep_entries
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
 from nodecopy._core.validation import check_choice, check_indices, check_integer, check_real, check_vector
-from nodecopy.conversion import as_data
+from nodecopy.conversion import convert_data
 from nodecopy.copying import row_copying
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.donor_law import DonorLaw, check_law
@@ -85,7 +85,7 @@ class NodeCopying(GraphModel[Data]):
         Objects of other libraries are converted by :func:`.as_graph` and :func:`.as_interactions`; a data
         frame is interactions if its columns have names of users and items.
         """
-        data = as_data(graph, name="graph of NodeCopying")
+        data = convert_data(graph, "graph of NodeCopying")
         check_law(self.law, "law of NodeCopying")
         check_real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])

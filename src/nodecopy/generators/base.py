@@ -13,7 +13,7 @@ from scipy import sparse
 from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_indices, check_vector
-from nodecopy.conversion import GraphLike, as_graph
+from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.models import GraphModel
 
@@ -61,7 +61,7 @@ class EdgeListModel(GraphModel[Graph]):
 
 def check_graph(graph: GraphLike, model: object) -> Graph:
     """Return a graph, converted if need be, or raise an error that names the model."""
-    return as_graph(graph, name=f"graph of {type(model).__name__}")
+    return convert_graph(graph, f"graph of {type(model).__name__}")
 
 
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:

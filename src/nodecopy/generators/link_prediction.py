@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.random import Rng, generator
 from nodecopy._core.validation import check_integer, check_real
-from nodecopy.conversion import GraphLike, as_graph
+from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.generators.base import Nodes, list_edges
 from nodecopy.graph import Graph
@@ -75,7 +75,7 @@ def split_edges(
     >>> split.train.n_edges, split.validation.edges.shape[1], split.test.non_edges.shape[1]
     (60, 3, 15)
     """
-    graph = as_graph(graph, name="graph of split_edges")
+    graph = convert_graph(graph, "graph of split_edges")
     check_real(validation, "validation of split_edges", low=0.0, high=1.0)
     check_real(test, "test of split_edges", low=0.0, high=1.0)
     if validation + test > 1:

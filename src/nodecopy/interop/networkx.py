@@ -20,13 +20,13 @@ import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
+from nodecopy.conversion import from_networkx
 from nodecopy.copying.donor_law import DonorLaw
 from nodecopy.copying.edge_origins import EdgeTrackingSampler
 from nodecopy.copying.laws import SameLabel
 from nodecopy.copying.model import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io import from_networkx
 
 
 def sample(

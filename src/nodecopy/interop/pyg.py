@@ -13,7 +13,8 @@ from nodecopy._core.notices import mute_data_warnings
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import type_name
-from nodecopy.conversion.foreign_graphs import from_pyg, to_numpy
+from nodecopy.conversion import from_pyg
+from nodecopy.conversion.library_graphs import to_numpy
 from nodecopy.copying.donor_law import DonorLaw, reads_edges
 from nodecopy.copying.edge_origins import EdgeTrackingSampler
 from nodecopy.copying.graph_batches import WithinGraphs

@@ -14,11 +14,10 @@
 """
 
 from nodecopy._core.formats import is_table as is_table
-from nodecopy.io.feature_tables import FeatureEncoder as FeatureEncoder
+from nodecopy.io.feature_encoder import FeatureEncoder as FeatureEncoder
 from nodecopy.io.graphs import read_graph as read_graph
 from nodecopy.io.graphs import read_matrix as read_matrix
 from nodecopy.io.graphs import write_graph as write_graph
 from nodecopy.io.logs import read_interactions as read_interactions
 from nodecopy.io.logs import write_interactions as write_interactions
-from nodecopy.io.networkx_graphs import from_networkx as from_networkx
 from nodecopy.io.networkx_graphs import to_networkx as to_networkx

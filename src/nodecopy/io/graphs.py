@@ -21,7 +21,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import networkx_graphs, npz
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
-from nodecopy.io.feature_tables import FeatureEncoder
+from nodecopy.io.feature_encoder import FeatureEncoder
 from nodecopy.io.node_tables import (
     NodeRows,
     check_known,

@@ -1,9 +1,8 @@
-"""Conversion to and from NetworkX graphs, and the files that NetworkX reads."""
+"""Graphs as NetworkX graphs, and the files that NetworkX reads."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,55 +19,34 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates, build_graph
 from nodecopy.io.headers import is_number
+from nodecopy.io.node_tables import label_array
 from nodecopy.io.table_columns import unify_ids
 
 
-def from_networkx(
-    network: Any, *, label: str = "label", weight: str = "weight", duplicates: Duplicates = "max"
-) -> Graph:
-    """Return the :class:`Graph` of a NetworkX graph, with its nodes in the same order.
+def build_network_graph(network: Any, node_ids: ArrayLike, weight: str, duplicates: Duplicates) -> Graph:
+    """Return the graph of a NetworkX graph, with its nodes in the same order and without labels.
 
     Parameters
     ----------
     network
-        A NetworkX graph whose nodes are integers or strings, which become the node ids.
-    label
-        Node attribute with labels, ``"label"`` by default.
+        A NetworkX graph.
+    node_ids
+        Integers or strings, the ids of its nodes.
     weight
-        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
+        Edge attribute with weights; an edge without it has weight one.
     duplicates
-        Whether of parallel edges the largest weight counts (``"max"``), their sum (``"sum"``), or they are an
-        error (``"error"``).
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
-    Graph(3 nodes, 2 undirected edges, binary)
+        Which weight parallel edges have (:func:`.build_graph`).
     """
-    nodes = list(network.nodes)
-    for node in nodes:
-        if not isinstance(node, (int, np.integer, str)) or isinstance(node, bool):
-            raise InputError(f"nodes of a NetworkX graph must be integers or strings; got {node!r}.")
-    position_of = {node: number for number, node in enumerate(nodes)}
+    position_of = {node: number for number, node in enumerate(network)}
     edges = list(network.edges(data=weight, default=1.0))
     for source, target, value in edges:
         if not is_number(value):
             edge = f"({source!r}, {target!r})"
             raise InputError(f"weight of edge {edge} must be a number; got {value!r}.")
     first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
-    weights = np.array([float(edge[2]) for edge in edges])
-    check_weights(weights, len(edges))
-    graph = build_graph(
-        first,
-        second,
-        weights,
-        np.asarray(_ids(nodes)),
-        directed=network.is_directed(),
-        duplicates=duplicates,
-        file="the network",
-    )
-    return graph.replace(labels=label_array([network.nodes[node].get(label) for node in nodes]))
+    weights = check_weights([float(edge[2]) for edge in edges], len(edges))
+    kind: dict[str, Any] = {"directed": network.is_directed(), "duplicates": duplicates}
+    return build_graph(first, second, weights, np.asarray(node_ids), **kind, file="the network")
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -131,14 +109,12 @@ def read_network(
     edge_names = {name for *_, attributes in network.edges(data=True) for name in attributes}
     if weight is None and suffix == ".json" and "weight" not in edge_names and "value" in edge_names:
         weight = "value"  # as D3 writes it
-    graph = from_networkx(
-        network,
-        label="label" if label is None else label,
-        weight="weight" if weight is None else weight,
-        duplicates=duplicates,
-    )
-    (ids,) = unify_ids([graph.node_ids.tolist()])
-    return graph.replace(node_ids=_ids(ids), directed=graph.directed if directed is None else directed)
+    (ids,) = unify_ids([list(network)])
+    node_ids = np.array(ids or np.zeros(0, np.int64))
+    graph = build_network_graph(network, node_ids, "weight" if weight is None else weight, duplicates)
+    label = "label" if label is None else label
+    labels = label_array([attributes.get(label) for _, attributes in network.nodes(data=True)])
+    return graph.replace(labels=labels, directed=graph.directed if directed is None else directed)
 
 
 def _read_json(path: Path, networkx: Any) -> Any:
@@ -168,18 +144,3 @@ def write_graphml(graph: Graph, path: PathLike) -> None:
             raise InputError(f"a .graphml file cannot hold control characters; got {value!r}.")
     with atomic_write(path) as temporary:
         networkx.write_graphml_xml(to_networkx(graph), temporary)
-
-
-def label_array(labels: Sequence[Any]) -> ArrayLike | None:
-    """Return labels, some of them ``None`` or NaN, as an array of integers or strings, or ``None``."""
-    labels = [None if label != label else label for label in labels]
-    present = [label for label in labels if label is not None]
-    if not present:
-        return None
-    if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in present):
-        return np.array([-1 if label is None else label for label in labels], np.int64)
-    return np.array(["" if label is None else str(label) for label in labels])
-
-
-def _ids(nodes: list[Any]) -> ArrayLike:
-    return np.array(nodes) if nodes else np.zeros(0, np.int64)

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.formats import TABLES, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import is_missing
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import npz
-from nodecopy.io.feature_tables import FeatureEncoder, encode_table
+from nodecopy.io.feature_encoder import FeatureEncoder, encode_table
 from nodecopy.io.headers import find_header, match_names
-from nodecopy.io.networkx_graphs import label_array
 from nodecopy.io.table_columns import (
     NODE_COLUMNS,
     check_identifiers,
@@ -82,12 +82,10 @@ def read_labels(
     with reading(path) as file:
         table, columns = read_columns(file, "labels", {"id": id, "label": label}, header=header, nodes=nodes)
         column = columns["label"]
-        if isinstance(column, np.ndarray):  # Parquet; integers with missing values are floats there
-            labels = [None if value is None or value != value else value for value in column.tolist()]
-            values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in labels]
-        else:
-            typed = iter(unify_ids([[label for label in column if label]])[0])
-            values = [next(typed) if label else None for label in column]
+        values = plain_values(column)
+        if not isinstance(column, np.ndarray):
+            typed = iter(unify_ids([[value for value in values if value is not None]])[0])
+            values = [None if value is None else next(typed) for value in values]
         names = table.names or []
         number = next(number for number, other in enumerate(table.columns) if other is column)
         name = names[number] if names else None
@@ -215,6 +213,31 @@ def order_labels(ids: list[Any], values: list[Any], position_of: dict[Any, int])
         ordered[number] = value
     array = label_array(ordered)
     return np.full(len(position_of), UNLABELLED) if array is None else array
+
+
+def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
+    """Return labels, some of them missing, as integers or strings; ``None`` if all are missing."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
+        return labels
+    values = plain_values(labels)
+    present = [value for value in values if value is not None]
+    if not present:
+        return None
+    if all(isinstance(value, (int, np.integer)) for value in present):
+        return np.array([UNLABELLED if value is None else value for value in values], np.int64)
+    return np.array(["" if value is None else str(value) for value in values])
+
+
+def plain_values(values: Sequence[Any] | NDArray[Any]) -> list[Any]:
+    """Return Python values: ``None`` where a value is missing or empty, an integer for a whole float."""
+    return list(map(_plain_value, values.tolist() if isinstance(values, np.ndarray) else values))
+
+
+def _plain_value(value: Any) -> Any:
+    if is_missing(value) or value == "":
+        return None
+    is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return int(value) if is_whole or isinstance(value, (bool, np.bool_)) else value
 
 
 def order_rows(ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:

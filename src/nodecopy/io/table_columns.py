@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nodecopy._core.formats import is_frame
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
+from nodecopy._core.validation import is_missing
 from nodecopy.errors import InputError
 from nodecopy.io.headers import (
     N_KEYS,
@@ -279,7 +280,7 @@ def _log_columns(
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
     """Return a column of ids, integers or strings without missing values, or raise an error with the line."""
     if isinstance(column, np.ndarray):
-        missing = [row for row, value in enumerate(column.tolist()) if value is None or value != value]
+        missing = [row for row, value in enumerate(column.tolist()) if is_missing(value)]
         if not missing and column.dtype.kind not in "iu" and not all(isinstance(v, str) for v in column):
             raise InputError(
                 f"column {role} must hold integers or strings; it holds {column.dtype}. Convert it first."

@@ -13,7 +13,7 @@ import numpy as np
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
 from nodecopy._core.validation import type_name
-from nodecopy.conversion import GraphLike, as_graph
+from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.metrics.structure import Statistics, statistics
@@ -107,11 +107,11 @@ def compare(
     """
     if not isinstance(samples, Iterable) or hasattr(samples, "nodes") or isinstance(samples, Graph):
         raise InputError(f"samples must be several graphs, such as a list; got one {type_name(samples)}.")
-    observed = as_graph(observed, name="observed")
+    observed = convert_graph(observed, "observed")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)
     measured: list[Statistics] = []
     for number, sample in enumerate(samples):
-        sample = as_graph(sample, name=f"sample {number}")
+        sample = convert_graph(sample, f"sample {number}")
         if sample.n_nodes != observed.n_nodes:
             raise InputError(
                 f"samples must be graphs on {observed.n_nodes} nodes; got {sample!r} as number {number}."

@@ -19,7 +19,7 @@ from nodecopy._core import random as randomness
 from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.lookup import check_name
 from nodecopy._core.random import Rng
-from nodecopy.conversion import GraphLike, as_graph
+from nodecopy.conversion import GraphLike, as_graph, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.metrics import counting
@@ -69,7 +69,7 @@ def statistics(
     (1, 0.6, 3)
     """
     graph = as_graph(graph)
-    observed = None if observed is None else as_graph(observed, name="observed")
+    observed = None if observed is None else convert_graph(observed, "observed")
     has_path_length = graph.n_nodes <= MAX_EXACT_NODES if path_length is None else path_length
     names = ["n_nodes", "n_edges", *_functions_by_name()]
     names += ["path_length"] * has_path_length + ["edge_overlap"] * (observed is not None)
@@ -230,7 +230,7 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
     >>> edge_overlap(Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 0], [1, 2]))
     0.5
     """
-    graph, observed = as_graph(graph), as_graph(observed, name="observed")
+    graph, observed = as_graph(graph), convert_graph(observed, "observed")
     if graph.n_nodes != observed.n_nodes:
         raise InputError(
             f"observed must have the nodes of the graph, {graph.n_nodes} in all; got {observed.n_nodes}."

@@ -11,14 +11,14 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.ids import check_ids, find_positions
-from nodecopy.conversion import InteractionsLike, as_interactions
+from nodecopy.conversion import InteractionsLike, convert_interactions
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 
 
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
     """Return interactions, converted if need be, that hold at least one, or raise an error."""
-    interactions = as_interactions(interactions, name=name)
+    interactions = convert_interactions(interactions, name)
     if not interactions.n_interactions:
         raise InputError(f"{name} must hold at least one interaction; got {interactions!r}.")
     return interactions
@@ -29,7 +29,7 @@ def check_same_ids(other: InteractionsLike, train: Interactions, name: str) -> I
 
     Objects of other libraries are converted with the ids of training.
     """
-    other = as_interactions(other, like=train, name=name)
+    other = convert_interactions(other, name, like=train)
     same = np.array_equal(other.user_ids, train.user_ids) and np.array_equal(other.item_ids, train.item_ids)
     if not same:
         raise InputError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
-from nodecopy.conversion import GraphLike, as_graph
+from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import to_networkx
@@ -44,7 +44,7 @@ def draw_graphs(graphs: Mapping[str, GraphLike], *, seed: int = 0, axes: Any = N
     >>> len(draw_graphs({"observed": karate, "sample": sample}))
     2
     """
-    graphs = {title: as_graph(graph, name=f"graph {title!r}") for title, graph in graphs.items()}
+    graphs = {title: convert_graph(graph, f"graph {title!r}") for title, graph in graphs.items()}
     observed, *others = graphs.values()
     if any(other.n_nodes != observed.n_nodes for other in others):
         raise InputError(

@@ -12,25 +12,26 @@ from scipy import sparse
 from nodecopy._core.formats import is_frame
 from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import type_name
-from nodecopy.conversion.foreign_graphs import (
-    ForeignGraph,
+from nodecopy.conversion.library_graphs import (
+    ConvertedGraph,
+    convert_igraph,
+    convert_networkx,
+    convert_pyg,
     is_asymmetric,
-    read_igraph,
-    read_networkx,
-    read_pyg,
     to_numpy,
 )
 from nodecopy.conversion.node_values import (
     is_class_attribute,
     is_feature_attribute,
-    plain_labels,
     set_values,
 )
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
+from nodecopy.io.edge_lists import Duplicates
 from nodecopy.io.graphs import read_graph
 from nodecopy.io.logs import read_interactions
+from nodecopy.io.node_tables import label_array
 from nodecopy.io.table_columns import EDGE_COLUMNS, match_kind
 from nodecopy.io.table_files import read_names
 
@@ -47,7 +48,6 @@ def as_graph(
     features: Any = None,
     weight: str | None = None,
     directed: bool | None = None,
-    name: str = "graph",
 ) -> Graph:
     """Return a graph from an object of another library. Everything that takes a graph calls this.
 
@@ -81,8 +81,6 @@ def as_graph(
         Name of the edge attribute or column with weights; by default the usual one, if it exists.
     directed
         Whether the graph is directed; by default as the object says.
-    name
-        What the object is called in errors and logs.
 
     Examples
     --------
@@ -95,35 +93,48 @@ def as_graph(
     >>> as_graph(edges, labels=pandas.Series({"cleo": 1, "ann": 0})).labels.tolist()
     [0, -1, 1]
     """
+    return convert_graph(data, "graph", labels=labels, features=features, weight=weight, directed=directed)
+
+
+def convert_graph(
+    data: GraphLike,
+    name: str,
+    *,
+    labels: Any = None,
+    features: Any = None,
+    weight: str | None = None,
+    directed: bool | None = None,
+) -> Graph:
+    """Return a graph as :func:`as_graph` does; ``name`` is what the object is called in errors and logs."""
     if isinstance(data, Graph) and labels is None and features is None and directed is None:
         return data
     if isinstance(data, Graph):
-        foreign, is_ordered = ForeignGraph(data, {}), True
+        converted, is_ordered = ConvertedGraph(data, {}), True
         if directed is not None and directed != data.directed:
-            foreign = replace(foreign, graph=data.replace(directed=directed))
+            converted = replace(converted, graph=data.replace(directed=directed))
     else:
-        foreign, is_ordered = _read_foreign(data, weight, directed, name)
-    graph, used = foreign.graph, []
+        converted, is_ordered = _convert(data, weight, directed, name)
+    graph, used = converted.graph, []
     if labels is None:
-        labels = _first(foreign, foreign.label_names, is_class_attribute)
+        labels = _first(converted, converted.label_names, is_class_attribute)
     if isinstance(labels, str):
         used.append(labels)
-        graph = graph.replace(labels=plain_labels(_attribute(foreign, labels, "labels")))
+        graph = graph.replace(labels=label_array(_attribute(converted, labels, "labels")))
     elif labels is not None:
         graph = set_values(graph, labels, "labels", is_ordered=is_ordered)
     if features is None:
-        features = _first(foreign, foreign.feature_names, is_feature_attribute)
+        features = _first(converted, converted.feature_names, is_feature_attribute)
     names = [features] if isinstance(features, str) else features
     if isinstance(names, list) and names and isinstance(names[0], str):
         used += names
-        graph = graph.replace(features=_stack([_attribute(foreign, part, "features") for part in names]))
+        graph = graph.replace(features=_stack([_attribute(converted, part, "features") for part in names]))
     elif features is not None:
         graph = set_values(graph, features, "features", is_ordered=is_ordered)
     if not isinstance(data, Graph):
-        ignored = [*foreign.attributes, *foreign.edge_names, *foreign.ignored]
+        ignored = [*converted.attributes, *converted.edge_names, *converted.ignored]
         is_used = {*used, weight or "weight", "edge_weight", "edge_index", "adj_t"}
         ignored = [part for part in ignored if part not in is_used]
-        details = [f"node attributes used: {', '.join(used)}"] * bool(used) + foreign.notes
+        details = [f"node attributes used: {', '.join(used)}"] * bool(used) + converted.notes
         details += [f"ignored: {', '.join(ignored)}"] * bool(ignored)
         if graph.node_ids.dtype.kind == "i" and not np.array_equal(graph.node_ids, np.arange(graph.n_nodes)):
             details.append("integers choose nodes by position, np.isin(graph.node_ids, ids) by id")
@@ -131,9 +142,7 @@ def as_graph(
     return graph
 
 
-def as_interactions(
-    data: InteractionsLike, *, like: Interactions | None = None, name: str = "interactions"
-) -> Interactions:
+def as_interactions(data: InteractionsLike) -> Interactions:
     """Return interactions from an object of another library. Everything that takes interactions calls this.
 
     A data frame of pandas, polars or Arrow is read by :func:`.read_interactions`; a pandas Series has an
@@ -144,10 +153,6 @@ def as_interactions(
     ----------
     data
         The object; :class:`Interactions` are returned as they are.
-    like
-        Interactions whose users and items, in their order, a converted object gets; by default its own.
-    name
-        What the object is called in errors and logs.
 
     Examples
     --------
@@ -155,6 +160,17 @@ def as_interactions(
     >>> from nodecopy import as_interactions
     >>> as_interactions(pandas.Series([5, 3], [["ann", "bob"], ["tea", "jam"]]))
     Interactions(2 users, 2 items, 2 interactions, weighted)
+    """
+    return convert_interactions(data, "interactions")
+
+
+def convert_interactions(
+    data: InteractionsLike, name: str, *, like: Interactions | None = None
+) -> Interactions:
+    """Return interactions as :func:`as_interactions` does.
+
+    ``name`` is what the object is called in errors and logs. A converted object gets the users and items of
+    ``like``, in their order, by default its own.
     """
     if isinstance(data, Interactions):
         return data
@@ -181,7 +197,7 @@ def as_interactions(
     return interactions
 
 
-def as_data(data: GraphLike, *, name: str = "graph") -> Graph | Interactions:
+def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
     """Return a graph or interactions.
 
     Interactions are a frame with columns for users and items, and a SciPy sparse matrix that is not square.
@@ -190,8 +206,77 @@ def as_data(data: GraphLike, *, name: str = "graph") -> Graph | Interactions:
         return data
     is_log = is_frame(data) and match_kind(read_names(data)) == "interactions"
     if is_log or (_is_sparse(data) and data.shape[0] != data.shape[1]):
-        return as_interactions(data, name=name)
-    return as_graph(data, name=name)
+        return convert_interactions(data, name)
+    return convert_graph(data, name)
+
+
+def from_networkx(
+    network: Any, *, label: str = "label", weight: str = "weight", duplicates: Duplicates = "max"
+) -> Graph:
+    """Return the :class:`Graph` of a NetworkX graph, with its nodes in the same order, without features.
+
+    Parameters
+    ----------
+    network
+        A NetworkX graph. Nodes other than integers and strings get their text as id.
+    label
+        Node attribute with labels, ``"label"`` by default.
+    weight
+        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
+    duplicates
+        Whether of parallel edges the largest weight counts (``"max"``), their sum (``"sum"``), or they are an
+        error (``"error"``).
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
+    Graph(3 nodes, 2 undirected edges, binary)
+    """
+    return _with_labels(convert_networkx(network, weight, duplicates), label)
+
+
+def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
+    """Return the :class:`Graph` of an igraph graph, with its vertices in the same order, without features.
+
+    Parameters
+    ----------
+    network
+        An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
+        parallel edges the largest weight counts.
+    label
+        Vertex attribute with labels, ``"label"`` by default.
+    weight
+        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
+
+    Examples
+    --------
+    >>> import igraph
+    >>> from_igraph(igraph.Graph.Ring(5))
+    Graph(5 nodes, 5 undirected edges, binary)
+    """
+    return _with_labels(convert_igraph(network, weight), label)
+
+
+def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
+    """Return the :class:`Graph` of a ``Data``: ``edge_index`` or ``adj_t``, ``edge_weight``, ``x`` and ``y``.
+
+    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
+    twice has the largest of its weights. Nodes with label -1 are unlabelled.
+
+    >>> import torch
+    >>> from torch_geometric.data import Data
+    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
+    Graph(3 nodes, 2 undirected edges, binary)
+    """
+    converted = convert_pyg(data, "edge_weight", directed)
+    return _with_labels(converted, "y").replace(features=converted.attributes.get("x"))
+
+
+def _with_labels(converted: ConvertedGraph, label: str) -> Graph:
+    if label not in converted.attributes:
+        return converted.graph
+    return converted.graph.replace(labels=label_array(converted.attributes[label]))
 
 
 def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
@@ -204,40 +289,40 @@ def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
     return np.asarray(mask.reshape(len(mask), -1)[:, 0], bool)
 
 
-def _read_foreign(
-    data: Any, weight: str | None, directed: bool | None, name: str
-) -> tuple[ForeignGraph, bool]:
+def _convert(data: Any, weight: str | None, directed: bool | None, name: str) -> tuple[ConvertedGraph, bool]:
     """Return the graph of an object, and whether the order of its nodes is that of the object."""
     library = _library(data)
     if library == "torch_geometric":
-        foreign = read_pyg(data, weight or "edge_weight", directed)
+        converted = convert_pyg(data, weight or "edge_weight", directed)
     elif library is not None:
-        reader = read_networkx if library == "networkx" else read_igraph
-        foreign = reader(data, weight or "weight")
+        reader = convert_networkx if library == "networkx" else convert_igraph
+        converted = reader(data, weight or "weight")
     elif _is_sparse(data):
         graph = Graph(data, directed=bool(directed))
         notes = ["not symmetric, so each pair has the larger of its two weights"]
         has_note = directed is None and is_asymmetric(data)
-        foreign = ForeignGraph(graph, {}, notes=notes if has_note else [])
+        converted = ConvertedGraph(graph, {}, notes=notes if has_note else [])
     elif _has_pairs(data):
         frame = _frame_of_pairs(data, ["source", "target", "weight"])
-        return ForeignGraph(read_graph(frame, directed=directed, weight="weight"), {}), False
+        return ConvertedGraph(read_graph(frame, directed=directed, weight="weight"), {}), False
     elif is_frame(data) and _is_adjacency(data):
         graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=bool(directed))
-        foreign = ForeignGraph(graph, {}, notes=["an adjacency matrix, since its index equals its columns"])
+        converted = ConvertedGraph(
+            graph, {}, notes=["an adjacency matrix, since its index equals its columns"]
+        )
     elif is_frame(data):
-        return ForeignGraph(read_graph(data, directed=directed, weight=weight), {}), False
+        return ConvertedGraph(read_graph(data, directed=directed, weight=weight), {}), False
     else:
         raise InputError(
             f"{name} must be a Graph, or a graph of NetworkX, igraph or PyTorch Geometric, a SciPy sparse "
             f"matrix or a data frame of edges; got {type_name(data)}."
         )
-    if directed is not None and foreign.graph.directed != directed:
-        foreign = replace(foreign, graph=foreign.graph.replace(directed=directed))
-    if weight is not None and weight not in foreign.edge_names:
-        known = ", ".join(foreign.edge_names) or "none"
-        raise InputError(f"weight must name an edge attribute; got {weight!r}, where there are {known}.")
-    return foreign, True
+    if directed is not None and converted.graph.directed != directed:
+        converted = replace(converted, graph=converted.graph.replace(directed=directed))
+    if weight is not None and weight not in converted.edge_names:
+        names = ", ".join(converted.edge_names) or "none"
+        raise InputError(f"weight must name an edge attribute; got {weight!r}, where there are {names}.")
+    return converted, True
 
 
 def _library(data: Any) -> str | None:
@@ -255,17 +340,17 @@ def _is_sparse(data: Any) -> bool:
     return sparse.issparse(data)
 
 
-def _first(foreign: ForeignGraph, names: tuple[str, ...], is_suitable: Any) -> str | None:
+def _first(converted: ConvertedGraph, names: tuple[str, ...], is_suitable: Any) -> str | None:
     """Return the first node attribute that exists and is suitable."""
-    attributes = foreign.attributes
+    attributes = converted.attributes
     return next((name for name in names if name in attributes and is_suitable(attributes[name])), None)
 
 
-def _attribute(foreign: ForeignGraph, attribute: str, role: str) -> Any:
-    if attribute not in foreign.attributes:
-        known = ", ".join(foreign.attributes) or "none"
-        raise InputError(f"{role} must name node attributes; got {attribute!r}, where there are {known}.")
-    return foreign.attributes[attribute]
+def _attribute(converted: ConvertedGraph, attribute: str, role: str) -> Any:
+    if attribute not in converted.attributes:
+        names = ", ".join(converted.attributes) or "none"
+        raise InputError(f"{role} must name node attributes; got {attribute!r}, where there are {names}.")
+    return converted.attributes[attribute]
 
 
 def _stack(attributes: list[Any]) -> Any:

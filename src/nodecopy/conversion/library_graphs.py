@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from nodecopy._core.ids import check_weights, deduplicate
 from nodecopy._core.validation import check_indices, check_integer
-from nodecopy.conversion.node_values import plain_labels
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.networkx_graphs import from_networkx
+from nodecopy.io.edge_lists import Duplicates
+from nodecopy.io.networkx_graphs import build_network_graph
 
 
 @dataclass(frozen=True)
-class ForeignGraph:
+class ConvertedGraph:
     """A graph without labels and features, its node attributes, and what is said about the conversion.
 
     ``label_names`` and ``feature_names`` are the attributes that are labels and features by default, and
@@ -33,26 +33,21 @@ class ForeignGraph:
     notes: list[str] = field(default_factory=list)
 
 
-def read_networkx(network: Any, weight: str) -> ForeignGraph:
+def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") -> ConvertedGraph:
     """Return a NetworkX graph; nodes that are neither integers nor strings have their text as ids."""
-    nodes = list(network)
-    ids, notes = _ids(nodes)
-    edges, plain = list(network.edges(data=True)), network
-    if notes:  # from_networkx reads integers and strings
-        position_of = {node: number for number, node in enumerate(nodes)}
-        plain = network.__class__()
-        plain.add_nodes_from(range(len(nodes)))
-        plain.add_edges_from((position_of[first], position_of[second], data) for first, second, data in edges)
-    names = dict.fromkeys(name for _, data in network.nodes(data=True) for name in data)
-    return ForeignGraph(
-        from_networkx(plain, weight=weight).replace(node_ids=ids, labels=None),
-        {name: [network.nodes[node].get(name) for node in nodes] for name in names},
-        edge_names=list(dict.fromkeys(name for *_, data in edges for name in data)),
+    ids, notes = _ids(list(network))
+    nodes = [attributes for _, attributes in network.nodes(data=True)]
+    names = dict.fromkeys(name for attributes in nodes for name in attributes)
+    edge_names = dict.fromkeys(name for *_, attributes in network.edges(data=True) for name in attributes)
+    return ConvertedGraph(
+        build_network_graph(network, ids, weight, duplicates),
+        {name: [attributes.get(name) for attributes in nodes] for name in names},
+        edge_names=list(edge_names),
         notes=notes,
     )
 
 
-def read_igraph(network: Any, weight: str) -> ForeignGraph:
+def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
     """Return an igraph graph; the vertex attribute ``name`` holds the ids, if it exists."""
     attributes = {name: network.vs[name] for name in network.vs.attributes()}
     n_nodes = network.vcount()
@@ -65,10 +60,10 @@ def read_igraph(network: Any, weight: str) -> ForeignGraph:
         values = check_weights(given, len(ends))
     matrix = deduplicate(ends[:, 0], ends[:, 1], values, (n_nodes, n_nodes))
     graph = Graph(matrix, node_ids=ids, directed=network.is_directed())
-    return ForeignGraph(graph, attributes, edge_names=edge_names, notes=notes)
+    return ConvertedGraph(graph, attributes, edge_names=edge_names, notes=notes)
 
 
-def read_pyg(data: Any, weight: str, directed: bool | None) -> ForeignGraph:
+def convert_pyg(data: Any, weight: str, directed: bool | None) -> ConvertedGraph:
     """Return a ``Data`` of PyTorch Geometric, given by ``edge_index`` or ``adj_t``."""
     graph = _read_pyg_edges(data, directed, weight)
     used = {"edge_index", "adj_t", weight, "num_nodes", "batch", "ptr"}
@@ -80,51 +75,7 @@ def read_pyg(data: Any, weight: str, directed: bool | None) -> ForeignGraph:
     if "y" in attributes and attributes["y"].shape == (graph.n_nodes, 1):
         attributes["y"] = attributes["y"][:, 0]
     ignored = [name for name in names if name not in attributes and name not in edge_names]
-    return ForeignGraph(graph, attributes, ("y",), ("x",), edge_names, ignored)
-
-
-def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
-    """Return the :class:`Graph` of an igraph graph, with its vertices in the same order.
-
-    Parameters
-    ----------
-    network
-        An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
-        parallel edges the largest weight counts.
-    label
-        Vertex attribute with labels, ``"label"`` by default.
-    weight
-        Edge attribute with weights, ``"weight"`` by default; an edge without it has weight one.
-
-    Examples
-    --------
-    >>> import igraph
-    >>> from_igraph(igraph.Graph.Ring(5))
-    Graph(5 nodes, 5 undirected edges, binary)
-    """
-    foreign = read_igraph(network, weight)
-    if label not in foreign.attributes:
-        return foreign.graph
-    return foreign.graph.replace(labels=plain_labels(foreign.attributes[label]))
-
-
-def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
-    """Return the :class:`Graph` of a ``Data``: ``edge_index`` or ``adj_t``, ``edge_weight``, ``x`` and ``y``.
-
-    The graph is directed as given, by default if ``data.is_undirected()`` is false. An edge that is listed
-    twice has the largest of its weights. Nodes with label -1 are unlabelled.
-
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
-    Graph(3 nodes, 2 undirected edges, binary)
-    """
-    graph = _read_pyg_edges(data, directed)
-    features, labels = getattr(data, "x", None), getattr(data, "y", None)
-    labels = None if labels is None else to_numpy(labels)
-    if labels is not None and labels.shape == (graph.n_nodes, 1):
-        labels = labels[:, 0]
-    return graph.replace(features=None if features is None else to_numpy(features), labels=labels)
+    return ConvertedGraph(graph, attributes, ("y",), ("x",), edge_names, ignored)
 
 
 def _read_pyg_edges(data: Any, directed: bool | None, weight_name: str = "edge_weight") -> Graph:

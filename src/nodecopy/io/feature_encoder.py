@@ -15,7 +15,7 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, is_missing
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.headers import is_grouped, is_number
 from nodecopy.io.table_columns import GROUPED_HINT
@@ -240,7 +240,7 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
         values = np.array(list(map(float, array.tolist())), np.float64)
     except (TypeError, ValueError):
         cells = array.tolist()
-        present = [row for row, cell in enumerate(cells) if not _is_missing(cell)]
+        present = [row for row, cell in enumerate(cells) if not _is_missing_number(cell)]
         if present and all(_is_date(cells[row]) for row in present):
             raise _refuse_dates(name, cells[present[0]]) from None
         wrong = [row for row in present if not is_number(cells[row])]
@@ -267,16 +267,12 @@ def _as_typed_array(column: Column) -> NDArray[Any]:
 def _as_text(column: Column) -> NDArray[Any]:
     """Return the cells as text; missing ones are empty."""
     cells = _as_typed_array(column).tolist()
-    return np.array(["" if _is_empty(cell) else str(cell).strip() for cell in cells], object)
+    return np.array(["" if is_missing(cell) else str(cell).strip() for cell in cells], object)
 
 
-def _is_empty(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or bool(cell != cell)
-
-
-def _is_missing(cell: Any) -> bool:
+def _is_missing_number(cell: Any) -> bool:
     """Return whether a cell among numbers is missing."""
-    return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else _is_empty(cell)
+    return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else is_missing(cell)
 
 
 def _is_date(cell: Any) -> bool:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 import nodecopy
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, as_graph, as_interactions, datasets
-from nodecopy.conversion import as_data, training_nodes
+from nodecopy.conversion import convert_data, convert_graph, convert_interactions, training_nodes
 from nodecopy.errors import InputError
 from nodecopy.generators import CELL, GAE, SBM
 from nodecopy.recommend import EASE
@@ -119,13 +119,13 @@ def test_models_with_torch_take_every_holder(holder: str) -> None:
 
 def test_a_graph_is_returned_as_it_is() -> None:
     log = Interactions(np.eye(2))
-    assert as_graph(CLUB) is as_data(CLUB) is CLUB
-    assert as_interactions(log) is as_data(log) is log
+    assert as_graph(CLUB) is convert_data(CLUB, "graph") is CLUB
+    assert as_interactions(log) is convert_data(log, "graph") is log
 
 
 def test_ids_labels_features_and_what_is_ignored(caplog: Any) -> None:
     with caplog.at_level(logging.INFO, logger="nodecopy"):
-        graph = as_graph(network(), name="graph of GCN")
+        graph = convert_graph(network(), "graph of GCN")
     assert graph.node_ids.tolist() == [f"member {node}" for node in reversed(range(34))]
     assert np.asarray(graph.named_labels()).tolist() == ["ab"[node % 2] for node in reversed(range(34))]
     np.testing.assert_array_equal(graph.features, [[node, 1] for node in reversed(range(34))])
@@ -237,21 +237,23 @@ def test_a_test_frame_gets_the_ids_of_training() -> None:
     """Ids 7 and 12 alone are integers; in training they are texts because of 007."""
     train = pd.DataFrame({"user": ["007", "7", "12"], "item": ["a", "b", "a"]})
     fitted = EASE().fit(train)
-    test = as_interactions(pd.DataFrame({"user": [7], "item": ["a"]}), like=fitted.interactions_)
+    test = convert_interactions(pd.DataFrame({"user": [7], "item": ["a"]}), "test", like=fitted.interactions_)
     assert test.user_ids.tolist() == ["007", "12", "7"]
     assert test.table()[0].tolist() == ["7"]
-    matrix = as_interactions(sparse.csr_array([[1, 0], [0, 1], [1, 0]]), like=fitted.interactions_)
+    matrix = convert_interactions(
+        sparse.csr_array([[1, 0], [0, 1], [1, 0]]), "test", like=fitted.interactions_
+    )
     assert matrix.item_ids.tolist() == ["a", "b"]
     with pytest.raises(InputError, match="users must hold known ids; got 'eve'"):
         fitted.evaluate(pd.DataFrame({"user": ["eve"], "item": ["a"]}))
 
 
 def test_node_copying_tells_graphs_from_interactions() -> None:
-    assert isinstance(as_data(pd.DataFrame(LOG)), Interactions)
-    assert isinstance(as_data(pa.table(LOG)), Interactions)
-    assert isinstance(as_data(pd.DataFrame(edge_columns())), Graph)
-    assert isinstance(as_data(sparse.csr_array(np.ones((2, 3)))), Interactions)
-    assert isinstance(as_data(sparse.csr_array(np.ones((3, 3)))), Graph)
+    assert isinstance(convert_data(pd.DataFrame(LOG), "graph"), Interactions)
+    assert isinstance(convert_data(pa.table(LOG), "graph"), Interactions)
+    assert isinstance(convert_data(pd.DataFrame(edge_columns()), "graph"), Graph)
+    assert isinstance(convert_data(sparse.csr_array(np.ones((2, 3))), "graph"), Interactions)
+    assert isinstance(convert_data(sparse.csr_array(np.ones((3, 3))), "graph"), Graph)
     with pytest.raises(InputError, match=r"must be Interactions, .*; got networkx\.Graph"):
         as_interactions(nx.path_graph(3))
 

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from nodecopy import Graph, as_graph, from_igraph, from_pyg
+from nodecopy import Graph, as_graph, from_igraph, from_networkx, from_pyg
 from nodecopy.errors import InputError
 
 igraph = pytest.importorskip("igraph")
@@ -31,6 +31,7 @@ def test_nodes_of_any_type_get_their_text_as_id() -> None:
     assert graph.node_ids.tolist() == ["(0, 0)", "(0, 1)", "(1, 0)", "(1, 1)"]
     assert graph.adjacency.toarray()[0].tolist() == [0, 3, 1, 0]
     assert np.asarray(graph.named_labels()).tolist() == ["corner", "", "", ""]
+    assert from_networkx(grid) == graph.replace(labels=None)
     mixed = as_graph(nx.path_graph([1, "a"]))
     assert mixed.node_ids.tolist() == ["1", "a"]
     with pytest.raises(InputError, match=r"nodes must have different texts, .*; got '1' twice"):
@@ -121,3 +122,54 @@ def test_labels_of_graphs_and_targets_of_regression_are_ignored(pyg: Any, caplog
         assert set(ignored) == {"y", "edge_attr"}
     column = pyg.Data(edge_index=index, y=torch.tensor([[0], [1], [0]]), num_nodes=3)
     assert np.asarray(as_graph(column).labels).tolist() == [0, 1, 0]
+
+
+def test_order_labels_and_weights() -> None:
+    network = nx.Graph()
+    network.add_node("b", label="cat")
+    network.add_node("a")
+    network.add_edge("a", "b", weight=2.5)
+    network.add_edge("b", "c")
+    graph = from_networkx(network)
+    assert graph.node_ids.tolist() == ["b", "a", "c"]
+    assert graph.named_labels().tolist() == ["cat", "", ""]  # type: ignore[union-attr]
+    assert graph.adjacency.toarray().tolist() == [[0, 2.5, 1], [2.5, 0, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("kind", [nx.MultiGraph, nx.MultiDiGraph])
+def test_parallel_edges_take_the_largest_weight(kind: Any) -> None:
+    network = kind([(0, 1, {"weight": 1.0}), (0, 1, {"weight": 4.0}), (0, 1, {"weight": 2.0})])
+    graph = from_networkx(network)
+    assert graph.adjacency[0, 1] == 4
+    assert graph.directed is network.is_directed()
+
+
+def test_self_loops_stay_where_edges_have_a_direction() -> None:
+    assert from_networkx(nx.DiGraph([(0, 0)])).n_edges == 1
+    assert from_networkx(nx.Graph([(0, 0)])).n_edges == 0
+
+
+def test_nothing_at_all() -> None:
+    assert from_networkx(nx.Graph()).n_nodes == 0
+
+
+def test_labels_of_several_kinds_become_strings() -> None:
+    network = nx.Graph()
+    network.add_node(0, label=1)
+    network.add_node(1, label="x")
+    assert from_networkx(network).label_names == ("1", "x")
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [("heavy", "must be a number; got 'heavy'"), (None, "got None"), (-1, "negative"), (np.nan, "finite")],
+)
+def test_bad_weights(weight: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        from_networkx(nx.Graph([(0, 1, {"weight": weight})]))
+
+
+def test_a_label_that_is_not_a_number_is_unknown() -> None:
+    network = nx.path_graph(3)
+    nx.set_node_attributes(network, {0: np.nan, 1: 1.0}, "label")
+    assert from_networkx(network).named_labels().tolist() == [-1, 1, -1]  # type: ignore[union-attr]
