@@ -120,14 +120,14 @@ class DeadUnits(nn.Module):
 
 def test_dead_units_do_not_narrow_the_receptive_field() -> None:
     """Gradients, by which it was measured before, are zero here; a copied row can activate the units."""
-    graph, network = ring(), ModuleNetwork(DeadUnits(), "module")
-    assert graph.features is not None
-    graph = graph.replace(features=graph.features * np.where(np.arange(40) == 7, 40.0, 0.1)[:, None])
+    graph, network = ring(200), ModuleNetwork(DeadUnits(), "module")
+    scale = np.where(np.arange(200) == 12, 40.0, 0.1)[:, None]
+    graph = graph.replace(features=np.random.default_rng(0).normal(size=(200, 5)) * scale)
     copier = ModuleCopier(network, graph)
     reach = copier.reach()
     assert reach is not None
     assert (np.diff(reach.indptr) == 5).all()
-    nodes, donors = np.full(40, 7), np.arange(40)
+    nodes, donors = np.full(60, 12), np.arange(60)
     alone = WholeGraphCopier(network.predict, graph, "swap-features").predict_pairs(nodes, donors)
     np.testing.assert_allclose(copier.predict_pairs(nodes, donors), alone, atol=1e-5)
 

@@ -253,6 +253,12 @@ def test_batches_are_as_long_as_a_kill_may_cost(store: Store, monkeypatch: pytes
     assert [one.rest is None for one in reports] == [False] * (len(sizes) - 1) + [True]
 
 
+@pytest.mark.parametrize(("n_trials", "size"), [(0.2, 1), (1.9, 1), (2.0, 2), (3.9, 2), (4.1, 4), (37.0, 32)])
+def test_batch_sizes_are_powers_of_two(n_trials: float, size: int) -> None:
+    """Before, the size depended on the time to the last trial, and with it the last bits of scores."""
+    assert runner._round_size(n_trials) == size
+
+
 def test_a_batch_size_that_is_given_is_used(store: Store) -> None:
     reports: list[BatchResult] = []
     run(make_experiment(), store, batch_size=4, on_batch=reports.append)

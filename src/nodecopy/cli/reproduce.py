@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
@@ -99,7 +98,6 @@ def reproduce(
     the store at once. If a run is stopped, by Ctrl-C or otherwise, the same command continues it; on a CPU at
     most half a minute or one trial is lost. Trials of other settings, seeds or splits are not used.
     """
-    os.environ.update(runner.SAME_BITS | os.environ)
     given = {"datasets": dataset, "labels": labels, "attacks": attacks, "methods": methods}
     filters = {
         name: [part.strip() for part in text.split(",") if part.strip()]

@@ -19,19 +19,17 @@ from typing import TypeAlias
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, MissingExtraError
+from nodecopy.experiments.blas import set_same_bits
 from nodecopy.experiments.provenance import collect_provenance
 from nodecopy.experiments.spec import Cell, Experiment
 from nodecopy.experiments.store import Store
 
 BATCH_SECONDS = 30.0
 """How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
-SAME_BITS = {"MKL_CBWR": "AVX2,STRICT"}
-"""Makes products of matrices on a CPU independent of what is trained together, to the last bit. It has an
-effect only before torch is imported."""
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrialBatch:
     """Trials of one cell.
 
     ``size`` of them are computed together, then the next; how many these are depends on how long the
@@ -42,9 +40,9 @@ class Batch:
     trials: tuple[int, ...]
     size: int | None = None
 
-    def split(self) -> tuple[Batch, tuple[int, ...]]:
+    def split(self) -> tuple[TrialBatch, tuple[int, ...]]:
         """Return the trials that are computed together, and the rest."""
-        return Batch(self.cell, self.trials[: self.size]), self.trials[self.size or len(self.trials) :]
+        return TrialBatch(self.cell, self.trials[: self.size]), self.trials[self.size or len(self.trials) :]
 
 
 @dataclass(frozen=True)
@@ -67,17 +65,17 @@ class BatchResult:
         What is still to be computed of the batch that they were the first of.
     """
 
-    batch: Batch
+    batch: TrialBatch
     n_computed: int
     seconds: float
     locked_elsewhere: tuple[int, ...]
     skip_reason: str = ""
-    rest: Batch | None = None
+    rest: TrialBatch | None = None
 
 
 OnBatch: TypeAlias = Callable[[BatchResult], object]
-Solve: TypeAlias = Callable[[Batch], BatchResult]
-SolveAll: TypeAlias = Callable[[Solve, list[Batch]], Generator[BatchResult]]
+Solve: TypeAlias = Callable[[TrialBatch], BatchResult]
+SolveAll: TypeAlias = Callable[[Solve, list[TrialBatch]], Generator[BatchResult]]
 
 
 def run(
@@ -131,6 +129,7 @@ def run(
         from nodecopy.nn.devices import check_device
 
         check_device(device)
+    set_same_bits()
     task = experiment.task
     with _open_workers(workers, scheduler) as (solve_all, workers):
         if fresh:
@@ -154,7 +153,7 @@ def run(
                         f"the store must be a folder that all workers see; {store.folder} is not."
                     )
                 if result.locked_elsewhere:
-                    locked_elsewhere.append(Batch(cell, result.locked_elsewhere, first_size))
+                    locked_elsewhere.append(TrialBatch(cell, result.locked_elsewhere, first_size))
         with closing(solve_all(partial(solve, wait=True), locked_elsewhere)) as results:
             for result in results:
                 on_batch(result)
@@ -169,14 +168,14 @@ def _make_batches(
     batch_size: int | None,
     workers: int,
     first_size: int | None,
-) -> list[Batch]:
+) -> list[TrialBatch]:
     """Return what is missing, by cell, or by trial if the task does not solve trials together."""
     task, batches = experiment.task, []
     for cell in experiment.cells(seed):
         missing = store.find_missing(cell, range(task.trials))
         size = batch_size or (math.ceil(len(missing) / workers) if task.is_batched else 1)
         for start in range(0, len(missing), size or 1):
-            batches.append(Batch(cell, tuple(missing[start : start + size]), first_size))
+            batches.append(TrialBatch(cell, tuple(missing[start : start + size]), first_size))
     if not task.is_batched:
         batches.sort(key=lambda batch: (task.datasets.index(batch.cell.dataset), batch.trials))
     return batches
@@ -202,11 +201,11 @@ def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAl
         yield partial(_solve_in_executor, client.get_executor(), count_threads), count_threads()
 
 
-def _solve_in_processes(workers: int, solve: Solve, batches: list[Batch]) -> Generator[BatchResult]:
+def _solve_in_processes(workers: int, solve: Solve, batches: list[TrialBatch]) -> Generator[BatchResult]:
     """Solve batches in this process or in several."""
     if workers == 1 or len(batches) < 2:
         for batch in batches:
-            rest: Batch | None = batch
+            rest: TrialBatch | None = batch
             while rest is not None:
                 result = solve(rest)
                 yield result
@@ -225,7 +224,7 @@ def _solve_in_processes(workers: int, solve: Solve, batches: list[Batch]) -> Gen
 
 
 def _solve_in_executor(
-    executor: Executor, count_workers: Callable[[], int], solve: Solve, batches: list[Batch]
+    executor: Executor, count_workers: Callable[[], int], solve: Solve, batches: list[TrialBatch]
 ) -> Generator[BatchResult]:
     """Solve batches in an executor, as many at once as it has workers, each to its end before others."""
     waiting, running = deque(batches), set[Future[BatchResult]]()
@@ -244,7 +243,7 @@ def _prepare_worker(workers: int) -> None:
     threads = str(max(1, (os.cpu_count() or 1) // workers))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
-    os.environ.update(SAME_BITS | os.environ)
+    set_same_bits()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
     parent = multiprocessing.parent_process()
 
@@ -256,7 +255,15 @@ def _prepare_worker(workers: int) -> None:
     threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
-def _solve_batch(batch: Batch, store: Store, device: str, wait: bool) -> BatchResult:
+def _round_size(n_trials: float) -> int:
+    """Return the largest power of two up to a number of trials, at least 1.
+
+    Small differences of the time do not change what is computed together, on which rounding may depend.
+    """
+    return 1 << max(0, int(n_trials).bit_length() - 1)
+
+
+def _solve_batch(batch: TrialBatch, store: Store, device: str, wait: bool) -> BatchResult:
     """Solve the first trials of a batch and write each as soon as it is finished."""
     cell, (part, others) = batch.cell, batch.split()
     with store.claim(cell, part.trials, wait=wait) as held:
@@ -266,10 +273,10 @@ def _solve_batch(batch: Batch, store: Store, device: str, wait: bool) -> BatchRe
             for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
                 store.write(cell, replace(record, provenance=collect_provenance(device)))
         except MissingExtraError as error:
-            return BatchResult(Batch(cell, batch.trials), 0, 0.0, (), str(error))
+            return BatchResult(TrialBatch(cell, batch.trials), 0, 0.0, (), str(error))
     seconds, size = time.perf_counter() - start, batch.size
     if missing_trials and size is not None:
-        size = max(1, int(BATCH_SECONDS * len(missing_trials) / seconds))
+        size = _round_size(BATCH_SECONDS * len(missing_trials) / seconds)
     locked_elsewhere = tuple(trial for trial in part.trials if trial not in held)
-    rest = Batch(cell, others, size) if others else None
+    rest = TrialBatch(cell, others, size) if others else None
     return BatchResult(part, len(missing_trials), seconds, locked_elsewhere, rest=rest)

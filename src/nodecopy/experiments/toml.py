@@ -19,6 +19,7 @@ from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.experiments import tasks
 from nodecopy.experiments.assembly import check_family, check_settings, merge_settings
+from nodecopy.experiments.blas import set_same_bits
 from nodecopy.experiments.file_datasets import separate_file_datasets
 from nodecopy.experiments.sections import (
     check_keys,
@@ -62,6 +63,7 @@ def parse(text: str, name: str, folder: Path = Path()) -> Experiment:
 
     Paths in the file are relative to ``folder``.
     """
+    set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
     file = f"{name}.toml"
     try:
