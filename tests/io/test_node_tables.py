@@ -12,7 +12,7 @@ import pandas
 import pytest
 
 from nodecopy import read_graph
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.io.node_tables import check_known, check_numbers
 
 Write = Callable[[str, str], Path]
@@ -154,3 +154,26 @@ def test_rows_of_numbered_nodes() -> None:
     check_numbers(["0", "2"], 3)
     with pytest.raises(InputError, match="rows of nodes 0 to 2, but the graph has node 3"):
         check_numbers([1, 2, 3], 3)
+
+
+def test_missing_labels(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """Before, NA of R was a class."""
+    edges = write("edges.csv", "source,target\nann,bob\nbob,cleo\ncleo,dan\n")
+    labels = write("labels.csv", "id,label\nann,gold\nbob,NA\ncleo,nan\ndan,none\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(edges, labels=labels)
+    assert graph.label_names == ("gold", "none")
+    assert graph.labels is not None
+    assert graph.labels.tolist() == [0, -1, -1, 1]
+    assert "labels.csv: missing labels: 2 (NA, nan). Rename them if they are a class." in caplog.messages
+    frame = pandas.DataFrame({"id": ["ann", "bob", "cleo"], "label": ["gold", "NA", None]})
+    assert read_graph(edges, labels=frame).label_names == ("gold",)
+    numbers = write("numbers.csv", "id,label\nann,3\nbob,NA\ncleo,4\n")
+    assert read_graph(edges, labels=numbers).named_labels().tolist() == [3, -1, 4, -1]  # type: ignore[union-attr]
+
+
+def test_ids_that_look_missing(write: Write) -> None:
+    """Before, they became nodes without a word."""
+    edges = write("edges.csv", "source,target\nann,bob\nbob,nan\nnull,ann\n")
+    with pytest.warns(DataWarning, match="edges.csv: nan, null is read as an id"):
+        assert read_graph(edges).n_nodes == 4

@@ -18,6 +18,7 @@ from nodecopy._core.validation import is_missing
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import npz
+from nodecopy.io.column_types import MISSING_IDS
 from nodecopy.io.feature_encoder import FeatureEncoder, encode_table
 from nodecopy.io.headers import find_header, match_names
 from nodecopy.io.table_columns import (
@@ -74,7 +75,7 @@ def read_labels(
     id: str | None = None,
     label: str | None = None,
 ) -> NodeRows:
-    """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty.
+    """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty or NA.
 
     ``nodes`` are the ids in the edges as text; they help to recognise a header.
     """
@@ -82,10 +83,17 @@ def read_labels(
     with reading(path) as file:
         table, columns = read_columns(file, "labels", {"id": id, "label": label}, header=header, nodes=nodes)
         column = columns["label"]
-        values = plain_values(column)
+        words = MISSING_IDS.intersection(column)
+        values = [None if value in words else value for value in plain_values(column)]
         if not isinstance(column, np.ndarray):
             typed = iter(unify_ids([[value for value in values if value is not None]])[0])
             values = [None if value is None else next(typed) for value in values]
+        if words:
+            count = sum(cell in words for cell in column)
+            log_decision(
+                f"{describe(file)}: missing labels: {count} ({', '.join(sorted(words))}). Rename them if "
+                "they are a class."
+            )
         names = table.names or []
         number = next(number for number, other in enumerate(table.columns) if other is column)
         name = names[number] if names else None

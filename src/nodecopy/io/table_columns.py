@@ -17,6 +17,7 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy._core.validation import is_missing
 from nodecopy.errors import InputError
+from nodecopy.io.column_types import MISSING_IDS, TIMES, holds_times, holds_weights
 from nodecopy.io.headers import (
     N_KEYS,
     Roles,
@@ -24,7 +25,6 @@ from nodecopy.io.headers import (
     has_usual_names,
     is_grouped,
     is_number,
-    is_numeral,
     match_names,
 )
 from nodecopy.io.table_files import Column, Table, read_names, read_table
@@ -41,7 +41,7 @@ INTERACTION_COLUMNS: Roles = {
     "user": ("user", "user_id", "userid", "customer", "customer_id"),
     "item": ("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id"),
     "rating": ("rating", "stars", "score", "weight", "value", "count"),
-    "time": ("time", "timestamp", "ts", "date", "datetime"),
+    "time": TIMES,
 }
 Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
 """What a table holds."""
@@ -51,13 +51,8 @@ KINDS: Mapping[Kind, Roles] = {
     "interactions": INTERACTION_COLUMNS,
 }
 """The kinds of tables that are recognised by the names of their columns."""
+ID_ROLES = ("source", "target", "id", "user", "item")
 
-EPOCH_SECONDS, EPOCH_MILLISECONDS = (1e8, 2.2e9), (1e11, 2.2e12)
-"""Numbers in these limits (1973 to 2039) are taken for times if nothing else is known about them."""
-N_INSPECTED = 100
-"""Rows by which a column is taken for numbers or times."""
-NO_WEIGHTS = ("id", "label", "class", "type", "kind", "index", "key", "year", "month", "day", "hour")
-"""Words in the names of columns of numbers that are neither weights nor ratings."""
 GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands."
 
 
@@ -168,16 +163,18 @@ def read_columns(
         len(columns),
         roles,
         n_required=N_KEYS,
-        is_numeric=lambda position: _holds_weights(columns[position], *names[position : position + 1]),
+        is_numeric=lambda position: holds_weights(columns[position], *names[position : position + 1]),
         given=given,
         by_position=("weight", "rating"),
     )
     if "time" in roles and "time" not in positions:
         free = (number for number in range(len(columns)) if number not in positions.values())
-        times = next((number for number in free if _holds_times(columns[number])), None)
+        times = next((number for number in free if holds_times(columns[number])), None)
         positions |= {} if times is None else {"time": times}
     _log_columns(file, table, roles, given, positions)
-    return table, {role: columns[position] for role, position in positions.items()}
+    by_role = {role: columns[position] for role, position in positions.items()}
+    _warn_about_words(file, [by_role[role] for role in roles if role in ID_ROLES])
+    return table, by_role
 
 
 def describe(path: Any) -> str:
@@ -277,6 +274,14 @@ def _log_columns(
         log_decision(f"{file}: not read: {shown}.", *hints)
 
 
+def _warn_about_words(file: str, columns: Sequence[Column]) -> None:
+    if words := set().union(*map(MISSING_IDS.intersection, columns)):
+        warn_about_data(
+            f"{file}: {', '.join(sorted(words))} is read as an id. Remove such rows if it stands for a "
+            "missing one."
+        )
+
+
 def check_identifiers(table: Table, column: Column, role: str) -> Column:
     """Return a column of ids, integers or strings without missing values, or raise an error with the line."""
     if isinstance(column, np.ndarray):
@@ -288,7 +293,7 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
     else:
         missing = [] if all(column) else [column.index("")]
     if missing:
-        raise InputError(f"{table.where(missing[0])} has no {role}.")
+        raise InputError(f"{table.where(missing[0])} has no {role}. Add it, or remove the row.")
     return column
 
 
@@ -367,33 +372,3 @@ def parse_times(table: Table, column: Column) -> NDArray[Any]:
             ) from None
         seconds[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return seconds
-
-
-def _holds_numbers(column: Column) -> bool:
-    """Return whether a column is of numbers: of a number type, or with one as its first entry."""
-    if isinstance(column, np.ndarray):
-        return column.dtype.kind in "iuf"
-    first = next((cell for cell in column[:N_INSPECTED] if cell), "")
-    return is_numeral(first)
-
-
-def _holds_weights(column: Column, name: str = "") -> bool:
-    """Return whether a column is of numbers that are neither times nor, by its name, ids or categories."""
-    is_named = match_names([name], {"other": NO_WEIGHTS})
-    return _holds_numbers(column) and not is_named and not _holds_times(column, name)
-
-
-def _holds_times(column: Column, name: str = "") -> bool:
-    """Return whether a column has the name of times, or starts with Unix times between 1973 and 2039."""
-    if match_names([name], {"time": INTERACTION_COLUMNS["time"]}):
-        return True
-    if isinstance(column, np.ndarray) and column.dtype.kind not in "iuf":
-        return column.dtype.kind == "M"
-    values = [float(cell) for cell in column[:N_INSPECTED] if is_number(cell)]
-    return (
-        bool(values)
-        and len(values) == len(column[:N_INSPECTED])
-        and any(
-            all(low <= value <= high for value in values) for low, high in (EPOCH_SECONDS, EPOCH_MILLISECONDS)
-        )
-    )
