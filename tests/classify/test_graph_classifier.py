@@ -16,8 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from nodecopy import Graph
 from nodecopy.classify import GCN, MLP, SBMGCN, BayesianGCN, GraphClassifier
 from nodecopy.errors import DataWarning, InputError
+from nodecopy.features import graph_from_features
 
-QUICK = GCN(n_epochs=30, learning_rate=0.05, features="none")
+QUICK = GCN(n_epochs=30, learning_rate=0.05, features="standardise")
+RAW = GCN(n_epochs=30, learning_rate=0.05, features="none")
 EXPECTED_FAILURES = {
     "check_classifiers_classes": "it trains on the classes -1 and 1, and -1 means unlabelled, as in "
     "sklearn.semi_supervised, whose estimators the check leaves out by name",
@@ -53,10 +55,24 @@ def test_columns_are_standardised_by_default() -> None:
     X, _, few = blobs()
     scaled = preprocessing.StandardScaler().fit_transform(X)
     default = GraphClassifier(QUICK, random_state=0).fit(X, few)
-    by_hand = GraphClassifier(QUICK, scale="none", random_state=0).fit(scaled, few)
+    by_hand = GraphClassifier(RAW, scale="none", random_state=0).fit(scaled, few)
     np.testing.assert_allclose(default.predict_proba(X), by_hand.predict_proba(scaled), atol=1e-3)
     with pytest.warns(DataWarning, match="learned almost nothing"):
-        GraphClassifier(QUICK, scale="none", random_state=0).fit(X, few)
+        GraphClassifier(RAW, scale="none", random_state=0).fit(X, few)
+
+
+@pytest.mark.parametrize("scale", ["standardise", "auto", "none"])
+def test_the_graph_keeps_the_rows_and_the_classifier_scales_them_once(scale: str) -> None:
+    """The graph had scaled rows, which a given classifier then scaled by its default once more."""
+    X, _, few = blobs()
+    X = preprocessing.StandardScaler().fit_transform(X) + 1
+    model: Any = GraphClassifier(scale=scale, random_state=0).fit(X, few)
+    assert np.array_equal(model.graph_.features, X)
+    assert model.classifier_.features == model.scaling_.kind == ("none" if scale == "none" else "standardise")
+    scaled = model.scaling_.apply(X).toarray()
+    assert model.graph_.replace(features=None) == graph_from_features(scaled).replace(
+        features=None, labels=model.graph_.labels
+    )
 
 
 @pytest.mark.parametrize("classifier", [None, QUICK, MLP(n_epochs=30)], ids=["APPNP", "GCN", "MLP"])
@@ -149,8 +165,9 @@ def test_frames_and_sparse_matrices() -> None:
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[list("edcba")])
     X = np.where(np.median(X, axis=0) < X, X, 0.0)
-    dense = GraphClassifier(QUICK, scale="rows", random_state=0).fit(X, few)
-    packed = GraphClassifier(QUICK, scale="rows", random_state=0).fit(sparse.csr_matrix(X), few)
+    by_rows = GCN(n_epochs=30, learning_rate=0.05, features="rows")
+    dense = GraphClassifier(by_rows, scale="rows", random_state=0).fit(X, few)
+    packed = GraphClassifier(by_rows, scale="rows", random_state=0).fit(sparse.csr_matrix(X), few)
     for fitted in (dense, packed):
         for rows in (X, sparse.csc_array(X)):
             np.testing.assert_allclose(fitted.predict_proba(rows), dense.predict_proba(X), atol=1e-6)

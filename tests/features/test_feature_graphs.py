@@ -259,5 +259,5 @@ def test_scaled_columns_count_alike() -> None:
     assert raw.adjacency[[0, 0], [1, 2]].tolist() == [0, 1]
     assert scaled.adjacency[[0, 0], [1, 2]].tolist() == [1, 0]
     np.testing.assert_array_equal(scaled.features, features)
-    with pytest.raises(InputError, match="features must be one of"):
+    with pytest.raises(InputError, match="scale must be one of"):
         graph_from_features(features, scale="plain")

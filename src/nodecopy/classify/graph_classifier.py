@@ -36,14 +36,15 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     Parameters
     ----------
     classifier
-        The classifier of nodes. By default ``APPNP(n_epochs=100, features="none")``. One that is given scales
-        the scaled rows once more if its parameter ``features`` says so.
+        The classifier of nodes. By default ``APPNP(n_epochs=100, features=scale)``. One that is given scales
+        the columns by its own parameter ``features``.
     method, n_neighbours, metric
         As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows to
         which a new row is connected; it is lowered for tables with fewer rows.
     scale
-        ``"standardise"`` (default), ``"auto"``, ``"rows"``, ``"binary"`` or ``"none"``: how the columns are
-        scaled before anything else, as by :class:`~nodecopy.features.scaling.FeatureScaling`.
+        ``"standardise"`` (default), ``"auto"``, ``"rows"``, ``"binary"`` or ``"none"``: how columns are
+        scaled before distances are measured, as in :func:`~nodecopy.graph_from_features`, and for the
+        default classifier.
     random_state
         Seed of the networks: an integer, a ``RandomState`` or ``None``.
 
@@ -54,7 +55,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     transduction_
         The predicted class of each fitted row.
     classifier_, graph_, scaling_
-        The fitted classifier, the graph on which it was trained, and the scaling of columns.
+        The fitted classifier, the graph on which it was trained, whose features are the rows as they
+        were given, and the scaling before distances are measured.
     n_features_in_, feature_names_in_
         Number of columns, and their names if the table has names.
 
@@ -117,8 +119,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             raise InputError(f"y must hold labels of at least two classes; got {len(self.classes_)} class.")
         every = np.full(len(is_labelled), UNLABELLED)
         every[is_labelled] = codes
-        self.scaling_ = FeatureScaling.fit(matrix, self.scale)
-        self.graph_ = self._build_graph(self._scale(matrix), graph).replace(labels=every)
+        self.scaling_ = FeatureScaling.fit(matrix, self.scale, name="scale")
+        self.graph_ = self._build_graph(matrix, graph).replace(labels=every)
         seed = validation.check_random_state(self.random_state).randint(MAX_SEED)
         self.classifier_ = self._build_classifier().fit(self.graph_, rng=seed)
         self.transduction_ = self.classes_[self.classifier_.predict()]
@@ -159,13 +161,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
 
-    def _scale(self, matrix: Any) -> Any:
-        scaled = self.scaling_.apply(matrix)
-        return scaled.toarray() if isinstance(matrix, np.ndarray) else scaled
-
     def _build_classifier(self) -> Classifier:
         if self.classifier is None:
-            return APPNP(n_epochs=100, features="none")
+            return APPNP(n_epochs=100, features=self.scaling_.kind)
         if not isinstance(self.classifier, Classifier):
             raise InputError(
                 f"classifier of GraphClassifier must be a classifier such as GCN(); got {self.classifier!r}."
@@ -173,8 +171,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         copied: Classifier = base.clone(self.classifier)
         return copied
 
-    def _build_graph(self, rows: Any, graph: Any) -> Graph:
-        n = rows.shape[0]
+    def _build_graph(self, matrix: Any, graph: Any) -> Graph:
+        n = matrix.shape[0]
         n_neighbours = check_integer(self.n_neighbours, "n_neighbours of GraphClassifier", low=1)
         if graph is not None:
             if not isinstance(graph, (Graph, np.ndarray)) and not sparse.issparse(graph):
@@ -185,16 +183,18 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             given = graph if isinstance(graph, Graph) else Graph(graph)
             if given.n_nodes != n:
                 raise InputError(f"graph must have {n} nodes, one per row of X; got {given.n_nodes}.")
-            return given.replace(features=rows)
+            return given.replace(features=matrix)
         if n_neighbours >= n:
             log_decision(f"n_neighbours: {n - 1} instead of {n_neighbours}, since there are {n} rows.")
-        return graph_from_features(
-            rows, self.method, n_neighbours=min(n_neighbours, n - 1), metric=self.metric
+        points = self.scaling_.apply_to_rows(matrix)
+        fitted = graph_from_features(
+            points, self.method, n_neighbours=min(n_neighbours, n - 1), metric=self.metric
         )
+        return fitted.replace(features=matrix)
 
     def _predict_rows(self, X: Any) -> Prediction:
         validation.check_is_fitted(self)
-        rows = self._scale(self._check_table(X, reset=False))
+        rows = self._check_table(X, reset=False)
         prediction = self.classifier_.prediction_on(self._attach(rows))
         n = self.graph_.n_nodes
         return Prediction(prediction.probabilities[n:], prediction.mean_entropy[n:])
@@ -208,7 +208,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         adjacency, n, n_new = self.graph_.adjacency, self.graph_.n_nodes, rows.shape[0]
         if sparse.issparse(rows) != sparse.issparse(fitted):
             rows = sparse.csr_array(rows) if sparse.issparse(fitted) else rows.toarray()
-        points = [cosine_rows(part) if self.metric == "cosine" else part for part in (fitted, rows)]
+        points = [self.scaling_.apply_to_rows(part) for part in (fitted, rows)]
+        if self.metric == "cosine":
+            points = [cosine_rows(part) for part in points]
         search = NeighbourSearch(points[0], queries=points[1], queries_are_nodes=False)
         n_neighbours = min(self.n_neighbours, n)
         nearest = search.nearest(n_neighbours)[1].reshape(n_new, n_neighbours)

@@ -37,14 +37,14 @@ def graph_from_features(
     labels: ArrayLike | None = None,
     node_ids: ArrayLike | None = None,
 ) -> Graph:
-    """Return an undirected graph that joins nodes with similar features.
+    """Return an undirected graph that connects nodes with similar features.
 
     Parameters
     ----------
     features
         Matrix with one row per node, dense or SciPy sparse, finite. The graph keeps it.
     method
-        ``"knn"`` (default): a binary graph; two nodes are joined if either is among the other's nearest
+        ``"knn"`` (default): a binary graph; two nodes are connected if either is among the other's nearest
         neighbours, ties go to the lowest index. ``"learned"``: a weighted graph by the log-degree model of
         Kalofolias (2016).
     n_neighbours
@@ -89,8 +89,7 @@ def graph_from_features(
     check_choice(metric, f"metric of {owner}", ["euclidean", "cosine"])
     matrix = as_float_matrix(features, f"features of {owner}")
     if scale != "none":
-        scaled = FeatureScaling.fit(matrix, scale).apply(matrix).astype(np.float64)
-        matrix = scaled.toarray() if isinstance(matrix, np.ndarray) else scaled
+        matrix = FeatureScaling.fit(matrix, scale, name="scale").apply_to_rows(matrix).astype(np.float64)
     search = NeighbourSearch(cosine_rows(matrix) if metric == "cosine" else matrix, owner=owner)
     build = _neighbour_graph if method == "knn" else _learned_graph
     return Graph(build(search, n_neighbours), features, labels, node_ids)

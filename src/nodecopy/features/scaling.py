@@ -70,6 +70,11 @@ class FeatureScaling:
         deviations = np.where(deviations > ROUNDING * largest, deviations, 0.0)
         return cls(kind, None if _is_mostly_zeros(matrix) else means, deviations)
 
+    def apply_to_rows(self, rows: Any) -> Any:
+        """Return rows, scaled, as :meth:`apply` does, but as an array if they are one."""
+        scaled = self.apply(rows)
+        return scaled.toarray() if isinstance(rows, np.ndarray) else scaled
+
     def apply(self, features: Any) -> sparse.csr_array:
         """Return features, scaled and in single precision."""
         if self.kind == "standardise":
