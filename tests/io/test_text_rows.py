@@ -79,3 +79,14 @@ def test_quotes_between_spaces() -> None:
 def test_files_that_are_no_text_in_utf_8(start: bytes, cure: str) -> None:
     with pytest.raises(InputError, match=cure):
         check_signature(start)
+
+
+def test_blanks_around_cells() -> None:
+    """Before, those behind a cell were part of it: 'a ' was another id than 'a'."""
+    assert read("a ,b\t\n c, a\n", ".csv") == [(1, ["a", "b"]), (2, ["c", "a"])]
+    text = '"a ",b ,"say ""x"" "\n "two\nlines ", c ,\n d ,e , f\n'
+    assert read(text, ".csv") == [
+        (1, ["a ", "b", 'say "x" ']),
+        (3, ["two\nlines ", "c", ""]),
+        (4, ["d", "e", "f"]),
+    ]

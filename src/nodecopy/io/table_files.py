@@ -22,7 +22,7 @@ from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import TABLES, PathLike, format_of, is_frame
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.io.text_rows import COMMENT_SIGNS, check_signature, describe_encoding_error, split_rows
+from nodecopy.io.text_rows import BLANKS, COMMENT_SIGNS, check_signature, describe_encoding_error, split_rows
 
 Column: TypeAlias = Sequence[Any] | NDArray[Any]
 """A list of strings from text, or a typed array from Parquet and data frames."""
@@ -132,12 +132,12 @@ def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> N
 
 
 def _write_csv(file: IO[str], suffix: str, names: list[str], rows: list[tuple[Any, ...]]) -> None:
-    """Write rows; all text is quoted if a cell has a carriage return or starts with a space.
+    """Write rows; all text is quoted if a cell has a carriage return or blanks around it.
 
     The csv module does not quote such cells by itself.
     """
     texts = (cell for row in rows for cell in row if isinstance(cell, str))
-    needs_quotes = any("\r" in cell or cell.startswith(" ") for cell in texts)
+    needs_quotes = any("\r" in cell or cell != cell.strip(BLANKS) for cell in texts)
     writer = csv.writer(
         file,
         delimiter=DELIMITERS[suffix],

@@ -17,6 +17,7 @@ COMMENT_SIGNS = ("#", "%")
 COMMENT = re.compile(r"[#%](\s|%|$)")
 """A comment above a .csv or .tsv table; an id such as #python is none."""
 DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+\s*")
+BLANKS = " \t"
 N_SNIFFED = 20
 """Lines from which the delimiter is found."""
 
@@ -45,7 +46,8 @@ def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
 
     A comment starts with # or %; in .csv and .tsv files it stands above the rows and has white space after
     the sign. Empty lines are skipped. Cells are separated by tabs in .tsv files. In .csv and .txt files the
-    first lines decide between commas, semicolons, tabs, bars and white space.
+    first lines decide between commas, semicolons, tabs, bars and white space. Blanks around cells are left
+    out, except in quotes.
     """
     comments: list[str] = []
     n_above, first = 0, ""
@@ -100,5 +102,26 @@ def _has_decimal_commas(lines: list[str]) -> bool:
 
 
 def _csv_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
-    return ((reader.line_num + n_above, row) for row in reader if row)
+    """Return line numbers and cells, without blanks around those that are not in quotes."""
+    quoted: list[str] = []  # the lines of the current row, from the first one with quotes on
+
+    def note_quotes() -> Iterator[str]:
+        for line in lines:
+            if quoted or '"' in line:
+                quoted.append(line)
+            yield line
+
+    reader = csv.reader(note_quotes(), delimiter=delimiter, skipinitialspace=True, strict=True)
+    for row in reader:
+        if row:
+            yield reader.line_num + n_above, _strip(row, "".join(quoted))
+        quoted.clear()
+
+
+def _strip(row: list[str], quoted: str) -> list[str]:
+    if not quoted:
+        return [cell.strip(BLANKS) for cell in row]
+    escaped = (cell.replace('"', '""') for cell in row)
+    return [
+        cell if f'"{text}"' in quoted else cell.strip(BLANKS) for cell, text in zip(row, escaped, strict=True)
+    ]
