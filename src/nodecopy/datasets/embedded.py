@@ -27,7 +27,7 @@ def load_karate() -> Graph:
 
 
 def load_digits() -> Graph:
-    """Return scikit-learn's handwritten digits, each connected to its five nearest neighbours by 64 pixels."""
+    """Return scikit-learn's handwritten digits, each connected to its 5 nearest neighbours by 64 pixels."""
     data = import_optional("sklearn.datasets", "The digits dataset").load_digits()
     return graph_from_features(data.data.astype(np.float32), n_neighbours=5, labels=data.target)
 
