@@ -19,12 +19,11 @@ from nodecopy._core.validation import (
     check_unique,
     check_vector,
     is_missing,
+    list_names,
 )
 from nodecopy.errors import InputError
 
 UNLABELLED = -1
-MAX_NAMED = 5
-"""Classes that a warning names."""
 
 
 class Graph(RowData):
@@ -369,11 +368,10 @@ def training_classes(graph: Graph, train: IntArray) -> tuple[NDArray[np.int64], 
     if left_out.any():
         missing, counts = np.unique(graph.labels[left_out], return_counts=True)
         names = missing if graph.label_names is None else np.array(graph.label_names)[missing]
-        pairs = zip(names.tolist()[:MAX_NAMED], counts.tolist()[:MAX_NAMED], strict=True)
-        listed = ", ".join(f"{name} ({count} node{'s' * (count > 1)})" for name, count in pairs)
-        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        pairs = zip(names.tolist(), counts.tolist(), strict=True)
+        listed = list_names([f"{name} ({count} node{'s' * (count > 1)})" for name, count in pairs])
         warn_about_data(
-            f"no training node has class {listed}{more}. It is left out: its nodes count as unlabelled in "
+            f"no training node has class {listed}. It is left out: its nodes count as unlabelled in "
             "training and as wrong in an evaluation. Add a node of the class to train to predict it."
         )
     return classes, codes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 import nodecopy
 from nodecopy import read_graph
-from nodecopy.errors import InputError, MissingExtraError, NotFittedError
+from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io import FeatureEncoder
 
 EDGES = "source,target\na,b\nb,c\nc,d\n"
@@ -104,14 +103,20 @@ def test_an_encoder_that_is_given_is_not_changed(files: tuple[Path, Path]) -> No
         given.transform({})
 
 
-def test_numbers_need_no_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.impute", None)
-    monkeypatch.setitem(sys.modules, "sklearn.preprocessing", None)
-    numbers: dict[str, Any] = {"x": ["1", "2"], "y": np.array([True, False])}
-    assert FeatureEncoder().fit(numbers).transform(numbers).tolist() == [[1, 1], [2, 0]]
-    for columns in ({"x": [1, None]}, {"x": ["a", "b"]}):
-        with pytest.raises(MissingExtraError, match=r"nodecopy\[data\]"):
-            FeatureEncoder().fit(columns).transform(columns)
+def test_the_encoding_is_that_of_scikit_learn() -> None:
+    impute = pytest.importorskip("sklearn.impute")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    draws = np.random.default_rng(0)
+    numbers = np.where(draws.random((30, 3)) < 0.2, np.nan, draws.normal(size=(30, 3)))
+    texts = draws.choice(["a", "b", ""], (30, 2)).astype(object)
+    columns = dict(zip("vwxyz", [*numbers.T, *texts.T], strict=True))
+    expected = np.hstack(
+        [
+            impute.SimpleImputer(strategy="median", add_indicator=True).fit_transform(numbers),
+            preprocessing.OneHotEncoder(sparse_output=False).fit_transform(texts),
+        ]
+    )
+    np.testing.assert_array_equal(FeatureEncoder().fit(columns).transform(columns), expected)
 
 
 def test_a_column_without_a_value_is_left_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -121,7 +121,7 @@ def test_a_header_alone_is_an_empty_log(write: Write) -> None:
                 "log.csv: not read: genre. time=NAME reads one of them.",
             ],
         ),
-        ("user,item\na,x\na,x\n", ["log.csv: repeated users with items: 1; the latest row counts."]),
+        ("user,item\na,x\na,x\n", ["log.csv: repeated user-item pairs: 1; the latest row counts."]),
         (
             "a,x,1260759144\nb,x,1260759145\n",
             [

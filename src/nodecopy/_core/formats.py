@@ -17,7 +17,7 @@ TableLike: TypeAlias = PathLike | Any
 
 TEXT = (".csv", ".tsv", ".txt")
 TABLES = (*TEXT, ".parquet")
-CURES = {
+CONVERSION_HINTS = {
     (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
     (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
     (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
@@ -49,7 +49,7 @@ def format_of(path: TableLike, suffixes: Iterable[str]) -> str:
         return ".txt"  # out.NAME, as KONECT calls edge lists
     raise InputError(
         f"{path} must end in one of {', '.join(suffixes)} (text also in .gz); got {Path(name).suffix!r}."
-        + next((f" {cure}" for others, cure in CURES.items() if suffix in others), "")
+        + next((f" {hint}" for others, hint in CONVERSION_HINTS.items() if suffix in others), "")
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,12 @@ def check_unique(values: NDArray[Any], name: str) -> None:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) != len(values):
         raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")
+
+
+def list_names(values: Sequence[Any], n: int = 5) -> str:
+    """Return the first ``n`` values for a message, and how many more there are."""
+    more = f" and {len(values) - n} more" if len(values) > n else ""
+    return ", ".join(map(str, values[:n])) + more
 
 
 def is_missing(value: Any) -> bool:

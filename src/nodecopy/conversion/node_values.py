@@ -54,7 +54,7 @@ def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Gra
         check_known(ids, set(nodes), allow_isolated=None)
         return rows.attach(graph, ids, {node: number for number, node in enumerate(nodes)})
     except InputError as error:
-        raise InputError(f"{role}: {error}") from error
+        raise InputError(f"{role}: {error.message}", *error.hints) from error
 
 
 def _read_frame(values: Any, role: str, nodes: list[Any], *, n_rows: int) -> NodeRows:

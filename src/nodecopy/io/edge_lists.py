@@ -96,5 +96,5 @@ def _log_counts(
             rule, hint = "their weights are added", Hint("{} takes the largest.", duplicates="max")
         log_decision(f"{file}: {', '.join(parts)}; {rule}.", hint)
     if n_loops:
-        fate = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
-        log_decision(f"{file}: self-loops: {n_loops}; they are {fate}.")
+        treatment = "kept, as the graph is directed" if directed else "left out, as the graph is undirected"
+        log_decision(f"{file}: self-loops: {n_loops}; they are {treatment}.")

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
-from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer, is_missing
+from nodecopy._core.validation import check_integer, is_missing, list_names
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.headers import is_grouped, is_number
 from nodecopy.io.table_columns import GROUPED_HINT
@@ -39,8 +38,7 @@ class FeatureEncoder(Saveable):
     Numbers stay as they are; a missing one becomes the median of its column, and a further column marks the
     missing cells. Text is one-hot encoded: each value of the column is a column of zeros and ones, and so are
     missing cells. Dates are refused. :func:`~nodecopy.read_graph` encodes tables of features; the encoder
-    stays with the graph, and classifiers keep and save it as ``feature_encoder_``. Text and missing cells
-    need scikit-learn (extra ``data``).
+    stays with the graph, and classifiers keep and save it as ``feature_encoder_``.
 
     Parameters
     ----------
@@ -139,14 +137,21 @@ class FeatureEncoder(Saveable):
         for name, column in zip(self.medians_, numbers, strict=True):
             if column.dtype.kind != "f":
                 raise InputError(f"column {name!r} must hold numbers, as where the encoder was fitted.")
-        texts = [_as_text(table[name]) for name in self.categories_]
-        parts = [np.stack(numbers, axis=1)] if numbers else []
-        if self.incomplete_ or (parts and np.isnan(parts[0]).any()):
-            parts = [self._build_imputer().transform(parts[0])]
-        if texts:
-            self._log_unknown(texts)
-            parts.append(self._build_one_hot().transform(np.stack(texts, axis=1)))
-        return np.hstack(parts)
+        is_nan = {name: np.isnan(column) for name, column in zip(self.medians_, numbers, strict=True)}
+        parts = [
+            np.where(is_nan[name], median, column)
+            for (name, median), column in zip(self.medians_.items(), numbers, strict=True)
+        ]
+        parts += [is_nan[name] for name in self.incomplete_]
+        for name, categories in self.categories_.items():
+            texts = _as_text(table[name])
+            parts += [texts == value for value in categories]
+            if unknown := sorted(set(texts.tolist()) - set(categories)):
+                log_decision(
+                    f"features: {list_names(list(map(repr, unknown)), N_SHOWN)} of column {name} did not "
+                    "occur where the encoder was fitted and belong to none of its categories."
+                )
+        return np.stack(parts, axis=1).astype(np.float64)
 
     def has_same_columns(self, other: FeatureEncoder) -> bool:
         """Return whether the matrices of both have the same columns."""
@@ -172,45 +177,22 @@ class FeatureEncoder(Saveable):
         categories: list[str] = values.tolist()
         return categories
 
-    def _build_imputer(self) -> Any:
-        """Return scikit-learn's imputer with our medians, fitted to a table of two rows that has them."""
-        medians = np.array(list(self.medians_.values()))
-        is_incomplete = np.isin(list(self.medians_), self.incomplete_)
-        impute = import_optional("sklearn.impute", "encoding missing cells of features")
-        imputer = impute.SimpleImputer(strategy="median", add_indicator=True)
-        return imputer.fit(np.stack([medians, np.where(is_incomplete, np.nan, medians)]))
-
-    def _build_one_hot(self) -> Any:
-        """Return scikit-learn's one-hot encoder with our categories."""
-        categories = [np.array(values, object) for values in self.categories_.values()]
-        preprocessing = import_optional("sklearn.preprocessing", "encoding columns of text in features")
-        one_hot = preprocessing.OneHotEncoder(
-            categories=categories, handle_unknown="ignore", sparse_output=False
-        )
-        return one_hot.fit(np.array([[values[0] for values in categories]], object))
-
     def _log_encoding(self, numbers: Mapping[str, NDArray[Any]], empty: Sequence[str]) -> None:
         parts = []
         if self.categories_:
             counts = [f"{name} ({len(values)} values)" for name, values in self.categories_.items()]
-            parts.append(f"one-hot encoded text: {_list(counts)}")
+            parts.append(f"one-hot encoded text: {list_names(counts, N_SHOWN)}")
         if self.incomplete_:
             counts = [f"{name} ({np.isnan(numbers[name]).sum()})" for name in self.incomplete_]
-            parts.append(f"replaced missing cells by the median and marked them: {_list(counts)}")
+            parts.append(
+                f"replaced missing cells by the median and marked them: {list_names(counts, N_SHOWN)}"
+            )
         if empty:
-            parts.append(f"left out columns without a value: {_list(empty)}")
+            parts.append(f"left out columns without a value: {list_names(empty, N_SHOWN)}")
         if parts:
             log_decision(
                 f"features: {'; '.join(parts)}.", Hint("{} leaves a column out.", ignore_columns=str)
             )
-
-    def _log_unknown(self, texts: Sequence[NDArray[Any]]) -> None:
-        for (name, categories), column in zip(self.categories_.items(), texts, strict=True):
-            if unknown := sorted(set(column.tolist()) - set(categories)):
-                log_decision(
-                    f"features: {_list([repr(value) for value in unknown])} of column {name} did not occur "
-                    "where the encoder was fitted and belong to none of its categories."
-                )
 
 
 def encode_table(
@@ -289,8 +271,3 @@ def _refuse_dates(name: str, example: Any) -> InputError:
 
 def _row_name(row: int) -> str:
     return f"row {row + 1}"
-
-
-def _list(words: Sequence[str]) -> str:
-    more = [f"{len(words) - N_SHOWN} more"] if len(words) > N_SHOWN + 1 else []
-    return ", ".join([*(words[:N_SHOWN] if more else words), *more])

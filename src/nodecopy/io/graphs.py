@@ -130,51 +130,45 @@ def read_graph(
     """
     suffix = format_of(path, READABLE)
     check_choice(duplicates, "duplicates", DUPLICATES)
-    fixed = None if node_ids is None else check_ids(node_ids, "node_ids")
-    if fixed is not None:
-        check_unique(fixed, "node_ids")
-    edges: _Edges | None = None
+    node_order = None if node_ids is None else check_ids(node_ids, "node_ids")
+    if node_order is not None:
+        check_unique(node_order, "node_ids")
+    if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
+        raise InputError("id and label are names of columns of labels and features; give these too.")
     with reading(path) as file:
         if suffix in TABLES:
             given = {"source": source, "target": target, "weight": weight}
-            edges = _read_edges(file, given, header, directed)
-            own = edges.ends if fixed is None else [*edges.ends, fixed]
+            content: _Edges | Graph = _read_edges(file, given, header, directed)
         else:
             is_network = suffix in NETWORKS
-            if fixed is not None or source or target or (weight and not is_network):
+            if node_order is not None or source or target or (weight and not is_network):
                 raise InputError("node_ids and names of columns are for edge lists; this file has its own.")
             attributes = {"label": label if labels is None else None, "weight": weight} if is_network else {}
-            graph = _read_whole(file, suffix, directed, duplicates, attributes)
-            own = [graph.node_ids]
-    if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
-        raise InputError("id and label are names of columns of labels and features; give these too.")
+            content = _read_whole(file, suffix, directed, duplicates, attributes)
+            node_order = content.node_ids
+    edge_ids = [] if isinstance(content, Graph) else content.ends
+    if node_order is not None:
+        edge_ids = [*edge_ids, node_order]
     tables = _read_node_tables(
-        own, labels, features, encoder=encoder, node_ids=fixed, header=header, id=id, label=label
+        edge_ids,
+        labels,
+        features,
+        encoder=encoder,
+        node_ids=None if isinstance(content, Graph) else node_order,
+        header=header,
+        id=id,
+        label=label,
     )
-    typed = unify_ids([*own, *(rows.ids for rows in tables)])
-    own_ids, table_ids = typed[: len(own)], typed[len(own) :]
-    is_fixed = edges is None or fixed is not None
-    order = _order_nodes(own_ids, tables, table_ids, is_fixed=is_fixed, allow_isolated=allow_isolated)
-    position_of = {node: number for number, node in enumerate(order)}
-    if edges is not None:
-        with reading(path):
-            first, second = (
-                _find_ends(edges.table, *end, position_of) for end in zip(_ENDS, own_ids, strict=False)
-            )
-            graph = build_graph(
-                first,
-                second,
-                edges.weights,
-                np.array(order or np.zeros(0, np.int64)),
-                directed=bool(directed),
-                duplicates=duplicates,
-                file=describe(path),
-                row_name=edges.table.where,
-            )
-    for rows, ids in zip(tables, table_ids, strict=True):
-        with reading(rows.path):
-            graph = rows.attach(graph, ids, position_of)
-    return graph
+    return _assemble(
+        path,
+        content,
+        edge_ids,
+        tables,
+        is_fixed=node_order is not None,
+        directed=bool(directed),
+        duplicates=duplicates,
+        allow_isolated=allow_isolated,
+    )
 
 
 def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
@@ -283,7 +277,7 @@ def _read_whole(
 
 
 def _read_node_tables(
-    own: Sequence[Column],
+    edge_ids: Sequence[Column],
     labels: TableLike | None,
     features: TableLike | None,
     *,
@@ -293,10 +287,10 @@ def _read_node_tables(
     id: str | None,
     label: str | None,
 ) -> list[NodeRows]:
-    """Return the rows of labels and features; ``own`` are the ids in the edges, which tell a header."""
+    """Return the rows of labels and features; a header is recognised by the ids in the edges."""
     if labels is None and features is None:
         return []
-    distinct = (np.unique(ids).tolist() if isinstance(ids, np.ndarray) else set(ids) for ids in own)
+    distinct = (np.unique(ids).tolist() if isinstance(ids, np.ndarray) else set(ids) for ids in edge_ids)
     nodes = {str(node) for ids in distinct for node in ids}
     tables: list[NodeRows] = []
     if labels is not None:
@@ -309,8 +303,49 @@ def _read_node_tables(
     return tables
 
 
+def _assemble(
+    path: TableLike,
+    content: _Edges | Graph,
+    edge_ids: Sequence[Column],
+    tables: Sequence[NodeRows],
+    *,
+    is_fixed: bool,
+    directed: bool,
+    duplicates: Duplicates,
+    allow_isolated: bool,
+) -> Graph:
+    """Return the graph of edges with its labels and features; ``is_fixed`` says that no nodes are added."""
+    typed = unify_ids([*edge_ids, *(rows.ids for rows in tables)])
+    table_ids = typed[len(edge_ids) :]
+    order = _order_nodes(
+        typed[: len(edge_ids)], tables, table_ids, is_fixed=is_fixed, allow_isolated=allow_isolated
+    )
+    position_of = {node: number for number, node in enumerate(order)}
+    if isinstance(content, Graph):
+        graph = content
+    else:
+        with reading(path):
+            first, second = (
+                _find_ends(content.table, *end, position_of) for end in zip(_ENDS, typed, strict=False)
+            )
+            graph = build_graph(
+                first,
+                second,
+                content.weights,
+                np.array(order or np.zeros(0, np.int64)),
+                directed=directed,
+                duplicates=duplicates,
+                file=describe(path),
+                row_name=content.table.where,
+            )
+    for rows, ids in zip(tables, table_ids, strict=True):
+        with reading(rows.path):
+            graph = rows.attach(graph, ids, position_of)
+    return graph
+
+
 def _order_nodes(
-    own_ids: Sequence[list[Any]],
+    edge_ids: Sequence[list[Any]],
     tables: Sequence[NodeRows],
     table_ids: Sequence[list[Any]],
     *,
@@ -318,16 +353,16 @@ def _order_nodes(
     allow_isolated: bool,
 ) -> list[Any]:
     """Return the nodes in their order, with those of the tables about nodes if these are isolated."""
-    order = own_ids[-1] if is_fixed else sorted(set().union(*own_ids))
-    known = set(order)
+    order = edge_ids[-1] if is_fixed else sorted(set().union(*edge_ids))
+    node_set = set(order)
     for rows, ids in zip(tables, table_ids, strict=True):
         with reading(rows.path):
             if rows.is_numbered:
                 check_numbers(order, len(ids))
-            if known or is_fixed:
-                check_known(ids, known, allow_isolated=None if is_fixed else allow_isolated)
-    added = set().union(*table_ids) - known
-    return sorted(known | added) if added and not is_fixed else order
+            if node_set or is_fixed:
+                check_known(ids, node_set, allow_isolated=None if is_fixed else allow_isolated)
+    isolated = set().union(*table_ids) - node_set
+    return sorted(node_set | isolated) if isolated and not is_fixed else order
 
 
 def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
 """Numbers with a decimal comma or with signs between thousands."""
 MIN_ROWS = 5
 """Rows below a row of unfamiliar text from which it can be a header for not occurring again."""
-MAX_LONELY_SHARE = 0.02
+MAX_UNIQUE_SHARE = 0.02
 """Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
 
 
@@ -88,11 +88,15 @@ def find_header(
     for name, column in zip(first, below, strict=True):
         if name and not is_numeral(name) and all(map(is_numeral, column)):
             return _decide(file, first, True, f"the column below {name!r} holds numbers")
-    if len(texts) < len(cells) or any(is_numeral(cell) for cell in first if cell not in _count(first)):
+    if len(texts) < len(cells) or any(
+        is_numeral(cell) for cell in first if cell not in _column_numbers(first)
+    ):
         return False
     if nodes and 2 * sum(node in nodes for node in columns[0]) > len(columns[0]):
-        return _decide(file, first, True, f"{cells[0]!r} is no node of the graph, but the ids below it are")
-    return _decide(file, first, *_judge_unique(cells, columns, roles))
+        return _decide(
+            file, first, True, f"{cells[0]!r} is not a node of the graph, while the ids below it are"
+        )
+    return _decide(file, first, *_decide_by_uniqueness(cells, columns, roles))
 
 
 def has_usual_names(names: Collection[str], roles: Roles) -> bool:
@@ -149,7 +153,7 @@ def is_numeral(cell: Any) -> bool:
     return is_number(cell) or is_grouped(cell)
 
 
-def _judge_unique(cells: list[str], columns: list[list[str]], roles: Roles) -> tuple[bool, str]:
+def _decide_by_uniqueness(cells: list[str], columns: list[list[str]], roles: Roles) -> tuple[bool, str]:
     """Return whether a row of text that never occurs again is a header, and why."""
     if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
         return True, "its names contain usual words"
@@ -159,12 +163,12 @@ def _judge_unique(cells: list[str], columns: list[list[str]], roles: Roles) -> t
             return True, f"all values below {cell!r} have digits"
     n_rows = len(columns[0])
     if n_rows < MIN_ROWS:
-        return False, f"{n_rows} rows are too few to tell"
+        return False, f"{n_rows} rows are too few to decide"
     counts = Counter(node for column in columns for node in column)
-    n_lonely = sum(all(counts[node] == 1 for node in row) for row in zip(*columns, strict=True))
-    if n_lonely <= MAX_LONELY_SHARE * n_rows:
+    n_unique = sum(all(counts[node] == 1 for node in row) for row in zip(*columns, strict=True))
+    if n_unique <= MAX_UNIQUE_SHARE * n_rows:
         return True, "its values never occur again below"
-    return False, f"the values of {n_lonely} other rows do not occur again either"
+    return False, f"the values of {n_unique} other rows do not occur again either"
 
 
 def _decide(file: str, first: list[str], is_header: bool, reason: str) -> bool:
@@ -173,7 +177,7 @@ def _decide(file: str, first: list[str], is_header: bool, reason: str) -> bool:
     return is_header
 
 
-def _count(first: list[str]) -> set[str]:
+def _column_numbers(first: list[str]) -> set[str]:
     """Return the numbers in a row if they count its columns, as names of features may do."""
     numbers = [cell for cell in first if is_numeral(cell)]
     starts = (list(map(str, range(low, low + len(numbers)))) for low in (0, 1))

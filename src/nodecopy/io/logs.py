@@ -78,7 +78,7 @@ def read_interactions(
         if log.n_interactions < len(user_codes):
             n_repeated = len(user_codes) - len(np.unique(user_codes * len(item_ids) + item_codes))
         if n_repeated:
-            log_decision(f"{describe(path)}: repeated users with items: {n_repeated}; the latest row counts.")
+            log_decision(f"{describe(path)}: repeated user-item pairs: {n_repeated}; the latest row counts.")
         return Interactions(log.matrix, user_ids, item_ids)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.formats import TABLES, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
-from nodecopy._core.validation import is_missing
+from nodecopy._core.validation import is_missing, list_names
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import npz
@@ -31,8 +31,6 @@ from nodecopy.io.table_columns import (
 )
 from nodecopy.io.table_files import Column, read_table
 
-N_SHOWN = 5
-"""Unknown ids that an error lists."""
 MAX_COMPARED = 10_000
 """Nodes up to which close ids are looked for, since it takes time."""
 
@@ -193,22 +191,21 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
         return
     by_number = {_plain(node): node for node in nodes} if any(map(_is_numeral, unknown)) else {}
     for node in filter(_is_numeral, unknown):
-        if (twin := by_number.get(_plain(node))) is not None:
+        if (other := by_number.get(_plain(node))) is not None:
             raise InputError(
-                f"id {str(node)!r} is not a node of the graph, but {str(twin)!r} is. Ids are compared as "
-                "text: write them alike in all files, with their leading zeros (in pandas, read ids with "
-                "dtype=str)."
+                f"id {str(node)!r} is not a node of the graph, but {str(other)!r} is. Ids are compared as "
+                "text: write them the same way in all files, with their leading zeros (in pandas, read ids "
+                "with dtype=str)."
             )
+    listed = list_names(list(map(repr, unknown)))
     if allow_isolated:
-        log_decision(f"ids without edges are isolated nodes ({len(unknown)}): {_list(unknown)}.")
+        log_decision(f"ids without edges are isolated nodes ({len(unknown)}): {listed}.")
         return
     texts = list(map(str, nodes)) if len(nodes) <= MAX_COMPARED else []
-    close = dict.fromkeys(
-        match for node in unknown[:N_SHOWN] for match in get_close_matches(str(node), texts, n=1)
-    )
-    hint = f" Did you mean {_list(list(close))}?" if close else ""
+    close = dict.fromkeys(match for node in unknown[:5] for match in get_close_matches(str(node), texts, n=1))
+    hint = f" Did you mean {list_names(list(map(repr, close)))}?" if close else ""
     hints = () if allow_isolated is None else (Hint("{} adds them as isolated nodes.", allow_isolated=True),)
-    subject = f"{len(unknown)} of {len(set(ids))} ids are not nodes of the graph: {_list(unknown)}"
+    subject = f"{len(unknown)} of {len(set(ids))} ids are not nodes of the graph: {listed}"
     if len(unknown) == 1:
         subject = f"id {unknown[0]!r} is not a node of the graph"
     raise InputError(f"{subject}.{hint} Correct the ids.", *hints)
@@ -255,7 +252,7 @@ def order_rows(ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]
         missing = sorted(set(position_of) - set(ids))
         which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
         way_out = "Add the row, or remove the node's edges."
-        raise InputError(f"there is no row for {which}: {_list(missing)}. {way_out}")
+        raise InputError(f"there is no row for {which}: {list_names(list(map(repr, missing)))}. {way_out}")
     return rows
 
 
@@ -274,7 +271,3 @@ def _is_numeral(node: Any) -> bool:
 def _plain(node: Any) -> str:
     """Return an id without leading zeros and decimals: 7 for 007 and 7.0."""
     return str(node).removesuffix(".0").lstrip("0")
-
-
-def _list(nodes: Sequence[Any]) -> str:
-    return ", ".join(map(repr, nodes[:N_SHOWN])) + (", ..." if len(nodes) > N_SHOWN else "")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nodecopy._core.formats import is_frame
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
-from nodecopy._core.validation import is_missing
+from nodecopy._core.validation import is_missing, list_names
 from nodecopy.errors import InputError
 from nodecopy.io.column_types import MISSING_IDS, TIMES, holds_times, holds_weights
 from nodecopy.io.headers import (
@@ -142,14 +142,21 @@ def read_columns(
         See :func:`.find_header`.
     """
     roles, file = KINDS[kind], describe(path)
-    named = [name for name in given.values() if name]
+    names_given = [name for name in given.values() if name]
     table = read_table(
         path,
         lambda first, below: find_header(
-            first, below, roles, file=file, header=header, given=named, nodes=nodes, others=KINDS.values()
+            first,
+            below,
+            roles,
+            file=file,
+            header=header,
+            given=names_given,
+            nodes=nodes,
+            others=KINDS.values(),
         ),
     )
-    if not named and table.names is not None:
+    if not names_given and table.names is not None:
         check_kind(table.names, kind, file)
     table = drop_row_names(
         table, nodes, has_id=bool(given.get("id")) or "id" in match_names(table.names or [], roles)
@@ -270,8 +277,7 @@ def _log_columns(
     if ignored:
         missing = {role: str for role in optional if role not in positions and table.names}
         hints = (Hint("{} reads one of them.", **missing),) if missing else ()
-        shown = ", ".join(ignored[:5]) + (", ..." if len(ignored) > 5 else "")
-        log_decision(f"{file}: not read: {shown}.", *hints)
+        log_decision(f"{file}: not read: {list_names(ignored)}.", *hints)
 
 
 def _warn_about_words(file: str, columns: Sequence[Column]) -> None:
@@ -306,8 +312,8 @@ def check_notation(columns: Sequence[Column]) -> None:
         for text in texts:
             if text.isdecimal() and str(int(text)) != text and int(text) in known:
                 raise InputError(
-                    f"ids must be written alike; got {int(text)} in one column and {text!r} in another. Read "
-                    "both as text (in pandas with dtype=str)."
+                    f"ids must be written the same way; got {int(text)} in one column and {text!r} in "
+                    "another. Read both as text (in pandas with dtype=str)."
                 )
 
 

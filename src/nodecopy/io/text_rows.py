@@ -23,13 +23,15 @@ N_SNIFFED = 20
 
 
 def check_signature(start: bytes) -> None:
-    """Raise an error with the cure if the first bytes of a file are not those of text in UTF-8."""
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start:
+    """Raise an error with the way out if the first bytes of a file are not those of text in UTF-8."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("the file is not encoded in UTF-8 but in UTF-16; save it as 'CSV UTF-8'.")
     if start.startswith(b"PK\x03\x04"):
         raise InputError("the file is a spreadsheet or an archive, not text; save the sheet as 'CSV UTF-8'.")
     if start.startswith(b"\x1f\x8b"):
         raise InputError("the file is compressed; add .gz to its name.")
+    if b"\0" in start:
+        raise InputError("the file is binary, not text.")
 
 
 def describe_encoding_error(error: UnicodeDecodeError) -> str:
@@ -58,8 +60,8 @@ def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
             break
         n_above += 1
         comments += [line[1:].strip()] if is_comment else []
-    if stated := re.fullmatch(r'"?sep=(.)"?\s*', first):  # spreadsheets write this above the header
-        return _csv_rows(file, stated[1], n_above + 1), comments
+    if sep_line := re.fullmatch(r'"?sep=(.)"?\s*', first):  # spreadsheets write this above the header
+        return _csv_rows(file, sep_line[1], n_above + 1), comments
     head = [first, *islice(file, N_SNIFFED)]
     lines: Iterable[str] = chain(head, file)
     if suffix == ".txt":
@@ -82,8 +84,8 @@ def find_delimiter(head: str, suffix: str) -> str | None:
     if _has_decimal_commas(lines):
         return ";"
     if suffix == ".csv":
-        found = next((sign for sign in ",;\t|" if sign in first), None)
-        return found if found or len(first.split()) > 1 else ","
+        delimiter = next((sign for sign in ",;\t|" if sign in first), None)
+        return delimiter if delimiter or len(first.split()) > 1 else ","
     if "\t" in first:
         cells, words = first.strip().split("\t"), first.split()
         return None if len(cells) < len(words) and all(map(str.isdigit, words)) else "\t"
