@@ -137,6 +137,8 @@ def run(
                 store.remove(cell, range(task.trials))
         first_size = 1 if device == "cpu" and batch_size is None and task.is_batched else None
         batches = _make_batches(experiment, store, seed, batch_size, workers, first_size)
+        for batch in batches:
+            task.log_decisions(batch.cell)
         solve = partial(_solve_batch, store=store, device=device)
         # Trials that another process has under way are left to it; only at the end are they waited for.
         locked_elsewhere, skipped = [], {}

@@ -154,31 +154,38 @@ class WeightScaling:
         )
 
 
-def _choose_feature_scaling(matrix: Any, name: str) -> str:
-    values = _stored(matrix)
-    share = 1.0 - np.count_nonzero(values) / max(1, np.prod(matrix.shape))
+def explain_no_counts(matrix: Any) -> str:
+    """Return why features are not word counts, which :meth:`FeatureScaling.fit` defines; empty if they are."""
+    values, share = _stored(matrix), _share_of_zeros(matrix)
     unit = max(1.0, float(abs(values).max(initial=0.0)))  # keeps sums from overflowing
     sums = np.asarray((abs(matrix) / unit).sum(axis=0), np.float64)
     largest = sums.max(initial=0.0) / max(sums.sum(), np.finfo(float).tiny)
-    is_binary = bool(np.isin(values, (0, 1)).all())
     if (values < 0).any():
-        reason = "some values are negative"
-    elif share <= MIN_ZEROS:
-        reason = f"only {share:.0%} of them are zero"
-    elif largest > MAX_COLUMN_SHARE and not is_binary:
-        reason = f"one column has {largest:.0%} of their sum"
-    else:
+        return "some values are negative"
+    if share <= MIN_ZEROS:
+        return f"only {share:.0%} of them are zero"
+    if largest > MAX_COLUMN_SHARE and not np.isin(values, (0, 1)).all():
+        return f"one column has {largest:.0%} of their sum"
+    return ""
+
+
+def _choose_feature_scaling(matrix: Any, name: str) -> str:
+    if reason := explain_no_counts(matrix):
         log_decision(
-            f"features: each node's row is scaled to a sum of one, as usual for word counts, since "
-            f"{share:.0%} of them are zero and none is negative.",
-            Hint(**{name: ("standardise", "none", "binary")}),
+            f"features: each column is standardised, since they are not word counts ({reason}).",
+            Hint(**{name: ("rows", "none", "binary")}),
         )
-        return "rows"
+        return "standardise"
     log_decision(
-        f"features: each column is standardised, since they are not word counts ({reason}).",
-        Hint(**{name: ("rows", "none", "binary")}),
+        f"features: each node's row is scaled to a sum of one, as usual for word counts, since "
+        f"{_share_of_zeros(matrix):.0%} of them are zero and none is negative.",
+        Hint(**{name: ("standardise", "none", "binary")}),
     )
-    return "standardise"
+    return "rows"
+
+
+def _share_of_zeros(matrix: Any) -> float:
+    return 1.0 - np.count_nonzero(_stored(matrix)) / max(1, int(np.prod(matrix.shape)))
 
 
 def _choose_weight_scaling(weights: NDArray[Any]) -> str:

@@ -114,6 +114,14 @@ class Task(ABC):
         """Return the dataset of a cell."""
         return load_data(self.find_own(cell) or cell.dataset, cell.dataset in self.largest_component)
 
+    def log_decisions(self, cell: Cell) -> None:
+        """Log what is decided about the user's own data, in the process that starts a run.
+
+        Reading the files logs most of it.
+        """
+        if self.find_own(cell) is not None:
+            self.load(cell)
+
     def find_own(self, cell: Cell) -> FileDataset | None:
         """Return the dataset of a cell if it is in files of the user."""
         return next((own for own in self.own_datasets if own.name == cell.dataset), None)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy import datasets
+from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.params import Configurable
 from nodecopy._core.random import child
 from nodecopy.datasets import Split
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.fit_cache import FIT_CACHE, CachedGraphModel
 from nodecopy.experiments.sections import key, make_list_reader, read_count, read_flag
@@ -23,6 +25,7 @@ from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import BEST_NOTE, Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed
+from nodecopy.features.scaling import explain_no_counts
 from nodecopy.graph import Graph, class_codes
 from nodecopy.metrics.classification import scores
 from nodecopy.models import check_graph_model
@@ -71,6 +74,20 @@ class NodeTask(Task):
         from nodecopy.nn.feature_matrices import add_identity_features
 
         return add_identity_features(self.load(cell))
+
+    def log_decisions(self, cell: Cell) -> None:
+        """Log if a method scales the features of the user's files as word counts, although they are none."""
+        features = None if self.find_own(cell) is None else self.load(cell).features
+        if features is None:
+            return
+        try:
+            method = make_classifier(cell, "cpu", lambda *_: None)
+        except MissingExtraError:
+            return
+        parts = [method, *(method.get_params().values() if isinstance(method, Configurable) else ())]
+        recipes = [part.build_recipe() for part in parts if hasattr(part, "build_recipe")]
+        if any(recipe.features == "rows" for recipe in recipes) and (reason := explain_no_counts(features)):
+            _log_row_scaling(cell.dataset, cell.method, reason)
 
     def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
         """Return the class code of every node (its column of the probabilities), -1 for unlabelled nodes."""
@@ -155,6 +172,16 @@ class ClassifyTask(NodeTask):
             return CachedGraphModel(model, time.perf_counter() - start)
 
         return FIT_CACHE.get_or_fit(cell, None, device, path, settings, fit)
+
+
+@cache
+def _log_row_scaling(dataset: str, method: str, reason: str) -> None:
+    """Log once what is the same for all cells of a method."""
+    log_decision(
+        f"features of {dataset}: {method} scales each node's row to a sum of one, as in its paper, although "
+        f'they are not word counts ({reason}). The preset "default" in the settings of [methods.{method}] '
+        "chooses a scaling by the data."
+    )
 
 
 def make_classifier(cell: Cell, device: str, use: Any = None) -> Any:
