@@ -177,3 +177,30 @@ def test_ids_that_look_missing(write: Write) -> None:
     edges = write("edges.csv", "source,target\nann,bob\nbob,nan\nnull,ann\n")
     with pytest.warns(DataWarning, match="edges.csv: nan, null is read as an id"):
         assert read_graph(edges).n_nodes == 4
+
+
+def test_a_column_of_labels_is_not_guessed(write: Write) -> None:
+    """Before, the second column held the labels: 20 classes of ages."""
+    edges = write("edges.csv", "source,target\nann,bob\n")
+    labels = write("labels.csv", "account_no,age,segment\nann,31,gold\nbob,45,silver\n")
+    with pytest.raises(
+        InputError, match=r"it has account_no, age, segment. Name the labels with label=NAME."
+    ):
+        read_graph(edges, labels=labels)
+    assert read_graph(edges, labels=labels, label="segment").label_names == ("gold", "silver")
+    with pytest.raises(InputError, match="it has several, and no header"):
+        read_graph(edges, labels=write("plain.csv", "ann,31,gold\nbob,45,silver\n"), header=False)
+    classes = write("classes.csv", "person,age,class\nann,31,gold\nbob,45,silver\n")
+    assert read_graph(edges, labels=classes).label_names == ("gold", "silver")
+
+
+def test_labels_that_are_no_classes(write: Write) -> None:
+    """Before, each balance was a class."""
+    edges = write("edges.csv", "source,target\n" + "".join(f"{n},{n + 1}\n" for n in range(30)))
+    balances = write("balances.csv", "id,label\n0,12.5\n1,3\n")
+    with pytest.raises(InputError, match=r"got 12\.5, a measurement"):
+        read_graph(edges, labels=balances)
+    texts = write("texts.csv", "id,label\n" + "".join(f"{n},name {n}\n" for n in range(30)))
+    with pytest.raises(InputError, match=r"there are 30 in 30 rows\. label=NAME reads them all the same"):
+        read_graph(edges, labels=texts)
+    assert len(read_graph(edges, labels=texts, label="label").label_names or ()) == 30

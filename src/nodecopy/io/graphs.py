@@ -97,7 +97,8 @@ def read_graph(
     id, label
         Names of the columns of ``labels``, and ``id`` of ``features`` too; without ``labels``, ``label`` is
         the name of a node attribute of a network. By default columns with usual names, otherwise the first
-        two columns.
+        column and, in a table of two, the second. Labels are integers or text; an empty cell, ``NA`` or ``nan``
+        is none.
     duplicates
         What becomes of an edge that is listed more than once: it has the largest of its weights (``"max"``),
         their sum (``"sum"``), or is an error (``"error"``). In an undirected graph, an edge that is listed in

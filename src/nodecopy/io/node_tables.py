@@ -20,7 +20,7 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import npz
 from nodecopy.io.column_types import MISSING_IDS
 from nodecopy.io.feature_encoder import FeatureEncoder, encode_table
-from nodecopy.io.headers import find_header, match_names
+from nodecopy.io.headers import N_KEYS, find_header, is_number, match_names
 from nodecopy.io.table_columns import (
     NODE_COLUMNS,
     check_identifiers,
@@ -31,6 +31,8 @@ from nodecopy.io.table_columns import (
 )
 from nodecopy.io.table_files import Column, read_table
 
+MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5
+"""From this many labels on, there must not be more classes than this share of them."""
 MAX_COMPARED = 10_000
 """Nodes up to which close ids are looked for, since it takes time."""
 
@@ -80,6 +82,13 @@ def read_labels(
     format_of(path, TABLES)
     with reading(path) as file:
         table, columns = read_columns(file, "labels", {"id": id, "label": label}, header=header, nodes=nodes)
+        names = table.names or []
+        if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
+            found = f"it has {', '.join(names)}" if names else "it has several, and no header"
+            raise InputError(
+                f"the table must have a column label or class, or one beside the ids; {found}.",
+                Hint("Name the labels with {}.", label=str),
+            )
         column = columns["label"]
         words = MISSING_IDS.intersection(column)
         values = [None if value in words else value for value in plain_values(column)]
@@ -92,10 +101,27 @@ def read_labels(
                 f"{describe(file)}: missing labels: {count} ({', '.join(sorted(words))}). Rename them if "
                 "they are a class."
             )
-        names = table.names or []
+        _check_classes([value for value in values if value is not None], is_named=bool(label))
         number = next(number for number, other in enumerate(table.columns) if other is column)
         name = names[number] if names else None
         return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, names, name)
+
+
+def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
+    """Raise an error if labels are measurements, or nearly all different, unless the caller names them."""
+    fractions = [value for value in values if is_number(value) and not float(value).is_integer()]
+    if fractions:
+        raise InputError(
+            f"labels must be classes, integers or text; got {fractions[0]}, a measurement. Write ranges of "
+            "it as text.",
+            Hint("Or name another column with {}.", label=str),
+        )
+    n_classes = len(set(values))
+    if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
+        raise InputError(
+            f"labels must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows.",
+            Hint("{} reads them all the same.", label=str),
+        )
 
 
 def read_features(
