@@ -76,15 +76,7 @@ def defend(
     they have labels.
     """
     check_outputs([source, labels, features, flips], out=(out, TABLES), scores=(scores, TABLES))
-    if nodes is not None and suspects is not None:
-        raise InputError(
-            "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
-            "detects them. Leave one out."
-        )
-    if suspects is not None:
-        check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
-    else:
-        check_applicable("--suspects", "known attacked nodes", scores=scores)
+    _check_targets(nodes, suspects, trust_edges, scores)
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.feature_matrices import add_identity_features
 
@@ -101,14 +93,8 @@ def defend(
         corrected = attacked if suspects is None else _find_suspects(defence, suspects)
         columns = _correct(defence, graph, corrected)
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
-    results = sources.describe_run(
-        source,
-        seed=seed,
-        train=len(train),
-        corrected=len(corrected),
-        changed=int((columns["before"] != columns["after"]).sum()),
-        **_evaluate(columns, graph, corrected, is_held_out),
-    )
+    evaluation = _evaluate(columns, graph, corrected, is_held_out)
+    results = sources.describe_run(source, seed=seed, train=len(train), **evaluation)
     if out is not None:
         write_table(out, columns)
     if scores is not None:
@@ -119,6 +105,19 @@ def defend(
     _print_corrections(results, columns, graph)
     print_written(out, "table of corrections", option="--out FILE")
     print_written(scores, "suspicion scores")
+
+
+def _check_targets(nodes: str | None, suspects: float | None, trust_edges: bool, scores: Path | None) -> None:
+    """Reject options that contradict each other about which nodes are attacked."""
+    if nodes is not None and suspects is not None:
+        raise InputError(
+            "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
+            "detects them. Leave one out."
+        )
+    if suspects is not None:
+        check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
+    else:
+        check_applicable("--suspects", "known attacked nodes", scores=scores)
 
 
 def _find_attacked(
@@ -219,15 +218,16 @@ def _describe_nodes(columns: dict[str, NDArray[Any]], classes: NDArray[Any]) -> 
 def _evaluate(
     columns: dict[str, NDArray[Any]], graph: Graph, nodes: NDArray[np.int64], is_held_out: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    """Return the accuracy before and after on labelled nodes outside training and validation."""
+    """Return how many predictions changed, and the accuracy on labelled nodes that are held out."""
     assert graph.labels is not None
+    changes = {"corrected": len(nodes), "changed": int((columns["before"] != columns["after"]).sum())}
     is_test = is_held_out & (graph.labels[nodes] != UNLABELLED)
     if not is_test.any():
-        return {}
+        return changes
     truth = np.asarray(graph.named_labels())[nodes]
     stages = ("before", "after")
     accuracy = {f"accuracy_{stage}": float((columns[stage] == truth)[is_test].mean()) for stage in stages}
-    return accuracy | {"labelled": int(is_test.sum())}
+    return changes | accuracy | {"labelled": int(is_test.sum())}
 
 
 def _print_corrections(results: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph) -> None:

@@ -118,49 +118,33 @@ def sample(
     With --engine duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
     """
     settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
+    of_laws = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
     if engine == "memory":
         of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
         check_applicable("--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines)
         of_graphs = {"labels": labels, "features": features, "directed": directed}
         data: Any = _load(source, interactions, reading, **of_graphs, largest_component=largest_component)
-        if law == "auto":
-            chosen, reason = choose_law(data)
-            law = name_law(chosen)
-            log_decision(f"law {law}, since {reason}. Choose another with --law.")
-        _check_law_options(law, n_neighbours, exponent, max_donors)
-        donor_law, law_settings = create_law(law, data, n_neighbours, exponent, max_donors, similarity)
-        origin = sources.describe_run(source, law=law, **law_settings, **settings)
+        donor_law, law_settings = _choose_law(law, data, similarity, of_laws)
+        origin = sources.describe_run(source, **law_settings, **settings)
         model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
         summaries = _sample_in_memory(model, origin, workers or 1, out, suffix, overwrite)
         title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
-        of_memory = {"features": features, "largest_component": largest_component}
-        of_laws = {"n_neighbours": n_neighbours, "exponent": exponent}
-        check_applicable("--engine memory", f"--engine {engine}", **of_memory, **of_laws, workers=workers)
-        check_applicable("--engine memory", f"--engine {engine}", **reading.given())
+        of_memory = {"features": features, "largest_component": largest_component, "workers": workers}
+        of_memory |= {"n_neighbours": n_neighbours, "exponent": exponent} | reading.given()
+        check_applicable("--engine memory", f"--engine {engine}", **of_memory)
         if out is None or format not in (None, "parquet"):
             raise InputError(f"--engine {engine} writes Parquet: give --out FOLDER, without --format.")
         tables = {"labels": labels, "neighbours": neighbours, "similarity": similarity}
-        name, table_law = sample_engines.create_law(law, tables, max_item_degree, max_donors)
-        for other, (table, _) in sample_engines.TABLE_LAWS.items():
-            if other != name:
-                check_applicable(f"--law {other}", f"--law {name}", **{table: tables[table]})
-        if name != "jaccard":
-            of_jaccard = {"max_item_degree": max_item_degree, "max_donors": max_donors}
-            check_applicable("--law jaccard", f"--law {name}", **of_jaccard)
-        limits = {"max_item_degree": max_item_degree, "max_donors": max_donors} if name == "jaccard" else {}
-        origin = sources.describe_run(source, engine=engine, law=name, **limits, **settings)
+        limits = {"max_item_degree": max_item_degree, "max_donors": max_donors}
+        table_law, law_settings = sample_engines.create_law(law, tables, limits)
+        origin = sources.describe_run(source, engine=engine, **law_settings, **settings)
+        start = sample_engines.engine_factory(engine, memory, master, scratch or out.resolve().parent)
+        kind = {"directed": directed, "interactions": bool(interactions)}
+        inputs = [path for path in tables.values() if path is not None]
         summaries = sample_engines.write_samples(
-            table_law,
-            source,
-            [path for path in tables.values() if path is not None],
-            sample_engines.engine_factory(engine, memory, master, scratch or out.resolve().parent),
-            origin,
-            out,
-            overwrite=overwrite,
-            directed=directed,
-            interactions=bool(interactions),
+            table_law, source, inputs, start, origin, out, overwrite=overwrite, **kind
         )
         title, is_undirected = f"{source}, {engine}", not (directed or interactions)
     if json_:
@@ -209,14 +193,23 @@ def name_law(law: DonorLaw) -> Law:
     return next(name for name, kind in LAWS.items() if isinstance(law, kind))
 
 
-def _check_law_options(
-    law: Law, n_neighbours: int | None, exponent: float | None, max_donors: int | None
-) -> None:
-    """Reject options of other donor laws."""
-    if law != "nearest-neighbours":
-        check_applicable("--law nearest-neighbours", f"--law {law}", n_neighbours=n_neighbours)
-    if law != "jaccard":
-        check_applicable("--law jaccard", f"--law {law}", exponent=exponent, max_donors=max_donors)
+def _choose_law(
+    law: Law, data: Graph | Interactions, similarity: Path | None, of_laws: dict[str, Any]
+) -> tuple[DonorLaw, dict[str, Any]]:
+    """Return the donor law, chosen by the data with auto, and its name and settings.
+
+    Options of other laws are errors.
+    """
+    if law == "auto":
+        chosen, reason = choose_law(data)
+        law = name_law(chosen)
+        log_decision(f"law {law}, since {reason}. Choose another with --law.")
+    for name in of_laws:
+        owner = "nearest-neighbours" if name == "n_neighbours" else "jaccard"
+        if law != owner:
+            check_applicable(f"--law {owner}", f"--law {law}", **{name: of_laws[name]})
+    donor_law, settings = create_law(law, data, **of_laws, similarity=similarity)
+    return donor_law, {"law": law, **settings}
 
 
 def create_law(

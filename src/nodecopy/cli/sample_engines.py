@@ -38,17 +38,27 @@ def engine_factory(name: str, memory: str | None, master: str, scratch: Path) ->
 
 
 def create_law(
-    law: str, tables: Mapping[str, Path | None], max_item_degree: int | None, max_donors: int | None
-) -> tuple[str, EdgeTableLaw]:
-    """Return the name of a donor law and the law; auto takes the law whose table is given, else jaccard."""
+    law: str, tables: Mapping[str, Path | None], limits: Mapping[str, int | None]
+) -> tuple[EdgeTableLaw, dict[str, Any]]:
+    """Return a donor law, and its name and settings; auto takes the law whose table is given, else jaccard.
+
+    Tables of other laws, and limits of Jaccard, are errors.
+    """
     if law == "auto":
         law = next((name for name, (option, _) in TABLE_LAWS.items() if tables[option]), "jaccard")
+    for other, (option, _) in TABLE_LAWS.items():
+        if other != law:
+            check_applicable(f"--law {other}", f"--law {law}", **{option: tables[option]})
     if law == "jaccard":
-        return law, JaccardTable(max_item_degree, max_donors=max_donors)
+        return JaccardTable(limits["max_item_degree"], max_donors=limits["max_donors"]), {
+            "law": law,
+            **limits,
+        }
+    check_applicable("--law jaccard", f"--law {law}", **limits)
     option, kind = TABLE_LAWS[law]
     if tables[option] is None:
         raise InputError(f"--law {law} with an engine needs a Parquet file; got none. Give --{option} FILE.")
-    return law, kind(tables[option])
+    return kind(tables[option]), {"law": law}
 
 
 def write_samples(
