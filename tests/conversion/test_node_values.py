@@ -81,7 +81,10 @@ def test_features_by_id() -> None:
 def test_a_table_without_ids_or_with_several_labels() -> None:
     with pytest.raises(InputError, match=r"labels: .* must have a column for id and label; it has 1"):
         as_graph(EDGES, labels=pa.table({"kind": ["x"]}))
-    with pytest.raises(InputError, match=r"labels: there must be one column of labels, .*; got a, b"):
+    with pytest.raises(
+        InputError,
+        match=r"labels: .* must have a column label or class, or one beside the ids; it has id, a, b",
+    ):
         as_graph(EDGES, labels=pd.DataFrame({"a": [1], "b": [2]}, ["ann"]))
 
 

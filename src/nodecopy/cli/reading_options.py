@@ -35,16 +35,18 @@ class ReadingOptions:
 
     def of(self, kind: Kind) -> dict[str, Any]:
         """Return the parameters of the reader of graphs or of interactions."""
-        return {name: getattr(self, name) for name in ("header", *KINDS[kind])}
+        return {name: getattr(self, name) for name in ("header", *READER_PARAMETERS[kind])}
 
     def given(self, *kinds: Kind) -> dict[str, Any]:
         """Return the options that were given, those of some kinds only or all."""
-        names = [name for kind in kinds for name in KINDS[kind]] or [field.name for field in fields(self)]
+        names = [name for kind in kinds for name in READER_PARAMETERS[kind]] or [
+            field.name for field in fields(self)
+        ]
         default = ReadingOptions()
         return {_option(name): True for name in names if getattr(self, name) != getattr(default, name)}
 
 
-KINDS: dict[Kind, tuple[str, ...]] = {
+READER_PARAMETERS: dict[Kind, tuple[str, ...]] = {
     "graph": ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated"),
     "interactions": ("user", "item", "rating", "time"),
 }
@@ -82,7 +84,7 @@ def reads(*kinds: Kind) -> Callable[[Callable[..., None]], Callable[..., None]]:
         own = [parameter for name, parameter in signature.parameters.items() if name != "reading"]
         taken = {parameter.name for parameter in own}
         options = {"header_row": ("header", Header, None)}
-        for name in (name for kind in kinds for name in KINDS[kind]):
+        for name in (name for kind in kinds for name in READER_PARAMETERS[kind]):
             default = getattr(ReadingOptions(), name)
             options[f"{name}_column"] = (name, _annotate(name, is_free=name not in taken), default)
 

@@ -12,8 +12,8 @@ from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.headers import match_names
-from nodecopy.io.node_tables import NodeRows, check_known, plain_values, read_features, read_labels
-from nodecopy.io.table_columns import NODE_COLUMNS, unify_ids
+from nodecopy.io.node_tables import NodeRows, plain_values, read_features, read_labels
+from nodecopy.io.table_columns import NODE_COLUMNS
 
 
 def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
@@ -50,37 +50,32 @@ def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Gra
             )
         else:
             rows = _read_frame(values, role, graph.node_ids.tolist(), n_rows=graph.n_nodes * is_numbered)
-        nodes, ids = unify_ids([graph.node_ids.tolist(), rows.ids])
-        check_known(ids, set(nodes), allow_isolated=None)
-        return rows.attach(graph, ids, {node: number for number, node in enumerate(nodes)})
+        return rows.attach(graph)
     except InputError as error:
         raise InputError(f"{role}: {error.message}", *error.hints) from error
 
 
 def _read_frame(values: Any, role: str, nodes: list[Any], *, n_rows: int) -> NodeRows:
     """Return the rows of a Series or data frame; ``n_rows`` is the size of a default index that is ids."""
-    texts, id, label = set(map(str, nodes)), None, None
+    texts, id = set(map(str, nodes)), None
     if hasattr(values, "iloc"):
         frame = values if is_frame(values) else values.to_frame("value")
-        id = _find_id_column(frame, texts) if frame is values else None
-        if id is None:
+        position = _find_id_column(frame, texts) if frame is values else None
+        if position is None:
             if _is_default(frame.index) and len(frame) != n_rows:
                 raise InputError(
                     "node ids must be in a column, such as id, or in the index; the index is the default one "
                     "of pandas. Name the column id, or use set_index."
                 )
-            id = "id"
-            frame = frame.reset_index(names=id, allow_duplicates=True)
-        values = frame.set_axis(list(map(str, frame.columns)), axis=1)
-        if role == "labels":
-            label = _find_label_column([name for name in values.columns if name != id])
-    if role == "labels":
-        return read_labels(values, texts, id=id, label=label)
-    return read_features(values, texts, id=id)
+            frame, position = frame.reset_index(names="id", allow_duplicates=True), 0
+        order = [position, *(number for number in range(frame.shape[1]) if number != position)]
+        values = frame.iloc[:, order]
+        id = str(values.columns[0])
+    return (read_labels if role == "labels" else read_features)(values, texts, id=id)
 
 
-def _find_id_column(frame: Any, nodes: set[str]) -> str | None:
-    """Return the name of the column with node ids, ``None`` for the index.
+def _find_id_column(frame: Any, nodes: set[str]) -> int | None:
+    """Return the position of the column with node ids, ``None`` for the index.
 
     It is the column that is named as ids; otherwise the first of several columns, if its values can be ids
     and nobody set the index. An index that was set is preferred to a column with other values than nodes.
@@ -92,20 +87,9 @@ def _find_id_column(frame: Any, nodes: set[str]) -> str | None:
         if first.is_unique and first.dtype.kind not in "fMm":
             position = 0
             log_decision(f"column {frame.columns[0]} holds the node ids; set the index to use other ids.")
-    if position is None:
+    if is_set and position is not None and any(str(id) not in nodes for id in frame.iloc[:, position]):
         return None
-    if is_set and not all(str(value) in nodes for value in frame.iloc[:, position]):
-        return None
-    return str(frame.columns[position])
-
-
-def _find_label_column(names: list[str]) -> str:
-    usual = match_names(names, {"label": NODE_COLUMNS["label"]})
-    if len(names) != 1 and not usual:
-        raise InputError(
-            f"there must be one column of labels, or one named label; got {', '.join(names) or 'none'}."
-        )
-    return names[usual.get("label", 0)]
+    return position
 
 
 def _is_default(index: Any) -> bool:

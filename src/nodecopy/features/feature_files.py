@@ -12,7 +12,7 @@ from nodecopy.errors import InputError
 from nodecopy.features.feature_graphs import graph_from_features
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder
-from nodecopy.io.node_tables import check_known, read_features, read_labels
+from nodecopy.io.node_tables import read_features, read_labels
 from nodecopy.io.table_columns import describe, unify_ids
 
 
@@ -75,7 +75,4 @@ def read_feature_graph(
     if table is None:
         return graph
     with reading(labels):
-        typed = unify_ids([rows.ids, table.ids])
-        position_of = {node: number for number, node in enumerate(typed[0])}
-        check_known(typed[1], position_of, allow_isolated=None)
-        return table.attach(graph, typed[1], position_of)
+        return table.attach(graph)

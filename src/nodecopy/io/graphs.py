@@ -26,6 +26,7 @@ from nodecopy.io.node_tables import (
     NodeRows,
     check_known,
     check_numbers,
+    match_ids,
     order_rows,
     read_features,
     read_labels,
@@ -97,8 +98,8 @@ def read_graph(
     id, label
         Names of the columns of ``labels``, and ``id`` of ``features`` too; without ``labels``, ``label`` is
         the name of a node attribute of a network. By default columns with usual names, otherwise the first
-        column and, in a table of two, the second. Labels are integers or text; an empty cell, ``NA`` or ``nan``
-        is none.
+        column and, in a table of two, the second. Labels are integers or text; an empty cell, ``NA`` or
+        ``nan`` is none.
     duplicates
         What becomes of an edge that is listed more than once: it has the largest of its weights (``"max"``),
         their sum (``"sum"``), or is an error (``"error"``). In an undirected graph, an edge that is listed in
@@ -184,11 +185,10 @@ def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
         if node_ids is None:
             return matrix
         ids: Column = np.arange(matrix.shape[0]) if stored is None else stored
-        nodes, rows = unify_ids([check_ids(node_ids, "node_ids"), ids])
+        nodes = check_ids(node_ids, "node_ids")
         if stored is None:
-            check_numbers(nodes, len(rows))
-        check_known(rows, set(nodes), allow_isolated=None)
-        order = order_rows(rows, {node: number for number, node in enumerate(nodes)})
+            check_numbers(nodes.tolist(), len(ids))
+        order = order_rows(match_ids(ids, nodes), nodes)
         return matrix[order][:, order]
 
 
@@ -317,14 +317,11 @@ def _assemble(
 ) -> Graph:
     """Return the graph of edges with its labels and features; ``is_fixed`` says that no nodes are added."""
     typed = unify_ids([*edge_ids, *(rows.ids for rows in tables)])
-    table_ids = typed[len(edge_ids) :]
-    order = _order_nodes(
-        typed[: len(edge_ids)], tables, table_ids, is_fixed=is_fixed, allow_isolated=allow_isolated
-    )
-    position_of = {node: number for number, node in enumerate(order)}
+    order = _order_nodes(typed, tables, is_fixed=is_fixed, allow_isolated=allow_isolated)
     if isinstance(content, Graph):
         graph = content
     else:
+        position_of = {node: number for number, node in enumerate(order)}
         with reading(path):
             first, second = (
                 _find_ends(content.table, *end, position_of) for end in zip(_ENDS, typed, strict=False)
@@ -339,31 +336,26 @@ def _assemble(
                 file=describe(path),
                 row_name=content.table.where,
             )
-    for rows, ids in zip(tables, table_ids, strict=True):
+    for rows in tables:
         with reading(rows.path):
-            graph = rows.attach(graph, ids, position_of)
+            graph = rows.attach(graph)
     return graph
 
 
 def _order_nodes(
-    edge_ids: Sequence[list[Any]],
-    tables: Sequence[NodeRows],
-    table_ids: Sequence[list[Any]],
-    *,
-    is_fixed: bool,
-    allow_isolated: bool,
+    ids: Sequence[list[Any]], tables: Sequence[NodeRows], *, is_fixed: bool, allow_isolated: bool
 ) -> list[Any]:
-    """Return the nodes in their order, with those of the tables about nodes if these are isolated."""
-    order = edge_ids[-1] if is_fixed else sorted(set().union(*edge_ids))
+    """Return the nodes in their order; ``ids`` are those of the edges, then those of each table."""
+    n_own = len(ids) - len(tables)
+    order = ids[n_own - 1] if is_fixed else sorted(set().union(*ids[:n_own]))
     node_set = set(order)
-    for rows, ids in zip(tables, table_ids, strict=True):
+    for rows, row_ids in zip(tables, ids[n_own:], strict=True):
         with reading(rows.path):
             if rows.is_numbered:
-                check_numbers(order, len(ids))
+                check_numbers(order, len(row_ids))
             if node_set or is_fixed:
-                check_known(ids, node_set, allow_isolated=None if is_fixed else allow_isolated)
-    isolated = set().union(*table_ids) - node_set
-    return sorted(node_set | isolated) if isolated and not is_fixed else order
+                check_known(row_ids, node_set, allow_isolated=None if is_fixed else allow_isolated)
+    return order if is_fixed else sorted(node_set.union(*ids[n_own:]))
 
 
 def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:

@@ -45,8 +45,6 @@ class NodeRows:
     ids: Column
     values: Any
     """A list of labels, or a matrix of features."""
-    names: Sequence[str] = ()
-    """The names of the columns of a table."""
     label: str | None = None
     """The name of the column of labels."""
     encoder: FeatureEncoder | None = None
@@ -59,12 +57,17 @@ class NodeRows:
             return self
         return replace(self, ids=node_ids, is_numbered=False)
 
-    def attach(self, graph: Graph, ids: list[Any], position_of: dict[Any, int]) -> Graph:
-        """Return the graph with the labels or features; ``ids`` are those of the rows, typed as its own."""
-        if isinstance(self.values, list):
-            return graph.replace(labels=order_labels(ids, self.values, position_of))
-        rows = order_rows(ids, position_of)
-        return graph.replace(features=self.values[rows]).with_feature_encoder(self.encoder)
+    def attach(self, graph: Graph) -> Graph:
+        """Return the graph with the labels, or with the features, of which every node must have a row."""
+        positions = match_ids(self.ids, graph.node_ids)
+        if not isinstance(self.values, list):
+            features = self.values[order_rows(positions, graph.node_ids)]
+            return graph.replace(features=features).with_feature_encoder(self.encoder)
+        labels: list[Any] = [None] * graph.n_nodes
+        for position, value in zip(positions, self.values, strict=True):
+            labels[position] = value
+        array = label_array(labels)
+        return graph.replace(labels=np.full(graph.n_nodes, UNLABELLED) if array is None else array)
 
 
 def read_labels(
@@ -84,9 +87,9 @@ def read_labels(
         table, columns = read_columns(file, "labels", {"id": id, "label": label}, header=header, nodes=nodes)
         names = table.names or []
         if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
-            found = f"it has {', '.join(names)}" if names else "it has several, and no header"
+            listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
             raise InputError(
-                f"the table must have a column label or class, or one beside the ids; {found}.",
+                f"the table must have a column label or class, or one beside the ids; {listed}.",
                 Hint("Name the labels with {}.", label=str),
             )
         column = columns["label"]
@@ -102,9 +105,10 @@ def read_labels(
                 "they are a class."
             )
         _check_classes([value for value in values if value is not None], is_named=bool(label))
-        number = next(number for number, other in enumerate(table.columns) if other is column)
-        name = names[number] if names else None
-        return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, names, name)
+        name = next(
+            (name for name, other in zip(names, table.columns, strict=False) if other is column), None
+        )
+        return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, name)
 
 
 def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
@@ -186,7 +190,7 @@ def read_features(
             id_column, names = others.index(id_column), [names[number] for number in others]
         ids = check_identifiers(table, table.columns[id_column], "id")
         matrix, fitted = encode_table(table, names, id_column, encoder)
-        return NodeRows(path, ids, matrix, table.names or [], encoder=fitted)
+        return NodeRows(path, ids, matrix, encoder=fitted)
 
 
 def check_numbers(nodes: Sequence[Any], n_rows: int) -> None:
@@ -237,15 +241,6 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
     raise InputError(f"{subject}.{hint} Correct the ids.", *hints)
 
 
-def order_labels(ids: list[Any], values: list[Any], position_of: dict[Any, int]) -> ArrayLike:
-    """Return the labels in node order, unlabelled where the table has none."""
-    ordered: list[Any] = [None] * len(position_of)
-    for number, value in zip(_check_positions(ids, position_of), values, strict=True):
-        ordered[number] = value
-    array = label_array(ordered)
-    return np.full(len(position_of), UNLABELLED) if array is None else array
-
-
 def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
     """Return labels, some of them missing, as integers or strings; ``None`` if all are missing."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
@@ -271,23 +266,25 @@ def _plain_value(value: Any) -> Any:
     return int(value) if is_whole or isinstance(value, (bool, np.bool_)) else value
 
 
-def order_rows(ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
-    """Return the row of every node in node order; a node without a row is an error."""
-    rows = np.argsort(_check_positions(ids, position_of))
-    if len(rows) < len(position_of):
-        missing = sorted(set(position_of) - set(ids))
-        which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
-        way_out = "Add the row, or remove the node's edges."
-        raise InputError(f"there is no row for {which}: {list_names(list(map(repr, missing)))}. {way_out}")
-    return rows
-
-
-def _check_positions(ids: list[Any], position_of: dict[Any, int]) -> list[int]:
-    """Return the position of each id; repeated ids are errors."""
+def match_ids(ids: Column, nodes: Column) -> list[int]:
+    """Return the position of each id among the nodes; unknown and repeated ids are errors."""
+    nodes, ids = unify_ids([nodes, ids])
+    check_known(ids, set(nodes), allow_isolated=None)
     if len(set(ids)) < len(ids):
         node = next(node for node, count in Counter(ids).items() if count > 1)
         raise InputError(f"node {node!r} is listed more than once.")
+    position_of = {node: number for number, node in enumerate(nodes)}
     return [position_of[node] for node in ids]
+
+
+def order_rows(positions: list[int], nodes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the row of every node in node order; a node without a row is an error."""
+    if len(positions) < len(nodes):
+        missing = sorted(np.delete(nodes, positions).tolist())
+        which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
+        listed = list_names(list(map(repr, missing)))
+        raise InputError(f"there is no row for {which}: {listed}. Add the row, or remove the node's edges.")
+    return np.argsort(positions)
 
 
 def _is_numeral(node: Any) -> bool:
