@@ -138,9 +138,9 @@ def test_predict_trial_must_return_probabilities(result: Any, message: str) -> N
 @pytest.mark.parametrize("graph", [None, np.eye(3)])
 def test_graph_must_be_a_graph(graph: Any) -> None:
     got = type_name(graph)
-    with pytest.raises(InputError, match=f"graph of GCN must be a Graph.*; got {got}"):
+    with pytest.raises(InputError, match=f"graph must be a Graph.*; got {got}"):
         GCN().fit(graph)
-    with pytest.raises(InputError, match=f"graph of Trial must be a Graph.*; got {got}"):
+    with pytest.raises(InputError, match=f"graph must be a Graph.*; got {got}"):
         Trial(graph)
 
 

@@ -43,12 +43,15 @@ class ClassifierContract:
     """Inherit, and override ``classifier`` with one that is not fitted; it is fitted once per class.
 
     The suite works for classes of your own. Set ``needs_features`` and ``predicts_other_graphs`` to False
-    where they do not apply, ``is_random`` to False if nothing is drawn.
+    where they do not apply, ``is_random`` to False if nothing is drawn, ``trains`` to False if ``fit`` trains
+    nothing, and ``can_be_saved`` to False if ``save`` raises an error.
     """
 
     needs_features = True
     predicts_other_graphs = True
     is_random = True
+    trains = True
+    can_be_saved = True
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -111,6 +114,8 @@ class ClassifierContract:
     def test_all_labelled_nodes_are_the_default(
         self, classifier: Classifier, observed: Graph, nodes: Any
     ) -> None:
+        if not self.trains:
+            pytest.skip("fit trains nothing")
         labels = np.array(observed.named_labels())
         labels[nodes.test] = ""
         graph = observed.replace(labels=labels)
@@ -225,6 +230,8 @@ class ClassifierContract:
             fitted.predict_proba(observed.replace(features=None))
 
     def test_saved_and_loaded(self, fitted: Classifier, observed: Graph, tmp_path: Path) -> None:
+        if not self.can_be_saved:
+            pytest.skip("it cannot be saved")
         path = tmp_path / "model.npz"
         fitted.save(path)
         loaded = load(path, classes=[type(fitted)])
@@ -244,6 +251,8 @@ class ClassifierContract:
     def test_a_loaded_classifier_can_be_fitted_again(
         self, fitted: Classifier, observed: Graph, nodes: Any, tmp_path: Path
     ) -> None:
+        if not self.can_be_saved:
+            pytest.skip("it cannot be saved")
         fitted.save(tmp_path / "model.npz")
         again = self.fit(load(tmp_path / "model.npz", classes=[type(fitted)]), observed, nodes)
         assert np.array_equal(again.predict_proba(), fitted.predict_proba())
@@ -326,6 +335,8 @@ class ClassifierContract:
         self, classifier: Classifier, observed: Graph, nodes: Any
     ) -> None:
         """It was refused before, although its labels would serve the evaluation only."""
+        if not self.trains:
+            pytest.skip("fit trains nothing")
         truth = np.array(observed.named_labels())
         train = nodes.train[truth[nodes.train] != "yew"]
         validation = nodes.validation[truth[nodes.validation] != "yew"]

@@ -17,6 +17,7 @@ from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_unique
 from nodecopy.attacks.edits import Edits, check_attackable
 from nodecopy.attacks.perturbation import Perturbation
+from nodecopy.conversion import as_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
@@ -164,7 +165,8 @@ class TargetedAttack(Attack):
         rng: Rng = None,
         progress: Progress | None = None,
     ) -> Perturbation:
-        graph = check_attackable(graph)
+        graph = as_graph(graph)
+        check_attackable(graph)
         seed = seed_sequence(rng)
         name = type(self).__name__
         granted = check_budget(self.default_budget if budget is None else budget, name)

@@ -24,6 +24,7 @@ from nodecopy.attacks.base import (
 )
 from nodecopy.attacks.edits import Edits, check_attackable
 from nodecopy.attacks.perturbation import Perturbation
+from nodecopy.conversion import as_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
@@ -119,7 +120,8 @@ class GlobalDICE(Attack):
         progress: Progress | None = None,
     ) -> Perturbation:
         """Attack the whole graph: ``targets`` stays ``None``, ``train`` and ``progress`` are ignored."""
-        graph = check_attackable(graph)
+        graph = as_graph(graph)
+        check_attackable(graph)
         granted: Any = self.default_budget if budget is None else budget
         granted = check_budget(granted, "GlobalDICE", allow_degree=False)
         if targets is not None:

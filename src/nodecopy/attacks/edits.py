@@ -8,7 +8,6 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.validation import check_integer
-from nodecopy.conversion import GraphLike, as_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -105,9 +104,8 @@ def flip_entries(rows: Rows, flips: NDArray[np.int64]) -> Rows:
     return Rows.canonical(matrix.indptr, matrix.indices, None, rows.n_columns)
 
 
-def check_attackable(graph: GraphLike) -> Graph:
-    """Return a graph, converted if need be, after a check that it is undirected and binary."""
-    graph = as_graph(graph)
+def check_attackable(graph: Graph) -> None:
+    """Raise an error unless a graph is undirected and binary."""
     if graph.directed:
         raise InputError(
             "graph must be undirected to be attacked; got a directed one (see graph.undirected)."
@@ -117,4 +115,3 @@ def check_attackable(graph: GraphLike) -> Graph:
             "graph must be binary to be attacked, since a flip adds an edge or removes it; got a weighted "
             "one (graph.replace(adjacency=graph.adjacency > 0) forgets the weights)."
         )
-    return graph

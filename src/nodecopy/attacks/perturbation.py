@@ -19,6 +19,7 @@ from nodecopy._core.formats import TABLES, PathLike, format_of, reading
 from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.attacks.edits import WHOLE_GRAPH, Edits, check_attackable, flip_entries
 from nodecopy.attacks.flip_tables import read_flips, write_flips
+from nodecopy.conversion import as_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -163,7 +164,8 @@ class Perturbation:
         """
         if target is not None:
             return self.of(target).apply(graph)
-        graph = check_attackable(graph)
+        graph = as_graph(graph)
+        check_attackable(graph)
         if not np.array_equal(graph.node_ids, self.node_ids):
             raise InputError(
                 "graph must have the nodes of the attacked graph, in its order; this one has others."

@@ -15,8 +15,8 @@ from nodecopy._core.random import Rng
 from nodecopy._core.saving import Saveable
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction, Uncertainty
-from nodecopy.classify.trial import Trial, check_graph, check_nodes
-from nodecopy.conversion import training_nodes
+from nodecopy.classify.trial import Trial, check_nodes
+from nodecopy.conversion import convert_graph
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
 
@@ -127,8 +127,8 @@ class Classifier(Saveable):
         rng
             Seed or generator; fresh entropy by default.
         """
-        train, graph = training_nodes(graph, train), check_graph(graph, type(self).__name__)
         trial = Trial(graph, train, validation, rng)
+        graph = trial.graph
         (self.prediction_,) = self.fit_trials([trial], keep_networks=True)
         names = graph.label_names
         self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
@@ -164,7 +164,7 @@ class Classifier(Saveable):
         observed = self.check_fitted()
         if graph is None:
             return observed
-        graph = check_graph(graph, type(self).__name__)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self._check_encoding(graph)
         name = f"predict_graph of {type(self).__name__}"
         return Prediction.from_array(self.predict_graph(graph), graph, name, observed.probabilities.shape[1])
@@ -218,7 +218,7 @@ class Classifier(Saveable):
         graph
             The graph to predict on, which also holds the labels; by default the one given to ``fit``.
         """
-        graph = None if graph is None else check_graph(graph, type(self).__name__)
+        graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         predicted = self.predict(graph)
         if graph is None and not hasattr(self, "trial_"):
             raise InputError(

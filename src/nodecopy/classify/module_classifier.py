@@ -15,8 +15,8 @@ from nodecopy._core.validation import check_vector
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.trial import Trial, check_graph
-from nodecopy.conversion import training_nodes
+from nodecopy.classify.trial import Trial
+from nodecopy.conversion import convert_graph, training_nodes
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.module_networks import ModuleNetwork, label_columns
@@ -84,7 +84,8 @@ class ModuleClassifier(Classifier):
         rng
             Not used.
         """
-        train_mask, graph = training_nodes(graph, train), check_graph(graph, type(self).__name__)
+        train_mask = training_nodes(graph, train)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         train = train_mask if graph.labels is not None else train
         vars(self).pop("trial_", None)
         if train is not None or validation is not None:

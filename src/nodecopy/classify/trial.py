@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_unique
-from nodecopy.conversion import GraphLike, convert_graph, training_nodes
+from nodecopy.conversion import convert_graph, training_nodes
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 
@@ -77,7 +77,7 @@ class Trial:
         validation: ArrayLike | None = None,
         rng: Rng = None,
     ) -> None:
-        train, graph = training_nodes(graph, train), check_graph(graph, "Trial")
+        train, graph = training_nodes(graph, train), convert_graph(graph, "graph")
         if graph.labels is None:
             raise InputError("a graph must have labels to be classified; this one has none.")
         n_labels = len(class_codes(graph.labels)[0])
@@ -138,11 +138,6 @@ class Trial:
             vars(changed).update(soft_labels=np.concatenate([certain, soft]))
         vars(changed).update(train=train, codes=relabelled, weights=weights, rng=seed_sequence(rng))
         return changed
-
-
-def check_graph(graph: GraphLike, owner: str) -> Graph:
-    """Return a graph, converted if need be, or raise an error that names the class that takes it."""
-    return convert_graph(graph, f"graph of {owner}")
 
 
 def check_nodes(graph: Graph, nodes: ArrayLike, name: str) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_unique
 from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
 from nodecopy.classify.ensemble import entropy
-from nodecopy.classify.trial import check_graph
+from nodecopy.conversion import convert_graph
 from nodecopy.defend.corrections import AttackedState, Correction, evaluate, predicts_graphs
 from nodecopy.defend.pruning import remove_edges_of
 from nodecopy.errors import InputError
@@ -135,7 +135,7 @@ class Defence(Classifier):
         rng
             Seed or generator of whatever the correction draws; fresh entropy by default.
         """
-        graph = check_graph(graph, type(self).__name__)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self.check_parameters(graph)
         if self.retrain:
             raise InputError("retrain must be False for a classifier that was trained elsewhere; got True.")
@@ -176,7 +176,7 @@ class Defence(Classifier):
             The attacked graph; by default the one given to ``fit``.
         """
         self.check_fitted()
-        graph = None if graph is None else check_graph(graph, type(self).__name__)
+        graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         if self.retrain and self.expects_targets:
             trial = self.check_retrainable(self._trial_on(graph))
             return self.correct_trials([trial], [nodes])[0].probabilities
@@ -263,7 +263,7 @@ class Defence(Classifier):
             if not hasattr(self, "state_"):
                 raise InputError("graph must be given to a defence that was loaded: its file holds none.")
             return self.state_, self.correction_
-        graph = check_graph(graph, type(self).__name__)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self.check_parameters(graph)
         prediction = replace(self.predict_graph(graph), networks=networks)
         seed = self.state_.seed if hasattr(self, "state_") else None

@@ -155,7 +155,7 @@ class WeightScaling:
 
 
 def explain_no_counts(matrix: Any) -> str:
-    """Return why features are not word counts, which :meth:`FeatureScaling.fit` defines; empty if they are."""
+    """Return why features are not word counts (:meth:`FeatureScaling.fit`), or an empty text if they are."""
     values, share = _stored(matrix), _share_of_zeros(matrix)
     unit = max(1.0, float(abs(values).max(initial=0.0)))  # keeps sums from overflowing
     sums = np.asarray((abs(matrix) / unit).sum(axis=0), np.float64)

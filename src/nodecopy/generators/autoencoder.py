@@ -19,9 +19,9 @@ from torch import Tensor
 from nodecopy._core.csr import freeze
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
-from nodecopy.conversion import GraphLike
+from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
-from nodecopy.generators.base import binary_adjacency, check_graph, check_pairs, list_edges, replace_edges
+from nodecopy.generators.base import binary_adjacency, check_pairs, list_edges, replace_edges
 from nodecopy.generators.edge_distribution import EdgeDistribution, calibrate_scores, expected_edges
 from nodecopy.generators.losses import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
@@ -87,7 +87,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         rng
             Seed or generator of the initial weights, and of the noise and the sampled pairs of each epoch.
         """
-        graph = check_graph(graph, self)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         device, seed = self._check(), seed_sequence(rng)
         adjacency = binary_adjacency(graph.undirected())
         if not adjacency.nnz:

@@ -42,7 +42,7 @@ class EdgeListModel(GraphModel[Graph]):
         rng
             Seed or generator, used only by models that assign nodes to blocks or draw batches of nodes.
         """
-        graph = check_graph(graph, self)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self._estimate(graph, np.random.default_rng(seed_sequence(rng)))
         self.graph_ = graph
         return self
@@ -57,11 +57,6 @@ class EdgeListModel(GraphModel[Graph]):
     @abstractmethod
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Return the edges of one sample."""
-
-
-def check_graph(graph: GraphLike, model: object) -> Graph:
-    """Return a graph, converted if need be, or raise an error that names the model."""
-    return convert_graph(graph, f"graph of {type(model).__name__}")
 
 
 def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:

@@ -24,9 +24,9 @@ from torch import Tensor
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_integer, check_real
-from nodecopy.conversion import GraphLike
+from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
-from nodecopy.generators.base import binary_adjacency, check_graph, replace_edges
+from nodecopy.generators.base import binary_adjacency, replace_edges
 from nodecopy.generators.link_prediction import PairArray
 from nodecopy.graph import Graph
 from nodecopy.metrics import edge_overlap
@@ -87,7 +87,7 @@ class EdgeScoreModel(GraphModel[Graph]):
             true.
         """
         self._check()
-        graph = check_graph(graph, self)
+        graph = convert_graph(graph, f"graph of {type(self).__name__}")
         adjacency, device = self._select_adjacency(graph), check_device(self.device)
         seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit
         training: Training = self._training_class(self, adjacency, seed, device)
