@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from nodecopy.errors import DataWarning
 from nodecopy.io.headers import find_header, find_keys, match_names
 from nodecopy.io.table_columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
 
@@ -27,6 +28,7 @@ def decide(rows: list[str], **options: object) -> bool:
         (["Sender From,Sent To", "ann,bob", "bob,cleo"], "its names contain usual words"),
         (["compte,vers", "A1,B2"], "all values below 'compte' have digits"),
         (["quelle,ziel", *CYCLE], "its values never occur again below"),
+        (["giver,taker", "ann,bob", "bob,cleo"], "its values never occur again below"),
         (["one,other", "1,2"], "the column below 'one' holds numbers"),
         (["ann,weight", "x,1.5"], "the column below 'weight' holds numbers"),
     ],
@@ -46,12 +48,10 @@ def test_unfamiliar_headers_are_found(rows: list[str], reason: str, caplog: pyte
         (CYCLE, "'ann' occurs again"),
         (["ann,bob", "bob,cleo", "cleo,dan"], "'bob' occurs again"),
         (["x,x", *CYCLE], "'x' occurs again"),
-        (["u1,u2", "u3,u4"], "1 rows are too few to decide"),
-        (["x,y", "ann,bob", "bob,cleo"], "2 rows are too few to decide"),
-        (["a,b", "c,d", "e,f", "g,h", "i,j", "k,l"], "the values of 5 other rows do not occur again either"),
+        (["x,y", "ann,bob", "bob,cleo", "dan,eve"], "the values of 1 other rows do not occur again either"),
         (["ann,bob,note", "bob,cleo,3"], "'bob' occurs again"),
     ],
-    ids=["cycle", "path", "loop", "pairs", "short", "matching", "note"],
+    ids=["cycle", "path", "loop", "short", "note"],
 )
 def test_text_ids_are_data_where_it_may_be(
     rows: list[str], reason: str, caplog: pytest.LogCaptureFixture
@@ -61,6 +61,12 @@ def test_text_ids_are_data_where_it_may_be(
     assert caplog.messages == [
         f"f.csv: the first row ({rows[0]}) is data, since {reason}. Use header=True otherwise."
     ]
+
+
+@pytest.mark.parametrize("rows", [["u1,u2", "u3,u4"], ["a,b", "c,d", "e,f"]], ids=["pair", "matching"])
+def test_a_first_row_that_may_be_a_header_is_a_warning(rows: list[str]) -> None:
+    with pytest.warns(DataWarning, match=r"is data, since the values of . other rows .* Use header=True"):
+        assert not decide(rows)
 
 
 def test_a_few_lonely_pairs_do_not_hide_a_header() -> None:

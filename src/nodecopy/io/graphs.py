@@ -115,9 +115,9 @@ def read_graph(
     nodes are those of ``labels`` and ``features``, if any.
 
     The first row is a header if it has usual names, if a column below it holds numbers and its own cell is
-    none, or if none of its ids occurs again below, where this is unusual in the table. It is data if one of
-    its ids occurs again or is a number. Such decisions, and columns that are not read, are logged to the
-    logger ``nodecopy`` at level INFO.
+    none, or if none of its ids occurs again below while those of nearly all other rows do. It is data if one
+    of its ids occurs again or is a number, and, with a warning, if no row shares an id with another. Such
+    decisions, and columns that are not read, are logged to the logger ``nodecopy`` at level INFO.
 
     Examples
     --------

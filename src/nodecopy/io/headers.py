@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision
+from nodecopy._core.notices import log_decision, warn_about_data
 
 Roles: TypeAlias = Mapping[str, Sequence[str]]
 """The names that the column of each role may have, in lower case."""
@@ -17,8 +17,6 @@ N_KEYS = 2
 """The first two roles of every table in a file are required."""
 GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
 """Numbers with a decimal comma or with signs between thousands."""
-MIN_ROWS = 5
-"""Rows below a row of unfamiliar text from which it can be a header for not occurring again."""
 MAX_UNIQUE_SHARE = 0.02
 """Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
 
@@ -46,8 +44,8 @@ def find_header(
     5. data if it has a number, other than numbers of columns (0, 1, 2, ... or 1, 2, 3, ... behind the ids);
     6. a header if its id is not in ``nodes`` while most ids below are;
     7. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
-       while all below have one, or if there are at least five rows below of which at most 2 % have ids that
-       occur nowhere else either; otherwise data.
+       while all below have one, or if at most 2 % of the rows below have ids that occur nowhere else either;
+       otherwise data, in edges and interactions with a warning if no row below shares an id with another.
 
     Parameters
     ----------
@@ -96,7 +94,8 @@ def find_header(
         return _decide(
             file, first, True, f"{cells[0]!r} is not a node of the graph, while the ids below it are"
         )
-    return _decide(file, first, *_decide_by_uniqueness(cells, columns, roles))
+    is_header, reason = _decide_by_uniqueness(cells, columns, roles)
+    return _decide(file, first, is_header if nodes is None else bool(is_header), reason)
 
 
 def has_usual_names(names: Collection[str], roles: Roles) -> bool:
@@ -153,8 +152,10 @@ def is_numeral(cell: Any) -> bool:
     return is_number(cell) or is_grouped(cell)
 
 
-def _decide_by_uniqueness(cells: list[str], columns: list[list[str]], roles: Roles) -> tuple[bool, str]:
-    """Return whether a row of text that never occurs again is a header, and why."""
+def _decide_by_uniqueness(
+    cells: list[str], columns: list[list[str]], roles: Roles
+) -> tuple[bool | None, str]:
+    """Return whether a row of text that never occurs again is a header, ``None`` for a guess, and why."""
     if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
         return True, "its names contain usual words"
     has_digit = re.compile(r"\d").search
@@ -162,19 +163,20 @@ def _decide_by_uniqueness(cells: list[str], columns: list[list[str]], roles: Rol
         if not has_digit(cell) and all(map(has_digit, column)):
             return True, f"all values below {cell!r} have digits"
     n_rows = len(columns[0])
-    if n_rows < MIN_ROWS:
-        return False, f"{n_rows} rows are too few to decide"
     counts = Counter(node for column in columns for node in column)
     n_unique = sum(all(counts[node] == 1 for node in row) for row in zip(*columns, strict=True))
     if n_unique <= MAX_UNIQUE_SHARE * n_rows:
         return True, "its values never occur again below"
-    return False, f"the values of {n_unique} other rows do not occur again either"
+    reason = f"the values of {n_unique} other rows do not occur again either"
+    return None if n_unique == n_rows else False, reason
 
 
-def _decide(file: str, first: list[str], is_header: bool, reason: str) -> bool:
+def _decide(file: str, first: list[str], is_header: bool | None, reason: str) -> bool:
+    """Log whether the first row is a header; ``None`` is a guess, about which a warning is issued."""
     row, kind = ",".join(first[:6]), "a header" if is_header else "data"
-    log_decision(f"{file}: the first row ({row}) is {kind}, since {reason}.", Hint(header=not is_header))
-    return is_header
+    issue = warn_about_data if is_header is None else log_decision
+    issue(f"{file}: the first row ({row}) is {kind}, since {reason}.", Hint(header=not is_header))
+    return bool(is_header)
 
 
 def _column_numbers(first: list[str]) -> set[str]:
