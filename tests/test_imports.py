@@ -12,17 +12,7 @@ from nodecopy._core.optional_imports import EXTRA_OF, import_optional
 from nodecopy.errors import MissingExtraError
 
 HEAVY = (
-    *(
-        "torch",
-        "pandas",
-        "matplotlib",
-        "networkx",
-        "sklearn",
-        "pyarrow",
-        "torch_geometric",
-        "implicit",
-        "igraph",
-    ),
+    *("torch", "pandas", "matplotlib", "networkx", "sklearn", "pyarrow", "torch_geometric"),
     *("implicit", "igraph", "ibis", "duckdb", "pyspark", "joblib", "distributed"),
 )
 

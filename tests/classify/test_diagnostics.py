@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets
-from nodecopy.classify import APPNP, GCN, MLP, Classifier, Prediction, Trial
+from nodecopy.classify import APPNP, GCN, MLP, Prediction, Trial
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.errors import DataWarning
 
@@ -66,11 +66,8 @@ def test_many_trials_do_not_warn() -> None:
     GCN(features="rows").fit_trials([Trial(graph, range(40), rng=seed) for seed in range(3)])
 
 
-@pytest.mark.parametrize("classifier", [GCN(), APPNP(), MLP()], ids=lambda c: type(c).__name__)
-def test_a_label_per_class_is_no_false_alarm(classifier: Classifier) -> None:
+@pytest.mark.parametrize("kind", [GCN, APPNP, MLP])
+def test_a_label_per_class_is_no_false_alarm(kind: Any) -> None:
     digits = datasets.load("digits")
-    for seed in range(2):
-        split = datasets.label_split(digits.labels, 1, validation=0, test=100, rng=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            classifier.fit(digits, split.train, rng=seed)
+    split = datasets.label_split(digits.labels, 1, validation=0, test=100, rng=0)
+    kind(n_epochs=100).fit(digits, split.train, rng=0)  # a warning would be an error

@@ -82,7 +82,7 @@ class Attack(Configurable, ABC):
             between 0 and 1 is a share, rounded up, of the edges that can be attacked: the target's edges
             in the clean graph (all edges for an attack on the whole graph) unless the attack documents
             others. By default the attack's ``default_budget``. The attack stops early where no flip is
-            left that it may make or that promises a gain.
+            left that it may make or that is estimated to raise the loss.
         train
             Labelled nodes on which the attacker trains a surrogate model: positions, a boolean mask or
             string ids. By default every labelled node that is not a target. A target may be among them.

@@ -29,7 +29,7 @@ class FGA(GradientAttack):
 
     The gradient is that of a GCN which the attacker trains once on the clean graph, or of a module of yours,
     with respect to the target's row of the adjacency. Unlike Nettack it may leave nodes without edges. The
-    default budget is 20 flips; fewer are made where no flip promises a higher loss.
+    default budget is 20 flips; fewer are made where no flip is estimated to raise the loss.
 
     Parameters
     ----------

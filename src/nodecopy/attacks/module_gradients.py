@@ -137,23 +137,24 @@ class RewiredModule(RewiredNetwork):
         return gains
 
     def select_candidates(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
-        """Return the most promising pairs, ``[n, 2]``.
+        """Return the pairs with the highest scores, ``[n, 2]``.
 
-        A new neighbour promises as much as the gradient with respect to the features of the node and its
-        present neighbours times the mean features of the new neighbour and its own neighbours.
+        A new neighbour is scored by the gradient with respect to the features of the node and its present
+        neighbours times the mean features of the new neighbour and its own neighbours.
         """
-        twin = copy.copy(self)
-        twin.x = self.x.detach().clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(loss(twin, V), twin.x, materialize_grads=True)
+        differentiable = copy.copy(self)
+        differentiable.x = self.x.detach().clone().requires_grad_()
+        value = loss(differentiable, V)
+        (gradient,) = torch.autograd.grad(value, differentiable.x, materialize_grads=True)
         closed = self.present + V
         closed[torch.arange(len(V)), self.rows] = 1
-        scores = ((closed @ gradient) @ self.x.T).detach().double().cpu().numpy()
+        products = ((closed @ gradient) @ self.x.T).detach().double().cpu().numpy()
         n = len(self.x)
         reach = self.adjacency + sparse.eye_array(n, format="csr")
-        means = (reach @ scores.T).T / reach.sum(axis=1)
-        promise = torch.from_numpy(means).to(V) * (1 - 2 * self.present)
+        means = (reach @ products.T).T / reach.sum(axis=1)
+        scores = torch.from_numpy(means).to(V) * (1 - 2 * self.present)
         chosen = [
-            torch.where(left & (self.present == kind), promise, -torch.inf)
+            torch.where(left & (self.present == kind), scores, -torch.inf)
             .flatten()
             .topk(min(N_CANDIDATES, n))
             for kind in (0, 1)

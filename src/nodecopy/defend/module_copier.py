@@ -48,13 +48,13 @@ class ModuleCopier:
 
         def predict_group(group: IntArray) -> NDArray[np.float64]:
             rows = torch.from_numpy(donors[group])
-            own = self.x[rows]
+            before = self.x[rows]
             self.x[rows] = self.x[torch.from_numpy(nodes[group])]
             try:
                 with torch.no_grad():
                     result = self.network.log_probabilities(self.x, self.edges, self.weights).exp()
             finally:
-                self.x[rows] = own
+                self.x[rows] = before
             probabilities: NDArray[np.float64] = result.double().cpu().numpy()[donors[group]]
             return probabilities
 
@@ -117,16 +117,16 @@ def group_pairs(donors: IntArray, reach: sparse.csr_array) -> list[NDArray[np.in
     Donors with the most pairs left come first, so that few groups are needed.
     """
     distinct, which = np.unique(donors, return_inverse=True)
-    left = np.bincount(which)
-    pairs_of = np.split(np.argsort(which, kind="stable"), np.cumsum(left)[:-1])
+    n_left = np.bincount(which)
+    pairs_of = np.split(np.argsort(which, kind="stable"), np.cumsum(n_left)[:-1])
     near = sparse.csr_array(reach[distinct][:, distinct])
     groups = []
-    while left.any():
-        is_free, chosen = left > 0, []
-        for donor in np.argsort(-left, kind="stable")[: is_free.sum()].tolist():
+    while n_left.any():
+        is_free, chosen = n_left > 0, []
+        for donor in np.argsort(-n_left, kind="stable")[: is_free.sum()].tolist():
             if is_free[donor]:
                 chosen.append(donor)
                 is_free[near.indices[near.indptr[donor] : near.indptr[donor + 1]]] = False
-        left[chosen] -= 1
-        groups.append(np.array([pairs_of[donor][left[donor]] for donor in chosen], np.int64))
+        n_left[chosen] -= 1
+        groups.append(np.array([pairs_of[donor][n_left[donor]] for donor in chosen], np.int64))
     return groups

@@ -98,8 +98,8 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     files = tuple(
         (key, _find_file(section[key], folder, f"{key} of {name}")) for key in keys if key in section
     )
-    given = tuple((key, read_option(section[key], f"{key} of {name}")) for key in options if key in section)
-    return FileDataset(name, kind, files, given, _fingerprint(files, given))
+    values = tuple((key, read_option(section[key], f"{key} of {name}")) for key in options if key in section)
+    return FileDataset(name, kind, files, values, _fingerprint(files, values))
 
 
 def _find_file(value: Any, folder: Path, where: str) -> Path:

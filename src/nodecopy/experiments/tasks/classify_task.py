@@ -96,9 +96,9 @@ class NodeTask(Task):
     def split(self, cell: Cell, trial: int) -> NodeSplit:
         """Return the nodes of a trial, the same for every method."""
         labels, seed = cell.conditions["labels"], child(cell.trial_seed(trial), TrialSeeds.SPLIT)
-        known = self.load(cell).labels
+        all_labels = self.load(cell).labels
         try:
-            return datasets.label_split(known, labels, self.validation, self.test, rng=seed)
+            return datasets.label_split(all_labels, labels, self.validation, self.test, rng=seed)
         except InputError as error:
             message = str(error).replace("per_class must", f"labels of [protocol] on {cell.dataset} must")
             raise InputError(message) from error
