@@ -23,7 +23,7 @@ from nodecopy.io.table_files import Table
 
 def match(names: list[str], n_columns: int, *, numeric: bool = True, **given: str) -> dict[str, int]:
     return match_columns(
-        names, n_columns, EDGE_COLUMNS, n_required=2, is_numeric=lambda _: numeric, given=given
+        names, n_columns, EDGE_COLUMNS, n_required=2, is_numeric=lambda _: numeric, column_names=given
     )
 
 

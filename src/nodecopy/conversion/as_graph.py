@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ from nodecopy.conversion.node_values import (
     is_class_attribute,
     is_feature_attribute,
     set_values,
+    stack_features,
 )
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -39,6 +39,8 @@ GraphLike: TypeAlias = Graph | Any
 """A graph, or what :func:`as_graph` converts."""
 InteractionsLike: TypeAlias = Interactions | Any
 """Interactions, or what :func:`as_interactions` converts."""
+LIBRARIES = (("networkx", "Graph"), ("igraph", "Graph"), ("torch_geometric", "Data"))
+"""Packages, and the base classes of their graphs."""
 
 
 def as_graph(
@@ -108,32 +110,29 @@ def convert_graph(
     """Return a graph as :func:`as_graph` does; ``name`` is what the object is called in errors and logs."""
     if isinstance(data, Graph) and labels is None and features is None and directed is None:
         return data
-    if isinstance(data, Graph):
-        converted, is_ordered = ConvertedGraph(data, {}), True
-        if directed is not None and directed != data.directed:
-            converted = replace(converted, graph=data.replace(directed=directed))
-    else:
-        converted, is_ordered = _convert(data, weight, directed, name)
+    converted = _convert(data, weight, directed, name)
     graph, used = converted.graph, []
+    if directed is not None and graph.directed != directed:
+        graph = graph.replace(directed=directed)
     if labels is None:
-        labels = _first(converted, converted.label_names, is_class_attribute)
+        labels = converted.find_attribute(converted.label_names, is_class_attribute)
     if isinstance(labels, str):
         used.append(labels)
-        graph = graph.replace(labels=label_array(_attribute(converted, labels, "labels")))
+        graph = graph.replace(labels=label_array(converted.attribute(labels, "labels")))
     elif labels is not None:
-        graph = set_values(graph, labels, "labels", is_ordered=is_ordered)
+        graph = set_values(graph, labels, "labels", is_ordered=converted.is_ordered)
     if features is None:
-        features = _first(converted, converted.feature_names, is_feature_attribute)
+        features = converted.find_attribute(converted.feature_names, is_feature_attribute)
     names = [features] if isinstance(features, str) else features
     if isinstance(names, list) and names and isinstance(names[0], str):
         used += names
-        graph = graph.replace(features=_stack([_attribute(converted, part, "features") for part in names]))
+        graph = graph.replace(features=stack_features([converted.attribute(n, "features") for n in names]))
     elif features is not None:
-        graph = set_values(graph, features, "features", is_ordered=is_ordered)
+        graph = set_values(graph, features, "features", is_ordered=converted.is_ordered)
     if not isinstance(data, Graph):
-        ignored = [*converted.attributes, *converted.edge_names, *converted.ignored]
         is_used = {*used, weight or "weight", "edge_weight", "edge_index", "adj_t"}
-        ignored = [part for part in ignored if part not in is_used]
+        attributes = [*converted.attributes, *converted.edge_names, *converted.ignored]
+        ignored = [attribute for attribute in attributes if attribute not in is_used]
         details = [f"node attributes used: {', '.join(used)}"] * bool(used) + converted.notes
         details += [f"ignored: {', '.join(ignored)}"] * bool(ignored)
         if graph.node_ids.dtype.kind == "i" and not np.array_equal(graph.node_ids, np.arange(graph.n_nodes)):
@@ -233,7 +232,7 @@ def from_networkx(
     >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
     Graph(3 nodes, 2 undirected edges, binary)
     """
-    return _with_labels(convert_networkx(network, weight, duplicates), label)
+    return convert_networkx(network, weight, duplicates).with_labels(label)
 
 
 def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
@@ -255,7 +254,7 @@ def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -
     >>> from_igraph(igraph.Graph.Ring(5))
     Graph(5 nodes, 5 undirected edges, binary)
     """
-    return _with_labels(convert_igraph(network, weight), label)
+    return convert_igraph(network, weight).with_labels(label)
 
 
 def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
@@ -270,13 +269,7 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
     Graph(3 nodes, 2 undirected edges, binary)
     """
     converted = convert_pyg(data, "edge_weight", directed)
-    return _with_labels(converted, "y").replace(features=converted.attributes.get("x"))
-
-
-def _with_labels(converted: ConvertedGraph, label: str) -> Graph:
-    if label not in converted.attributes:
-        return converted.graph
-    return converted.graph.replace(labels=label_array(converted.attributes[label]))
+    return converted.with_labels("y").replace(features=converted.attributes.get("x"))
 
 
 def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
@@ -289,77 +282,50 @@ def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
     return np.asarray(mask.reshape(len(mask), -1)[:, 0], bool)
 
 
-def _convert(data: Any, weight: str | None, directed: bool | None, name: str) -> tuple[ConvertedGraph, bool]:
-    """Return the graph of an object, and whether the order of its nodes is that of the object."""
-    library = _library(data)
-    if library == "torch_geometric":
+def _convert(data: Any, weight: str | None, directed: bool | None, name: str) -> ConvertedGraph:
+    """Return the graph of an object."""
+    if isinstance(data, Graph):
+        return ConvertedGraph(data)
+    if _has_pairs(data):
+        data, weight = _frame_of_pairs(data, ["source", "target", "weight"]), "weight"
+    if is_frame(data) and not _is_adjacency(data):
+        return ConvertedGraph(read_graph(data, directed=directed, weight=weight), is_ordered=False)
+    library, notes = _library(data), []
+    if library == "networkx":
+        converted = convert_networkx(data, weight or "weight")
+    elif library == "igraph":
+        converted = convert_igraph(data, weight or "weight")
+    elif library == "torch_geometric":
         converted = convert_pyg(data, weight or "edge_weight", directed)
-    elif library is not None:
-        reader = convert_networkx if library == "networkx" else convert_igraph
-        converted = reader(data, weight or "weight")
-    elif _is_sparse(data):
-        graph = Graph(data, directed=bool(directed))
-        notes = ["not symmetric, so each pair has the larger of its two weights"]
-        has_note = directed is None and is_asymmetric(data)
-        converted = ConvertedGraph(graph, {}, notes=notes if has_note else [])
-    elif _has_pairs(data):
-        frame = _frame_of_pairs(data, ["source", "target", "weight"])
-        return ConvertedGraph(read_graph(frame, directed=directed, weight="weight"), {}), False
-    elif is_frame(data) and _is_adjacency(data):
-        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=bool(directed))
-        converted = ConvertedGraph(
-            graph, {}, notes=["an adjacency matrix, since its index equals its columns"]
-        )
     elif is_frame(data):
-        return ConvertedGraph(read_graph(data, directed=directed, weight=weight), {}), False
+        graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=bool(directed))
+        converted = ConvertedGraph(graph, notes=["an adjacency matrix, since its index equals its columns"])
+    elif _is_sparse(data):
+        if directed is None and is_asymmetric(data):
+            notes = ["not symmetric, so each pair has the larger of its two weights"]
+        converted = ConvertedGraph(Graph(data, directed=bool(directed)), notes=notes)
     else:
         raise InputError(
             f"{name} must be a Graph, or a graph of NetworkX, igraph or PyTorch Geometric, a SciPy sparse "
             f"matrix or a data frame of edges; got {type_name(data)}."
         )
-    if directed is not None and converted.graph.directed != directed:
-        converted = replace(converted, graph=converted.graph.replace(directed=directed))
     if weight is not None and weight not in converted.edge_names:
         names = ", ".join(converted.edge_names) or "none"
         raise InputError(f"weight must name an edge attribute; got {weight!r}, where there are {names}.")
-    return converted, True
+    return converted
 
 
 def _library(data: Any) -> str | None:
     """Return which of the supported libraries the class of a graph comes from."""
     for kind in type(data).__mro__:
         package = kind.__module__.partition(".")[0]
-        if (package, kind.__name__) in (("networkx", "Graph"), ("igraph", "Graph")):
-            return package
-        if (package, kind.__name__) == ("torch_geometric", "Data"):
+        if (package, kind.__name__) in LIBRARIES:
             return package
     return None
 
 
-def _is_sparse(data: Any) -> bool:
+def _is_sparse(data: Any) -> bool:  # sparse.issparse narrows the type
     return sparse.issparse(data)
-
-
-def _first(converted: ConvertedGraph, names: tuple[str, ...], is_suitable: Any) -> str | None:
-    """Return the first node attribute that exists and is suitable."""
-    attributes = converted.attributes
-    return next((name for name in names if name in attributes and is_suitable(attributes[name])), None)
-
-
-def _attribute(converted: ConvertedGraph, attribute: str, role: str) -> Any:
-    if attribute not in converted.attributes:
-        names = ", ".join(converted.attributes) or "none"
-        raise InputError(f"{role} must name node attributes; got {attribute!r}, where there are {names}.")
-    return converted.attributes[attribute]
-
-
-def _stack(attributes: list[Any]) -> Any:
-    """Return attributes, numbers or vectors of every node, side by side."""
-    try:
-        parts = [np.asarray(values, np.float64) for values in attributes]
-    except (TypeError, ValueError):
-        raise InputError("features must name attributes with numbers for every node.") from None
-    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
 def _has_pairs(data: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,23 +15,43 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates
 from nodecopy.io.networkx_graphs import build_network_graph
+from nodecopy.io.node_tables import label_array
 
 
 @dataclass(frozen=True)
 class ConvertedGraph:
-    """A graph without labels and features, its node attributes, and what is said about the conversion.
-
-    ``label_names`` and ``feature_names`` are the attributes that are labels and features by default, and
-    ``edge_names`` those of edges.
-    """
+    """A graph without labels and features, its node attributes, and what is said about the conversion."""
 
     graph: Graph
-    attributes: dict[str, Any]
+    attributes: dict[str, Any] = field(default_factory=dict)
     label_names: tuple[str, ...] = ("label", "class")
+    """Attributes that are labels by default."""
     feature_names: tuple[str, ...] = ("features", "x")
+    """Attributes that are features by default."""
     edge_names: list[str] = field(default_factory=list)
+    """Attributes of edges."""
     ignored: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    is_ordered: bool = True
+    """Whether the nodes are in the order of the object."""
+
+    def find_attribute(self, names: Sequence[str], is_suitable: Callable[[Any], bool]) -> str | None:
+        """Return the first node attribute that exists and is suitable."""
+        present = (name for name in names if name in self.attributes)
+        return next((name for name in present if is_suitable(self.attributes[name])), None)
+
+    def attribute(self, name: str, role: str) -> Any:
+        """Return the values of a node attribute that the caller names."""
+        if name not in self.attributes:
+            names = ", ".join(self.attributes) or "none"
+            raise InputError(f"{role} must name node attributes; got {name!r}, where there are {names}.")
+        return self.attributes[name]
+
+    def with_labels(self, name: str) -> Graph:
+        """Return the graph with the labels in a node attribute, if it exists."""
+        if name not in self.attributes:
+            return self.graph
+        return self.graph.replace(labels=label_array(self.attributes[name]))
 
 
 def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") -> ConvertedGraph:

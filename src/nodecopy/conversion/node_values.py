@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy._core.formats import is_frame
 from nodecopy._core.notices import log_decision
@@ -111,3 +112,12 @@ def is_feature_attribute(values: Sequence[Any]) -> bool:
     except (TypeError, ValueError):
         return False
     return matrix.ndim == 2
+
+
+def stack_features(attributes: Sequence[Any]) -> NDArray[np.float64]:
+    """Return attributes, numbers or vectors of every node, side by side."""
+    try:
+        parts = [np.asarray(values, np.float64) for values in attributes]
+    except (TypeError, ValueError):
+        raise InputError("features must name attributes with numbers for every node.") from None
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

@@ -27,7 +27,7 @@ def read_feature_graph(
     id: str | None = None,
     label: str | None = None,
 ) -> Graph:
-    """Return the graph that joins each node of a file of features with its nearest neighbours.
+    """Return the graph that connects each node of a file of features to its nearest neighbours.
 
     Parameters
     ----------

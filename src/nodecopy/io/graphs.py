@@ -139,8 +139,8 @@ def read_graph(
         raise InputError("id and label are names of columns of labels and features; give these too.")
     with reading(path) as file:
         if suffix in TABLES:
-            given = {"source": source, "target": target, "weight": weight}
-            content: _Edges | Graph = _read_edges(file, given, header, directed)
+            column_names = {"source": source, "target": target, "weight": weight}
+            content: _Edges | Graph = _read_edges(file, column_names, header, directed)
         else:
             is_network = suffix in NETWORKS
             if node_order is not None or source or target or (weight and not is_network):
@@ -230,9 +230,9 @@ _ENDS = ("source", "target")
 
 
 def _read_edges(
-    path: Any, given: Mapping[str, str | None], header: bool | None, directed: bool | None
+    path: Any, column_names: Mapping[str, str | None], header: bool | None, directed: bool | None
 ) -> _Edges:
-    table, columns = read_columns(path, "edges", given, header=header)
+    table, columns = read_columns(path, "edges", column_names, header=header)
     _check_content(table, describe(path), directed)
     ends = [check_identifiers(table, columns[role], role) for role in _ENDS]
     check_notation(ends)

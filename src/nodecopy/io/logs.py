@@ -60,14 +60,14 @@ def read_interactions(
     >>> read_interactions(pandas.DataFrame({"user": ["ann", "bob"], "item": ["tea", "jam"]}))
     Interactions(2 users, 2 items, 2 interactions, binary)
     """
-    given = {"user": user, "item": item, "rating": rating, "time": time}
+    column_names = {"user": user, "item": item, "rating": rating, "time": time}
     suffix = format_of(path, FORMATS)
     with reading(path) as file:
         if suffix == ".npz":
-            if any(given.values()):
+            if any(column_names.values()):
                 raise InputError("user, item, rating and time must be left out: .npz has no columns to name.")
             return npz.read_interactions(file)
-        table, columns = read_columns(file, "interactions", given, header=header)
+        table, columns = read_columns(file, "interactions", column_names, header=header)
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
         user_ids, user_codes = _encode_ids(users)
         item_ids, item_codes = _encode_ids(items)

@@ -63,7 +63,7 @@ def match_columns(
     *,
     n_required: int,
     is_numeric: Callable[[int], bool],
-    given: Mapping[str, str | None] | None = None,
+    column_names: Mapping[str, str | None] | None = None,
     owner: str = "the table",
     by_position: Collection[str] = (),
 ) -> dict[str, int]:
@@ -86,34 +86,36 @@ def match_columns(
         Number of roles, from the first on, that must have a column.
     is_numeric
         Whether the column at a position holds numbers.
-    given
+    column_names
         Names of columns by role, as the caller gave them.
     owner
         What the table is called in errors.
     by_position
         Optional roles that are matched by position wherever the other columns are.
     """
-    given = given or {}
+    column_names = column_names or {}
     lower = [name.lower() for name in names]
     positions = {
-        role: position for role, position in match_names(names, roles).items() if given.get(role) is None
+        role: position
+        for role, position in match_names(names, roles).items()
+        if column_names.get(role) is None
     }
-    for role, name in given.items():
+    for role, name in column_names.items():
         if name and name not in names:
             raise InputError(f"there is no column {name!r}; there are {', '.join(names)}.")
         if name:
             positions = {other: at for other, at in positions.items() if at != names.index(name)}
             positions[role] = names.index(name)
     required = list(roles)[:n_required]
-    by_name = all(given.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
+    by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
     for position, role in enumerate(roles):
-        if role in positions or given.get(role) == "":
+        if role in positions or column_names.get(role) == "":
             continue
         if by_name and position >= n_required and role not in by_position:
             continue
         is_free = position < n_columns and position not in positions.values()
         if position < n_required and not is_free:
-            hints = (Hint("Name it with {}.", **{role: str}),) if given else ()
+            hints = (Hint("Name it with {}.", **{role: str}),) if column_names else ()
             raise InputError(f"{owner} must have a column for {role}; it has {', '.join(names)}.", *hints)
         if position < n_required or (is_free and is_numeric(position)):
             positions[role] = position
@@ -123,7 +125,7 @@ def match_columns(
 def read_columns(
     path: Any,
     kind: Kind,
-    given: Mapping[str, str | None],
+    column_names: Mapping[str, str | None],
     *,
     header: bool | None = None,
     nodes: Collection[str] | None = None,
@@ -136,13 +138,13 @@ def read_columns(
         A file or a data frame.
     kind
         What it should hold: a key of ``KINDS``.
-    given
+    column_names
         Names of columns by role, as the caller gave them; an empty name leaves an optional role out.
     header, nodes
         See :func:`.find_header`.
     """
     roles, file = KINDS[kind], describe(path)
-    names_given = [name for name in given.values() if name]
+    names_given = [name for name in column_names.values() if name]
     table = read_table(
         path,
         lambda first, below: find_header(
@@ -159,7 +161,7 @@ def read_columns(
     if not names_given and table.names is not None:
         check_kind(table.names, kind, file)
     table = drop_row_names(
-        table, nodes, has_id=bool(given.get("id")) or "id" in match_names(table.names or [], roles)
+        table, nodes, has_id=bool(column_names.get("id")) or "id" in match_names(table.names or [], roles)
     )
     names, columns = table.names or [], table.columns
     if len(columns) < N_KEYS:
@@ -171,14 +173,14 @@ def read_columns(
         roles,
         n_required=N_KEYS,
         is_numeric=lambda position: holds_weights(columns[position], *names[position : position + 1]),
-        given=given,
+        column_names=column_names,
         by_position=("weight", "rating"),
     )
     if "time" in roles and "time" not in positions:
         free = (number for number in range(len(columns)) if number not in positions.values())
         times = next((number for number in free if holds_times(columns[number])), None)
         positions |= {} if times is None else {"time": times}
-    _log_columns(file, table, roles, given, positions)
+    _log_columns(file, table, roles, column_names, positions)
     by_role = {role: columns[position] for role, position in positions.items()}
     _warn_about_words(file, [by_role[role] for role in roles if role in ID_ROLES])
     return table, by_role
@@ -256,14 +258,18 @@ def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool)
 
 
 def _log_columns(
-    file: str, table: Table, roles: Roles, given: Mapping[str, str | None], positions: Mapping[str, int]
+    file: str,
+    table: Table,
+    roles: Roles,
+    column_names: Mapping[str, str | None],
+    positions: Mapping[str, int],
 ) -> None:
     """Log which columns are read by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
     usual = match_names(table.names or [], roles)
     optional = list(roles)[N_KEYS:]
     for role in optional:
-        if role in positions and not given.get(role) and role not in usual:
+        if role in positions and not column_names.get(role) and role not in usual:
             log_decision(
                 f"{file}: {names[positions[role]]} holds the {role} of each row.",
                 Hint("{} reads another column.", **{role: str}),
