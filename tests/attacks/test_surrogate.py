@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
 import pytest
 
+from nodecopy import Graph
 from nodecopy.attacks import FGA, AdaptiveCopyingAttack, Attack, Nettack
 from nodecopy.attacks.surrogate import SurrogateLabels
 from nodecopy.errors import DataWarning, InputError
@@ -38,6 +40,34 @@ def test_surrogate_is_trained_from_the_seed(attack: Attack) -> None:
     unlabelled = graph.replace(labels=np.where(np.arange(60) == 0, -1, graph.labels))
     with pytest.raises(InputError, match=f"labelled nodes; got the node with id '{graph.node_ids[0]}'"):
         attack.attack(unlabelled, [4], train=TRAIN)
+
+
+def find_flips(attack: Attack, graph: Graph) -> list[list[int]]:
+    flips: list[list[int]] = attack.attack(graph, [4], budget=3, train=TRAIN, rng=0).flips.tolist()
+    return flips
+
+
+@pytest.mark.parametrize("attack", [Nettack, FGA])
+def test_surrogates_standardise_measurements(attack: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Flips found on raw measurements hardly changed a classifier that standardises them."""
+    graph = planted_graph()
+    features: Any = graph.features
+    standardised = (features - features.mean(axis=0)) / features.std(axis=0)
+    amounts = graph.replace(features=standardised * 1e3 ** np.arange(-1, 2).repeat(4) + 5)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        flips = find_flips(attack(), amounts)
+    (message,) = caplog.messages
+    assert message.startswith("features: each column is standardised for the attacker's surrogate, since")
+    assert flips == find_flips(attack(scale="none"), graph.replace(features=standardised))
+    assert flips != find_flips(attack(scale="none"), amounts)
+    with pytest.raises(InputError, match=f"scale of {attack.__name__} must be one of .*; got 'log'"):
+        find_flips(attack(scale="log"), amounts)
+
+
+@pytest.mark.parametrize(("attack", "scale"), [(Nettack, "none"), (FGA, "rows")])
+def test_surrogates_take_word_counts_as_in_their_papers(attack: Any, scale: str) -> None:
+    graph = planted_graph().replace(features=np.random.default_rng(0).poisson(0.2, (60, 30)))
+    assert find_flips(attack(), graph) == find_flips(attack(scale=scale), graph)
 
 
 def test_training_nodes_are_all_labelled_nodes_but_the_targets() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from nodecopy import Graph, datasets
 from nodecopy._core.random import seed_sequence
 from nodecopy.attacks import DICE, FGA, AdaptiveCopyingAttack, Attack, Nettack, RandomFlips
-from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights
+from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights, surrogate_features
 from tests.attacks.oracles import deeprobust_nettack
 
 N_TARGETS, N_DONORS = 40, 10
@@ -27,9 +27,9 @@ def main() -> None:
     rng = np.random.default_rng(0)
     targets = rng.choice(split.test[graph.degrees[split.test] > 0], N_TARGETS, replace=False)
     donors = rng.integers(graph.n_nodes, size=(N_TARGETS, N_DONORS))
-    surrogate = linear_weights(
-        graph, SurrogateLabels.from_graph(graph, targets, split.train, "a benchmark"), seed_sequence(0)
-    )
+    labels = SurrogateLabels.from_graph(graph, targets, split.train, "a benchmark")
+    features = surrogate_features(graph, "none", "none", "Nettack")
+    surrogate = linear_weights(graph, features, labels, seed_sequence(0))
     attacks: dict[str, tuple[Attack, int | float | str | None]] = {
         "random flips": (RandomFlips(), None),
         "DICE 50 %": (DICE(), 0.5),

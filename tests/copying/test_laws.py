@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,25 @@ def test_nearest_neighbours_against_sorting(data: st.DataObject, include_self: b
 def test_features_are_the_default_embeddings() -> None:
     for features in (POINTS, sparse.csr_array(POINTS)):
         graph = EMPTY.replace(features=features)
-        assert np.array_equal(P(NearestNeighbours(2), graph), P(NearestNeighbours(2, POINTS)))
+        assert np.array_equal(P(NearestNeighbours(2, scale="none"), graph), P(NearestNeighbours(2, POINTS)))
+
+
+def test_measurements_are_standardised_to_find_donors(caplog: pytest.LogCaptureFixture) -> None:
+    """Donors were the nodes with the nearest income before, whatever their city."""
+    city, income = np.repeat([0.0, 1.0], 20), np.random.default_rng(0).normal(5e4, 1e4, 40)
+    graph = Graph(np.zeros((40, 40)), np.column_stack([city, 1 - city, income]))
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        probabilities = P(NearestNeighbours(10), graph)
+    assert not probabilities[city == 0][:, city == 1].any()
+    assert "features: each column is standardised to find donors, since" in caplog.text
+    assert "Use scale='rows', 'none' or 'binary' otherwise." in caplog.text
+    assert P(NearestNeighbours(10, scale="none"), graph)[city == 0][:, city == 1].any()
+
+
+def test_word_counts_are_used_as_they_are_to_find_donors() -> None:
+    counts = np.random.default_rng(0).poisson(0.2, (40, 30)).astype(float)
+    graph = Graph(np.zeros((40, 40)), counts)
+    assert np.array_equal(P(NearestNeighbours(5), graph), P(NearestNeighbours(5, counts), graph))
 
 
 def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int | None) -> Matrix:

@@ -28,7 +28,8 @@ def test_suspicion_of_a_path() -> None:
     prediction of node 2 diverges by log 2 from that of its neighbour, its plain one by 0, which gives
     the factor exp(-4 log 2) = 1/16.
     """
-    graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=[[1, 0], [1, 0], [0, 1], [1, 1]])
+    words = [[1, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
+    graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3], features=words)
     left, right = [1.0, 0.0], [0.0, 1.0]
     copied = np.array([left, left, right, left])
     plain = np.array([left, left, left, right])

@@ -27,11 +27,21 @@ def wide_graph(seed: int = 0, n: int = 120, width: int = 90) -> Graph:
 
 def test_features_are_weighted_by_tf_idf() -> None:
     """Two of three nodes have the first feature, one the second: log(4/3) + 1 and log(4/2) + 1."""
-    graph = Graph(np.zeros((3, 3)), [[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    graph = Graph(np.zeros((3, 3)), [[1, 0, 0], [1, 1, 0], [0, 0, 0]])
     common, rare = np.log(4 / 3) + 1, np.log(4 / 2) + 1
     length = np.hypot(common, rare)
-    expected = [[1, 0], [common / length, rare / length], [0, 0]]
+    expected = [[1, 0, 0], [common / length, rare / length, 0], [0, 0, 0]]
     np.testing.assert_allclose(NodeEmbeddings(graph).features, expected)
+
+
+def test_measurements_are_standardised() -> None:
+    """A column in the thousands that says nothing hid the others before."""
+    draw = np.random.default_rng(0)
+    group, amount = np.repeat([0.0, 1.0], 30), draw.normal(5e4, 1e4, 60)
+    graph = Graph(np.zeros((60, 60)), np.column_stack([group, 1 - group, amount]))
+    search = NodeEmbeddings(graph).search("features", parameter="donors", owner="test")
+    _, nearest = search.nearest(5, include_self=False)
+    assert (group[nearest].reshape(60, 5) == group[:, None]).all()
 
 
 def test_wide_features_are_reduced() -> None:

@@ -11,10 +11,12 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import FeatureScaling, WeightScaling
+from nodecopy.features.scaling import FeatureScaling, WeightScaling, scale_features
+from nodecopy.io import FeatureEncoder
 
 RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(0.1, (50, 30)).astype(float)
+ANSWERS = np.eye(5)[RNG.integers(0, 5, (50, 20))].reshape(50, -1)
 MEASUREMENTS = RNG.normal(size=(50, 4)) * [1, 10, 1000, 0.01] + [0, 40, 30_000, 1]
 
 
@@ -45,6 +47,14 @@ def test_scaled_features(kind: str, expected: Any) -> None:
         (COUNTS - 0.1, "standardise", "some values are negative"),
         # Two amounts beside one-hot columns: mostly zeros and not negative, but sums of rows are amounts.
         (np.hstack([abs(MEASUREMENTS[:, 1:3]), np.eye(25)[np.arange(50) % 25]]), "standardise", "one column"),
+        # Six percentages beside 20 questions of five answers: no column has a large share.
+        (np.hstack([RNG.integers(0, 100, (50, 6)), ANSWERS]), "standardise", "those of the median column"),
+        (
+            RNG.integers(1, 5, (50, 12)) * (RNG.random((50, 12)) < 0.4),
+            "standardise",
+            "12 columns are too few",
+        ),
+        (ANSWERS, "rows", "80% of them are zero"),
     ],
 )
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -57,6 +67,29 @@ def test_the_scaling_is_chosen_by_the_data(
     assert message.startswith("features: each ")
     assert reason in message
     assert message.endswith(" otherwise.")
+
+
+def test_encoded_columns_are_no_word_counts(caplog: pytest.LogCaptureFixture) -> None:
+    texts = {f"question {number}": list("abcde" * 10) for number in range(5)}
+    encoder = FeatureEncoder().fit(texts)
+    matrix = encoder.transform(texts)
+    assert FeatureScaling.fit(matrix).kind == "rows"
+    graph = Graph(np.zeros((50, 50)), matrix).with_feature_encoder(encoder)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        scaled = scale_features(graph, purpose="to find donors")
+    assert caplog.messages == [
+        "features: each column is standardised to find donors, since they are not word counts (some columns "
+        "were one-hot encoded or imputed)."
+    ]
+    np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_nodes_are_compared_by_word_counts_as_they_are(form: Any) -> None:
+    graph = Graph(np.zeros((50, 50)), form(COUNTS))
+    assert scale_features(graph) is graph.features
+    rows: Any = scale_features(graph, "rows")
+    np.testing.assert_allclose(rows.sum(axis=1), COUNTS.sum(axis=1) > 0, rtol=1e-6)
 
 
 def test_standardised_columns_have_mean_0_and_deviation_1() -> None:

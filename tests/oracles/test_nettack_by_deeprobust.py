@@ -14,7 +14,7 @@ import pytest
 from nodecopy import datasets
 from nodecopy._core.random import seed_sequence
 from nodecopy.attacks import Nettack
-from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights
+from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights, surrogate_features
 from tests.attacks.oracles import deeprobust_nettack
 
 N_VICTIMS, MOST_OTHERS = 40, 2
@@ -34,7 +34,8 @@ def test_the_flips_of_deeprobust() -> None:
     reachable = split.test[graph.degrees[split.test] > 0]
     victims = np.random.default_rng(0).choice(reachable, N_VICTIMS, replace=False)
     labels = SurrogateLabels.from_graph(graph, victims, split.train, "a test")
-    surrogate = linear_weights(graph, labels, seed_sequence(0))
+    features = surrogate_features(graph, "none", "none", "Nettack")
+    surrogate = linear_weights(graph, features, labels, seed_sequence(0))
     attack = Nettack(surrogate=surrogate, together=False).attack(graph, victims, rng=0)
     flips = deeprobust_nettack(theirs.Nettack, graph, surrogate)
     ours = [set(map(tuple, attack.of(victim).flips.tolist())) for victim in victims.tolist()]

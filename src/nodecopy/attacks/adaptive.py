@@ -45,7 +45,7 @@ class AdaptiveCopyingAttack(GradientAttack):
         Number of donors of each target; not used where ``donors`` is an array.
     at_target
         Whether the target's own edges may be flipped too.
-    flips_per_step, surrogate, together, device
+    flips_per_step, surrogate, scale, together, device
         As in :class:`.FGA`.
 
     Examples

@@ -44,9 +44,13 @@ class FGA(GradientAttack):
     surrogate
         The model that an attacker knows: a trained ``torch.nn.Module`` with ``forward(x, edge_index)`` or
         ``forward(x, edge_index, edge_weight)``, which is attacked itself; or the two weight matrices of a GCN
-        (features by hidden, hidden by classes, on features whose rows sum to one). By default the attacker
+        (features by hidden, hidden by classes, on features scaled by ``scale``). By default the attacker
         trains a GCN. A module whose forward takes no ``edge_weight``, ignores it or counts edges of weight
         zero is evaluated for up to 128 candidates per flip, and that takes as many times longer.
+    scale
+        How the GCN scales features. ``"auto"`` (default): word counts by ``"rows"``, anything else is
+        standardised, and the choice is logged; with given weight matrices it is ``"rows"``. Also
+        ``"standardise"``, ``"binary"`` and ``"none"``.
     together
         Whether targets are attacked one after another in one graph, or each alone.
     device

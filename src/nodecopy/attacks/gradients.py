@@ -25,12 +25,10 @@ from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.module_gradients import AttackedModule
 from nodecopy.attacks.rewired_networks import Loss, RewiredNetwork
-from nodecopy.attacks.surrogate import SurrogateLabels, gcn_weights
+from nodecopy.attacks.surrogate import SurrogateLabels, gcn_weights, surrogate_features
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.feature_matrices import build_feature_matrix
-from nodecopy.nn.networks import KIPF
 from nodecopy.nn.stack import SparseStack
 
 
@@ -128,6 +126,7 @@ class GradientAttack(TargetedAttack):
 
     flips_per_step: int = 1
     surrogate: Any = None
+    scale: str = "auto"
     together: bool = True
     device: str = "cpu"
 
@@ -141,9 +140,10 @@ class GradientAttack(TargetedAttack):
             module = AttackedModule(self.surrogate, graph, f"surrogate of {name}")
             labels, device = replace(labels, codes=module.codes), module.network.device
             return lambda: GradientEdits(graph, labels, module.rewire, device)
-        features = build_feature_matrix(graph, KIPF)
+        scale = "rows" if self.scale == "auto" and self.surrogate is not None else self.scale
+        features = surrogate_features(graph, scale, "rows", name)
         if self.surrogate is None:
-            first, second = gcn_weights(graph, labels, seed, self.device)
+            first, second = gcn_weights(graph, features, labels, seed, self.device)
         else:
             shape = features.shape[1], labels.n_classes
             first, second = _check_surrogate(self.surrogate, shape, f"surrogate of {name}")

@@ -16,10 +16,9 @@ from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.degree_test import DegreeTest
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.linear_logits import LinearLogits
-from nodecopy.attacks.surrogate import LINEAR, SurrogateLabels, linear_weights
+from nodecopy.attacks.surrogate import SurrogateLabels, linear_weights, surrogate_features
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.nn.feature_matrices import build_feature_matrix
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,6 +45,10 @@ class Nettack(TargetedAttack):
         Whether flips must pass the test of the degree distribution.
     surrogate
         The weights W, ``[n_features, n_classes]``. By default the attacker trains them.
+    scale
+        How the surrogate scales features. ``"auto"`` (default): word counts are used as they are, anything
+        else is standardised, and the choice is logged; with ``features`` or a given ``surrogate`` it is
+        ``"none"``. Also ``"standardise"``, ``"rows"`` and ``"binary"``.
     together
         Whether targets are attacked one after another in one graph, or each alone.
 
@@ -64,6 +67,7 @@ class Nettack(TargetedAttack):
     features: bool = False
     degree_test: bool = True
     surrogate: ArrayLike | None = None
+    scale: str = "auto"
     together: bool = True
 
     def prepare(
@@ -73,14 +77,18 @@ class Nettack(TargetedAttack):
             raise InputError("structure or features of Nettack must be True; got False for both.")
         check_integer(self.n_influencers, "n_influencers of Nettack", low=1)
         labels = SurrogateLabels.from_graph(graph, targets, train, "Nettack")
-        matrix = build_feature_matrix(graph, LINEAR).astype(np.float64)
+        # Features that are flipped, and those of a surrogate that is given, are as in the graph.
+        is_trained = self.surrogate is None and not self.features
+        scale = self.scale if is_trained or self.scale != "auto" else "none"
+        inputs = surrogate_features(graph, scale, "none", "Nettack")
+        matrix = inputs.astype(np.float64)
         co_occurrence = None
         if self.features:
             if not np.isin(matrix.data, (0, 1)).all():
                 raise InputError("features of the graph must be binary for Nettack to flip them.")
             co_occurrence = FeatureCoOccurrence(matrix)
         if self.surrogate is None:
-            weights = linear_weights(graph, labels, seed)
+            weights = linear_weights(graph, inputs, labels, seed)
         else:
             weights = as_array(self.surrogate, "surrogate of Nettack").astype(np.float64)
             shape = (matrix.shape[1], labels.n_classes)

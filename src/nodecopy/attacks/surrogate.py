@@ -9,16 +9,18 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.validation import check_unique
+from nodecopy._core.validation import check_choice, check_unique
 from nodecopy.attacks.base import Nodes, check_labels
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import FEATURE_SCALINGS, FeatureScaling
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.feature_matrices import build_feature_matrix
 from nodecopy.nn.networks import KIPF, Networks, Recipe
 from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.training import Targets, train
 
+PURPOSE = "for the attacker's surrogate"
+"""What features are scaled for, in messages."""
 LINEAR = replace(KIPF, propagation="none", activation="none", features="none", dropout=0.0)
 """Nettack's surrogate: the second power of the graph convolution, then two linear layers."""
 
@@ -80,24 +82,36 @@ class SurrogateLabels:
         return cls(codes, tuple(map(str, names)), nodes)
 
 
-def linear_weights(graph: Graph, labels: SurrogateLabels, seed: SeedSequence) -> NDArray[np.float64]:
+def linear_weights(
+    graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence
+) -> NDArray[np.float64]:
     """Train the surrogate Â²XW on the clean graph and return W, ``[n_features, n_classes]``.
 
-    Only the training rows of Â²X are needed, and two linear layers are one.
+    ``features`` is X, in single precision. Only the training rows of Â²X are needed, and two linear layers
+    are one.
     """
     matrix = sparse.csr_array(normalise_adjacency(graph.adjacency))
-    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ build_feature_matrix(graph, LINEAR)))
+    inputs = sparse.csr_array(matrix[labels.train] @ (matrix @ features))
     rows = np.arange(len(labels.train))
     first, second = _train_weights(LINEAR, inputs, None, rows, labels, seed)
     return np.asarray(first @ second)
 
 
 def gcn_weights(
-    graph: Graph, labels: SurrogateLabels, seed: SeedSequence, device: str
+    graph: Graph, features: sparse.csr_array, labels: SurrogateLabels, seed: SeedSequence, device: str
 ) -> list[NDArray[np.float64]]:
     """Train a GCN with the settings of Kipf and Welling on the clean graph; return both layers."""
     matrix = normalise_adjacency(graph.adjacency)
-    return _train_weights(KIPF, build_feature_matrix(graph, KIPF), matrix, labels.train, labels, seed, device)
+    return _train_weights(KIPF, features, matrix, labels.train, labels, seed, device)
+
+
+def surrogate_features(graph: Graph, kind: str, counts: str, owner: str) -> sparse.csr_array:
+    """Return the features of a surrogate in single precision; ``"auto"`` scales word counts as ``counts``."""
+    check_choice(kind, f"scale of {owner}", FEATURE_SCALINGS)
+    scaling = FeatureScaling.fit(
+        graph.features, kind, encoder=graph.feature_encoder, counts=counts, name="scale", purpose=PURPOSE
+    )
+    return scaling.apply(graph.features)
 
 
 def _train_weights(

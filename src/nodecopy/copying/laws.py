@@ -22,6 +22,7 @@ from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorR
 from nodecopy.copying.donor_law import DonorLaw, crosses_components, group_labels, reads_edges, select_nodes
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.scaling import scale_features
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
@@ -79,6 +80,10 @@ class NearestNeighbours(Configurable):
         observed graph.
     embeddings
         Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
+    scale
+        How the features of the graph are scaled. ``"auto"`` (default): word counts are used as they are,
+        anything else is standardised, and the choice is logged. ``"none"``, ``"standardise"``, ``"rows"`` and
+        ``"binary"``: as by :class:`~nodecopy.features.scaling.FeatureScaling`. Embeddings are not scaled.
     include_self
         Whether a node is its own first neighbour (default), as in the paper's Table 1.
     ties
@@ -110,6 +115,7 @@ class NearestNeighbours(Configurable):
     ties: str = "first"
     groups: ArrayLike | None = None
     max_degree_ratio: float | None = None
+    scale: str = "auto"
 
     @property
     def reads_edges(self) -> bool:
@@ -119,11 +125,11 @@ class NearestNeighbours(Configurable):
     def fit(self, data: Graph | Interactions) -> DonorLists:
         embeddings = self.embeddings
         if embeddings is None:
-            embeddings = getattr(data, "features", None)
-            if embeddings is None:
+            if not isinstance(data, Graph) or data.features is None:
                 raise InputError(
                     "embeddings of NearestNeighbours must be given, since the graph has no features."
                 )
+            embeddings = scale_features(data, self.scale, name="scale", purpose="to find donors")
         if not sparse.issparse(embeddings):
             embeddings = as_array(embeddings, "embeddings of NearestNeighbours")
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:

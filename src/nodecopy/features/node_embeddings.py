@@ -19,12 +19,15 @@ from nodecopy._core.linalg import truncated_svd
 from nodecopy._core.validation import check_choice
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.scaling import scale_features
 from nodecopy.graph import Graph
 
 Matrix: TypeAlias = NDArray[np.float64]
 EMBEDDING_NAMES = ("expected", "features", "neighbourhoods")
 FEATURE_WEIGHT = 0.5
 """Weight of a node's features beside its (expected) neighbourhood in ``"expected"`` searches."""
+PURPOSE = "to find similar nodes"
+"""What features are scaled for, in messages."""
 RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 
@@ -37,7 +40,8 @@ class NodeEmbeddings:
     Parameters
     ----------
     graph
-        With features that some nodes share; without, only ``neighbourhoods`` can be computed.
+        With features that some nodes share; without, only ``neighbourhoods`` can be computed. Features other
+        than word counts are standardised (:func:`~nodecopy.features.scaling.scale_features`).
     rank
         Largest dimension of the embeddings.
 
@@ -65,13 +69,18 @@ class NodeEmbeddings:
 
     @cached_property
     def features(self) -> Matrix:
-        """Return the features weighted by TF-IDF and reduced to the rank by a truncated SVD."""
-        features: Any = self.graph.features
+        """Return the features weighted by TF-IDF and reduced to the rank by a truncated SVD.
+
+        Features other than word counts are standardised first. Nearly all nodes have them then, and so all
+        have nearly the same weight.
+        """
         if self.feature_counts is None:
+            features = self.graph.features
             state = "this one has none" if features is None else "in this one no two nodes share any"
             raise InputError(f"graph must have features to find similar nodes by them; {state}.")
-        weights = np.log((1.0 + self.graph.n_nodes) / (1.0 + self.feature_counts)) + 1.0
-        weighted = sparse.csr_array(features, dtype=np.float64)
+        weighted = sparse.csr_array(scale_features(self.graph, purpose=PURPOSE), dtype=np.float64)
+        counts = np.bincount(weighted.indices[weighted.data != 0], minlength=weighted.shape[1])
+        weights = np.log((1.0 + self.graph.n_nodes) / (1.0 + counts)) + 1.0
         weighted.data = weighted.data * weights[weighted.indices]
         return reduce_rank(unit_rows(weighted), self.rank)
 

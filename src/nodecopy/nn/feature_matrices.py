@@ -19,7 +19,7 @@ def build_feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
 def fit_feature_scaling(graph: Graph, recipe: Recipe) -> FeatureScaling:
     """Return the scaling that a recipe asks for, fitted to the features of a graph."""
     check_features(graph)
-    return FeatureScaling.fit(graph.features, recipe.features)
+    return FeatureScaling.fit(graph.features, recipe.features, encoder=graph.feature_encoder)
 
 
 def check_features(graph: Graph) -> None:

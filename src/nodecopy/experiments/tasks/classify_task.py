@@ -77,8 +77,8 @@ class NodeTask(Task):
 
     def log_decisions(self, cell: Cell) -> None:
         """Log if a method scales the features of the user's files as word counts, although they are none."""
-        features = None if self.find_own(cell) is None else self.load(cell).features
-        if features is None:
+        graph = None if self.find_own(cell) is None else self.load(cell)
+        if graph is None or graph.features is None:
             return
         try:
             method = make_classifier(cell, "cpu", lambda *_: None)
@@ -86,7 +86,8 @@ class NodeTask(Task):
             return
         parts = [method, *(method.get_params().values() if isinstance(method, Configurable) else ())]
         recipes = [part.build_recipe() for part in parts if hasattr(part, "build_recipe")]
-        if any(recipe.features == "rows" for recipe in recipes) and (reason := explain_no_counts(features)):
+        reason = explain_no_counts(graph.features, graph.feature_encoder)
+        if reason and any(recipe.features == "rows" for recipe in recipes):
             _log_row_scaling(cell.dataset, cell.method, reason)
 
     def get_class_codes(self, cell: Cell) -> NDArray[np.int64]:
