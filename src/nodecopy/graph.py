@@ -372,7 +372,8 @@ def training_classes(graph: Graph, train: IntArray) -> tuple[NDArray[np.int64], 
         listed = list_names([f"{name} ({count} node{'s' * (count > 1)})" for name, count in pairs])
         warn_about_data(
             f"no training node has class {listed}. It is left out: its nodes count as unlabelled in "
-            "training and as wrong in an evaluation. Add a node of the class to train to predict it."
+            "training and as wrong in an evaluation. To predict it, add a node of the class to the training "
+            "nodes."
         )
     return classes, codes
 

@@ -120,10 +120,10 @@ def test_named_columns(write: Write) -> None:
     with pytest.raises(InputError, match="there is no column 'kee'; there are since, key, group"):
         read_graph(edges, features=nodes, id="kee")
     np.savez(edges.with_name("graph.npz"), indptr=[0, 1], indices=[0], directed=True)
-    with pytest.raises(InputError, match="columns of labels and features; give these too"):
+    with pytest.raises(InputError, match="tables of labels and features; got no such table"):
         read_graph(edges.with_name("graph.npz"), label="group")
     for names in ({"id": "key"}, {"label": "group"}):
-        with pytest.raises(InputError, match="columns of labels and features; give these too"):
+        with pytest.raises(InputError, match="tables of labels and features; got no such table"):
             read_graph(edges, **names)  # type: ignore[arg-type]
 
 

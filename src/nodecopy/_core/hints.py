@@ -21,7 +21,7 @@ class Hint:
         The sentence; ``{}`` stands for the parameters, joined by "or", and ``{name}`` for a single one.
     parameters
         Values by parameter. A tuple stands for any of its values, ``str`` and ``int`` for any name or number,
-        another class for an instance of it, and ``...`` for the parameter, or a function, alone.
+        another class for an instance of it, and ``...`` for the parameter, or a call, alone.
 
     Examples
     --------

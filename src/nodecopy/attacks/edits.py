@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.hints import Hint
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -108,10 +109,13 @@ def check_attackable(graph: Graph) -> None:
     """Raise an error unless a graph is undirected and binary."""
     if graph.directed:
         raise InputError(
-            "graph must be undirected to be attacked; got a directed one (see graph.undirected)."
+            "graph must be undirected to be attacked; got a directed one.",
+            Hint("{} makes it undirected.", **{"graph.undirected()": ...}),
         )
     if graph.is_weighted:
         raise InputError(
             "graph must be binary to be attacked, since a flip adds an edge or removes it; got a weighted "
-            "one (graph.replace(adjacency=graph.adjacency > 0) forgets the weights)."
+            "one.",
+            Hint("{} forgets the weights.", **{"graph.replace(adjacency=graph.adjacency > 0)": ...}),
+            Hint("A file is read without weights by {}.", weight=""),
         )

@@ -38,7 +38,7 @@ def engine_factory(name: str, memory: str | None, master: str, scratch: Path) ->
 
 
 def create_law(
-    law: str, tables: Mapping[str, Path | None], limits: Mapping[str, int | None]
+    law: str, tables: Mapping[str, Path | None], limits: Mapping[str, Any]
 ) -> tuple[EdgeTableLaw, dict[str, Any]]:
     """Return a donor law, and its name and settings; auto takes the law whose table is given, else jaccard.
 
@@ -50,10 +50,7 @@ def create_law(
         if other != law:
             check_applicable(f"--law {other}", f"--law {law}", **{option: tables[option]})
     if law == "jaccard":
-        return JaccardTable(limits["max_item_degree"], max_donors=limits["max_donors"]), {
-            "law": law,
-            **limits,
-        }
+        return JaccardTable(**limits), {"law": law, **limits}
     check_applicable("--law jaccard", f"--law {law}", **limits)
     option, kind = TABLE_LAWS[law]
     if tables[option] is None:

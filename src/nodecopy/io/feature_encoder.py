@@ -160,19 +160,18 @@ class FeatureEncoder(Saveable):
     def _find_categories(self, name: str, column: NDArray[Any]) -> list[str]:
         values, counts = np.unique(column, return_counts=True)
         shown = ", ".join(value for value in values.tolist()[: N_SHOWN + 1] if value)
-        way_out = Hint("Leave it out with {}.", ignore_columns=name)
         if len(column) >= MIN_ROWS_OF_IDS and counts.max(initial=0) == 1:
             raise InputError(
                 f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which say "
                 "nothing about other nodes.",
-                way_out,
+                Hint("Leave it out with {}.", ignore_columns=name),
             )
         if len(values) > self.max_categories:
             raise InputError(
-                f"column {name!r} has {len(values)} different texts ({shown}, ...), more than max_categories "
-                f"({self.max_categories}). Merge its rare values, or turn free text into numbers (for "
+                f"column {name!r} has {len(values)} different texts ({shown}, ...), more than "
+                f"{self.max_categories}. Merge its rare values, or turn free text into numbers (for "
                 "example by TfidfVectorizer of scikit-learn).",
-                way_out,
+                Hint("Or leave it out with {}.", ignore_columns=name),
             )
         categories: list[str] = values.tolist()
         return categories

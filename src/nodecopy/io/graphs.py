@@ -136,7 +136,11 @@ def read_graph(
     if node_order is not None:
         check_unique(node_order, "node_ids")
     if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
-        raise InputError("id and label are names of columns of labels and features; give these too.")
+        named = {name: value for name, value in (("id", id), ("label", label)) if value}
+        raise InputError(
+            "columns of ids and labels are those of tables of labels and features; got no such table.",
+            Hint("Give the table, or leave {} out.", **named),
+        )
     with reading(path) as file:
         if suffix in TABLES:
             column_names = {"source": source, "target": target, "weight": weight}
@@ -144,7 +148,7 @@ def read_graph(
         else:
             is_network = suffix in NETWORKS
             if node_order is not None or source or target or (weight and not is_network):
-                raise InputError("node_ids and names of columns are for edge lists; this file has its own.")
+                raise InputError("ids and names of columns are for edge lists; this file has its own.")
             attributes = {"label": label if labels is None else None, "weight": weight} if is_network else {}
             content = _read_whole(file, suffix, directed, duplicates, attributes)
             node_order = content.node_ids

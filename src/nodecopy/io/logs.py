@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -64,8 +65,8 @@ def read_interactions(
     suffix = format_of(path, FORMATS)
     with reading(path) as file:
         if suffix == ".npz":
-            if any(column_names.values()):
-                raise InputError("user, item, rating and time must be left out: .npz has no columns to name.")
+            if named := {role: name for role, name in column_names.items() if name}:
+                raise InputError("a .npz file has no columns to name.", Hint("Leave {} out.", **named))
             return npz.read_interactions(file)
         table, columns = read_columns(file, "interactions", column_names, header=header)
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))

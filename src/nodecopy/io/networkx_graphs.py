@@ -102,8 +102,9 @@ def read_network(
     if label is None and _has_display_names(network, suffix, names):
         others = ", ".join(sorted(names - {"label", "viz"})) or "none"
         log_decision(
-            f"{path.name}: the node attribute label holds names, not classes, and is not read.",
-            Hint(f"{{}} reads another one ({others}).", label=str),
+            f"{path.name}: the node attribute label holds names, not classes, and is not read; others are: "
+            f"{others}.",
+            Hint("{} reads one of them.", label=str),
         )
         label = ""
     edge_names = {name for *_, attributes in network.edges(data=True) for name in attributes}
