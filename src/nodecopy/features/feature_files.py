@@ -12,7 +12,7 @@ from nodecopy.errors import InputError
 from nodecopy.features.feature_graphs import graph_from_features
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder
-from nodecopy.io.node_tables import read_features, read_labels
+from nodecopy.io.node_tables import read_node_tables
 from nodecopy.io.table_columns import describe, unify_ids
 
 
@@ -47,17 +47,7 @@ def read_feature_graph(
     Graph(4 nodes, 2 undirected edges, binary, 1 features)
     """
     check_integer(n_neighbours, "n_neighbours", low=1)
-    table = None if labels is None else read_labels(labels, (), header=header, id=id, label=label)
-    nodes = () if table is None else set(map(str, table.ids))
-    rows = read_features(
-        features,
-        nodes,
-        encoder=encoder,
-        header=header,
-        id=id,
-        id_required=id is not None and labels is None,
-        label=None if table is None else table.label,
-    )
+    *tables, rows = read_node_tables(labels, features, encoder=encoder, header=header, id=id, label=label)
     ids = unify_ids([rows.ids])[0]
     if len(ids) < 2:
         raise InputError(f"{describe(features)} must hold features of at least two nodes; got {len(ids)}.")
@@ -72,7 +62,7 @@ def read_feature_graph(
         Hint("{} changes their number.", n_neighbours=int),
     )
     graph = graph.with_feature_encoder(rows.encoder)
-    if table is None:
-        return graph
-    with reading(labels):
-        return table.attach(graph)
+    for table in tables:
+        with reading(labels):
+            graph = table.attach(graph)
+    return graph

@@ -28,8 +28,7 @@ from nodecopy.io.node_tables import (
     check_numbers,
     match_ids,
     order_rows,
-    read_features,
-    read_labels,
+    read_node_tables,
 )
 from nodecopy.io.table_columns import (
     check_identifiers,
@@ -155,26 +154,19 @@ def read_graph(
     edge_ids = [] if isinstance(content, Graph) else content.ends
     if node_order is not None:
         edge_ids = [*edge_ids, node_order]
-    tables = _read_node_tables(
-        edge_ids,
-        labels,
-        features,
-        encoder=encoder,
-        node_ids=None if isinstance(content, Graph) else node_order,
-        header=header,
-        id=id,
-        label=label,
-    )
-    return _assemble(
-        path,
-        content,
-        edge_ids,
-        tables,
-        is_fixed=node_order is not None,
-        directed=bool(directed),
-        duplicates=duplicates,
-        allow_isolated=allow_isolated,
-    )
+    texts = _texts(edge_ids) if labels is not None or features is not None else set()
+    tables = read_node_tables(labels, features, texts, encoder=encoder, header=header, id=id, label=label)
+    if isinstance(content, _Edges):
+        tables = [rows.number(node_order) for rows in tables]
+    ids = unify_ids([*edge_ids, *(rows.ids for rows in tables)])
+    order = _order_nodes(ids, tables, is_fixed=node_order is not None, allow_isolated=allow_isolated)
+    if isinstance(content, _Edges):
+        with reading(path):
+            content = _build(content, ids, order, bool(directed), duplicates, describe(path))
+    for rows in tables:
+        with reading(rows.path):
+            content = rows.attach(content)
+    return content
 
 
 def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
@@ -281,69 +273,26 @@ def _read_whole(
     return networkx_graphs.read_network(path, suffix, directed, duplicates=duplicates, **attributes)
 
 
-def _read_node_tables(
-    edge_ids: Sequence[Column],
-    labels: TableLike | None,
-    features: TableLike | None,
-    *,
-    encoder: FeatureEncoder | None,
-    node_ids: NDArray[Any] | None,
-    header: bool | None,
-    id: str | None,
-    label: str | None,
-) -> list[NodeRows]:
-    """Return the rows of labels and features; a header is recognised by the ids in the edges."""
-    if labels is None and features is None:
-        return []
-    distinct = (np.unique(ids).tolist() if isinstance(ids, np.ndarray) else set(ids) for ids in edge_ids)
-    nodes = {str(node) for ids in distinct for node in ids}
-    tables: list[NodeRows] = []
-    if labels is not None:
-        tables.append(read_labels(labels, nodes, header=header, id=id, label=label))
-    if features is not None:
-        names: Any = {"id": id, "id_required": id is not None and labels is None}
-        names["label"] = tables[0].label if tables else None
-        rows = read_features(features, nodes, encoder=encoder, header=header, **names)
-        tables.append(rows.number(node_ids))
-    return tables
+def _texts(columns: Sequence[Column]) -> set[str]:
+    """Return the distinct ids of columns as text."""
+    distinct = (np.unique(ids).tolist() if isinstance(ids, np.ndarray) else set(ids) for ids in columns)
+    return {str(node) for ids in distinct for node in ids}
 
 
-def _assemble(
-    path: TableLike,
-    content: _Edges | Graph,
-    edge_ids: Sequence[Column],
-    tables: Sequence[NodeRows],
-    *,
-    is_fixed: bool,
+def _build(
+    edges: _Edges,
+    ids: Sequence[list[Any]],
+    order: list[Any],
     directed: bool,
     duplicates: Duplicates,
-    allow_isolated: bool,
+    file: str,
 ) -> Graph:
-    """Return the graph of edges with its labels and features; ``is_fixed`` says that no nodes are added."""
-    typed = unify_ids([*edge_ids, *(rows.ids for rows in tables)])
-    order = _order_nodes(typed, tables, is_fixed=is_fixed, allow_isolated=allow_isolated)
-    if isinstance(content, Graph):
-        graph = content
-    else:
-        position_of = {node: number for number, node in enumerate(order)}
-        with reading(path):
-            first, second = (
-                _find_ends(content.table, *end, position_of) for end in zip(_ENDS, typed, strict=False)
-            )
-            graph = build_graph(
-                first,
-                second,
-                content.weights,
-                np.array(order or np.zeros(0, np.int64)),
-                directed=directed,
-                duplicates=duplicates,
-                file=describe(path),
-                row_name=content.table.where,
-            )
-    for rows in tables:
-        with reading(rows.path):
-            graph = rows.attach(graph)
-    return graph
+    """Return the graph of edges; the first of ``ids`` are those of sources and targets."""
+    position_of = {node: number for number, node in enumerate(order)}
+    first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(_ENDS))
+    node_ids = np.array(order or np.zeros(0, np.int64))
+    options: dict[str, Any] = {"directed": directed, "duplicates": duplicates, "file": file}
+    return build_graph(first, second, edges.weights, node_ids, **options, row_name=edges.table.where)
 
 
 def _order_nodes(

@@ -70,6 +70,32 @@ class NodeRows:
         return graph.replace(labels=np.full(graph.n_nodes, UNLABELLED) if array is None else array)
 
 
+def read_node_tables(
+    labels: TableLike | None,
+    features: TableLike | None,
+    nodes: Collection[str] = (),
+    *,
+    encoder: FeatureEncoder | None,
+    header: bool | None,
+    id: str | None,
+    label: str | None,
+) -> list[NodeRows]:
+    """Return the rows of labels and those of features, where given.
+
+    ``nodes`` are the ids in the edges as text, by which a header is recognised; without edges, the ids of the
+    labels. The other parameters are those of :func:`.read_graph`.
+    """
+    tables: list[NodeRows] = []
+    if labels is not None:
+        tables.append(read_labels(labels, nodes, header=header, id=id, label=label))
+        nodes = nodes or set(map(str, tables[0].ids))
+    if features is not None:
+        names: Any = {"id": id, "id_required": id is not None and labels is None}
+        names["label"] = tables[0].label if tables else None
+        tables.append(read_features(features, nodes, encoder=encoder, header=header, **names))
+    return tables
+
+
 def read_labels(
     path: TableLike,
     nodes: Collection[str],
