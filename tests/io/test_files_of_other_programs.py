@@ -207,6 +207,24 @@ READ: dict[str, tuple[str, Writer, Graph]] = {
         WEIGHTED,
     ),
     "years": ("papers.csv", text("from,to,year\nann,bob,1999\nbob,cleo,2001\ncleo,ann,2010\n"), TRIANGLE),
+    "dates before payers": (
+        "payments.csv",
+        text(
+            "date,giver,taker,amount\n"
+            "2024-01-01,ann,bob,1.5\n2024-01-02,bob,cleo,2\n2024-01-02,cleo,ann,1000\n"
+        ),
+        WEIGHTED,
+    ),
+    "amounts before payers": (
+        "payments.csv",
+        text("amount,giver,taker\n1,ann,bob\n2,bob,cleo\n1000,cleo,ann\n"),
+        TRIANGLE,
+    ),
+    "account numbers of payers": (
+        "payments.csv",
+        text("day,payer,payee\n2024-01-01,0221,0222\n2024-01-02,0222,0223\n"),
+        Graph.from_edges(["0221", "0222"], ["0222", "0223"]),
+    ),
     "Gephi's ids of edges": (
         "edges.csv",
         text("Source,Target,Id,Type\nann,bob,0,Undirected\nbob,cleo,1,Undirected\ncleo,ann,2,Undirected\n"),
@@ -325,6 +343,16 @@ LOGS: dict[str, list[str]] = {
     "unfamiliar names": ["user_id,movie_id,stars,ts", "1,31,2.5,9", "1,1029,3,9", "2,31,4,8"],
     "a name for ratings that is not known": ["user_id,movie_id,mark", "1,31,2.5", "1,1029,3", "2,31,4"],
     "times before ratings": ["user_id,movie_id,when,rating", "1,31,9,2.5", "1,1029,9,3", "2,31,8,4"],
+    "Amazon": ["overall,verified,reviewerID,asin", "2.5,True,1,31", "3.0,True,1,1029", "4.0,False,2,31"],
+    "Amazon with items first": ["overall,asin,reviewerID", "2.5,31,1", "3.0,1029,1", "4.0,31,2"],
+    "Last.fm": ["artist,listener,plays", "31,1,2.5", "1029,1,3", "31,2,4"],
+    "orders": ["customer,product,price,qty", "1,31,9.9,2.5", "1,1029,9.9,3", "2,31,5,4"],
+    "an online shop": [
+        "InvoiceNo,StockCode,Description,Quantity,CustomerID",
+        "7,31,tea,2.5,1",
+        "7,1029,jam,3,1",
+        "8,31,tea,4,2",
+    ],
     "an unfamiliar header": ["kunde,film,note", "1,31,2.5", "1,1029,3", "2,31,4"],
 }
 
@@ -334,6 +362,19 @@ def test_logs(rows: list[str], tmp_path: Path) -> None:
     path = tmp_path / ("u.tsv" if "\t" in rows[0] else "log.csv")
     path.write_text("\n".join(rows) + "\n")
     assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31], [2.5, 3, 4])
+
+
+def test_columns_of_users_are_printed_and_hold_ids(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Before, the users of the first log were marks."""
+    path = tmp_path / "log.csv"
+    path.write_text("mark,kunde,film\n2.5,1,31\n3.0,1,1029\n4.0,2,31\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31])
+    columns = "kunde is the user and film is the item of each row"
+    assert f"log.csv: {columns}. user=NAME or item=NAME reads another column." in caplog.messages
+    path.write_text("mark,seen,film\n2.5,True,31\n3.0,False,1029\n")
+    with pytest.raises(InputError, match=r"a column for user and item, of integers or text.*user=NAME"):
+        read_interactions(path)
 
 
 def test_logs_of_clicks(tmp_path: Path) -> None:

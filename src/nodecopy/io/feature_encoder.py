@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any, Self
 
 import numpy as np
@@ -16,14 +14,13 @@ from nodecopy._core.notices import log_decision
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_integer, is_missing, list_names
 from nodecopy.errors import InputError, NotFittedError
+from nodecopy.io.column_types import is_date
+from nodecopy.io.column_values import GROUPED_HINT
 from nodecopy.io.headers import is_grouped, is_number
-from nodecopy.io.table_columns import GROUPED_HINT
 from nodecopy.io.table_files import Column, Table
 
 MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 """Cells that count as missing among numbers, in lower case. In text, only an empty cell is missing."""
-DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .*)?")
-"""Text that is a date: 2024-05-31 (and a time), 31.05.2024 or 5/31/24."""
 MAX_CATEGORIES = 50
 MIN_ROWS_OF_IDS = 10
 """From this many rows on, a column of text in which no value occurs twice is refused as ids."""
@@ -222,7 +219,7 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
     except (TypeError, ValueError):
         cells = array.tolist()
         present = [row for row, cell in enumerate(cells) if not _is_missing_number(cell)]
-        if present and all(_is_date(cells[row]) for row in present):
+        if present and all(is_date(cells[row]) for row in present):
             raise _refuse_dates(name, cells[present[0]]) from None
         wrong = [row for row in present if not is_number(cells[row])]
         if wrong and all(is_grouped(cells[row]) for row in wrong):
@@ -254,10 +251,6 @@ def _as_text(column: Column) -> NDArray[Any]:
 def _is_missing_number(cell: Any) -> bool:
     """Return whether a cell among numbers is missing."""
     return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else is_missing(cell)
-
-
-def _is_date(cell: Any) -> bool:
-    return isinstance(cell, date) or (isinstance(cell, str) and bool(DATES.fullmatch(cell.strip())))
 
 
 def _refuse_dates(name: str, example: Any) -> InputError:

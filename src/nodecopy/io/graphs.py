@@ -20,6 +20,7 @@ from nodecopy._core.validation import check_choice, check_unique, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import networkx_graphs, npz
+from nodecopy.io.column_values import parse_numbers
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
 from nodecopy.io.feature_encoder import FeatureEncoder
 from nodecopy.io.node_tables import (
@@ -34,7 +35,6 @@ from nodecopy.io.table_columns import (
     check_identifiers,
     check_notation,
     describe,
-    parse_numbers,
     read_columns,
     unify_ids,
 )
@@ -91,9 +91,11 @@ def read_graph(
         notes). A table of which a column is named has a header in any case.
     source, target, weight
         Names of the columns of an edge list; ``weight`` is also the name of an edge attribute of a network.
-        By default columns with usual names (``source``, ``from``, ``u``, ``target``, ``weight``, ...);
-        otherwise the first two columns, and the third one as weight if it holds numbers, and these are not
-        times and, by its name, not ids, types or years. An empty name for ``weight`` leaves weights out.
+        By default columns with usual names (``source``, ``from``, ``payer``, ``target``, ``weight``, ...);
+        otherwise the first two columns that can hold ids (no dates, truth values or numbers with decimals; of
+        text, if one were of numbers and the other of text), and the next one as weight if it holds numbers,
+        and these are not times and, by its name, not ids, types or years. An empty name for ``weight`` leaves
+        weights out.
     id, label
         Names of the columns of ``labels``, and ``id`` of ``features`` too; without ``labels``, ``label`` is
         the name of a node attribute of a network. By default columns with usual names, otherwise the first

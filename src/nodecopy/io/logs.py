@@ -10,11 +10,10 @@ from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import npz
+from nodecopy.io.column_values import parse_numbers, parse_times
 from nodecopy.io.table_columns import (
     check_identifiers,
     describe,
-    parse_numbers,
-    parse_times,
     read_columns,
     unify_ids,
 )
@@ -41,9 +40,10 @@ def read_interactions(
         that :func:`write_interactions` or SciPy wrote; or a data frame of pandas, polars or Arrow.
     user, item, rating, time
         Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
-        ``rating``, ``stars``, ``time``, ...); otherwise the first four in this order. Rating and time are
-        optional: the third column is the rating if it holds numbers, but not if these are Unix times. An
-        empty name leaves one of them out.
+        ``rating``, ``stars``, ``time``, ...); otherwise the first two that can hold ids (no dates, truth
+        values or numbers with decimals) are user and item. Rating and time are optional: the next column is
+        the rating if it holds numbers, but not times or, by its name, prices; the time is the first column of
+        Unix times or of dates such as 2024-05-31. An empty name leaves one of them out.
     header
         Whether the first row is a header. By default this is decided by what is in it
         (:func:`~nodecopy.read_graph`). A table of which a column is named has a header in any case.

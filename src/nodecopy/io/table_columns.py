@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodecopy._core.formats import is_frame
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy._core.validation import is_missing, list_names
 from nodecopy.errors import InputError
-from nodecopy.io.column_types import MISSING_IDS, TIMES, holds_times, holds_weights
+from nodecopy.io.column_types import (
+    MISSING_IDS,
+    NO_RATINGS,
+    NO_WEIGHTS,
+    TIMES,
+    find_id_columns,
+    holds_times,
+    holds_weights,
+)
 from nodecopy.io.headers import (
     N_KEYS,
     Roles,
     find_header,
     has_usual_names,
-    is_grouped,
-    is_number,
     match_names,
 )
 from nodecopy.io.table_files import Column, Table, read_names, read_table
@@ -32,15 +35,27 @@ from nodecopy.io.table_files import Column, Table, read_names, read_table
 EDGE_COLUMNS: Roles = {
     "source": (
         *("source", "src", "from", "u", "source_id", "from_node", "fromnodeid", "node1", "node_1", "citing"),
+        *("payer", "sender", "caller", "follower"),
     ),
-    "target": ("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
+    "target": (
+        *("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
+        *("payee", "receiver", "recipient", "callee", "followee"),
+    ),
     "weight": ("weight", "w", "value"),
 }
 NODE_COLUMNS: Roles = {"id": ("id", "node", "node_id", "name"), "label": ("label", "class", "y")}
 INTERACTION_COLUMNS: Roles = {
-    "user": ("user", "user_id", "userid", "customer", "customer_id"),
-    "item": ("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id"),
-    "rating": ("rating", "stars", "score", "weight", "value", "count"),
+    "user": (
+        *("user", "user_id", "userid", "customer", "customer_id", "customerid"),
+        *("reviewer", "reviewerid", "listener"),
+    ),
+    "item": (
+        *("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id", "productid"),
+        *("asin", "artist", "stockcode"),
+    ),
+    "rating": (
+        *("rating", "stars", "score", "weight", "value", "count", "overall", "quantity", "qty", "plays"),
+    ),
     "time": TIMES,
 }
 Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
@@ -53,8 +68,6 @@ KINDS: Mapping[Kind, Roles] = {
 """The kinds of tables that are recognised by the names of their columns."""
 ID_ROLES = ("source", "target", "id", "user", "item")
 
-GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands."
-
 
 def match_columns(
     names: Sequence[str],
@@ -66,13 +79,14 @@ def match_columns(
     column_names: Mapping[str, str | None] | None = None,
     owner: str = "the table",
     by_position: Collection[str] = (),
+    keys: Sequence[int] = (0, 1),
 ) -> dict[str, int]:
     """Return the position of the column of each role.
 
     The column of a role is the one that the caller names, otherwise one with a usual name, otherwise the only
-    one with a usual word in its name (``from_account``), otherwise the one at the position of the role among
-    all roles. An optional role is matched by position only if its column is numeric, and not if all required
-    roles have usual names, unless it is in ``by_position``.
+    one with a usual word in its name (``from_account``), otherwise, for a required role, the one in ``keys``.
+    Optional roles are then matched with the columns behind those of the required ones, in their order, if
+    they are numeric, but not if all required roles have usual names, unless they are in ``by_position``.
 
     Parameters
     ----------
@@ -92,6 +106,8 @@ def match_columns(
         What the table is called in errors.
     by_position
         Optional roles that are matched by position wherever the other columns are.
+    keys
+        Positions of the columns of required roles without a usual name.
     """
     column_names = column_names or {}
     lower = [name.lower() for name in names]
@@ -108,16 +124,16 @@ def match_columns(
             positions[role] = names.index(name)
     required = list(roles)[:n_required]
     by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
-    for position, role in enumerate(roles):
-        if role in positions or column_names.get(role) == "":
-            continue
-        if by_name and position >= n_required and role not in by_position:
-            continue
-        is_free = position < n_columns and position not in positions.values()
-        if position < n_required and not is_free:
+    for number, role in enumerate(required):
+        if role not in positions and (keys[number] >= n_columns or keys[number] in positions.values()):
             hints = (Hint("Name it with {}.", **{role: str}),) if column_names else ()
             raise InputError(f"{owner} must have a column for {role}; it has {', '.join(names)}.", *hints)
-        if position < n_required or (is_free and is_numeric(position)):
+        positions.setdefault(role, keys[number])
+    last = max(positions[role] for role in required)
+    for position, role in enumerate(list(roles)[n_required:], last + 1):
+        if role in positions or column_names.get(role) == "" or (by_name and role not in by_position):
+            continue
+        if position < n_columns and position not in positions.values() and is_numeric(position):
             positions[role] = position
     return positions
 
@@ -167,16 +183,21 @@ def read_columns(
     if len(columns) < N_KEYS:
         required = " and ".join(list(roles)[:N_KEYS])
         raise InputError(f"the table must have a column for {required}; it has {len(columns)} in all.")
+    no_values = NO_RATINGS if kind == "interactions" else NO_WEIGHTS
+    has_time = column_names.get("time") or "time" in match_names(names, roles)
     positions = match_columns(
         names,
         len(columns),
-        roles,
+        roles if has_time else {role: usual for role, usual in roles.items() if role != "time"},
         n_required=N_KEYS,
-        is_numeric=lambda position: holds_weights(columns[position], *names[position : position + 1]),
+        is_numeric=lambda position: holds_weights(
+            columns[position], *names[position : position + 1], others=no_values
+        ),
         column_names=column_names,
         by_position=("weight", "rating"),
+        keys=(0, 1) if kind == "labels" else _find_keys(table, kind, column_names),
     )
-    if "time" in roles and "time" not in positions:
+    if "time" in roles and "time" not in positions and column_names.get("time") != "":
         free = (number for number in range(len(columns)) if number not in positions.values())
         times = next((number for number in free if holds_times(columns[number])), None)
         positions |= {} if times is None else {"time": times}
@@ -184,6 +205,25 @@ def read_columns(
     by_role = {role: columns[position] for role, position in positions.items()}
     _warn_about_words(file, [by_role[role] for role in roles if role in ID_ROLES])
     return table, by_role
+
+
+def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None]) -> Sequence[int]:
+    """Return the columns of ids (:func:`.find_id_columns`) if they have no usual names."""
+    required = list(KINDS[kind])[:N_KEYS]
+    usual = match_names(table.names or [], KINDS[kind])
+    if all(column_names.get(role) or role in usual for role in required):
+        return 0, 1
+    keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
+    if len(keys) < N_KEYS:
+        raise InputError(
+            f"the table must have a column for {' and '.join(required)}, of integers or text; there are less "
+            "than two of them.",
+            Hint(
+                f"Name them with {{{required[0]}}} and {{{required[1]}}}.",
+                **dict.fromkeys(required, str),
+            ),
+        )
+    return keys
 
 
 def describe(path: Any) -> str:
@@ -267,7 +307,15 @@ def _log_columns(
     """Log which columns are read by their position, and which are not read."""
     names = table.names or [f"column {number}" for number in range(1, len(table.columns) + 1)]
     usual = match_names(table.names or [], roles)
-    optional = list(roles)[N_KEYS:]
+    required, optional = list(roles)[:N_KEYS], list(roles)[N_KEYS:]
+    unusual = [
+        role for role in required if role != "label" and not column_names.get(role) and role not in usual
+    ]
+    if "id" not in roles and unusual and (table.names or set(map(positions.get, required)) != {0, 1}):
+        parts = " and ".join(f"{names[positions[role]]} is the {role}" for role in unusual)
+        log_decision(
+            f"{file}: {parts} of each row.", Hint("{} reads another column.", **dict.fromkeys(unusual, str))
+        )
     for role in optional:
         if role in positions and not column_names.get(role) and role not in usual:
             log_decision(
@@ -341,46 +389,3 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
             if [list(map(str, values)) for values in integers] == [list(map(str, ids)) for ids in lists]:
                 return integers
     return [list(map(str, values)) for values in lists]
-
-
-def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:
-    """Return a column of finite numbers of at least ``low``, or raise an error with the line."""
-    try:
-        values = np.array(list(map(float, column)), np.float64)
-    except (TypeError, ValueError):
-        row = next(row for row, value in enumerate(column) if not is_number(value))
-        cell = column[row]
-        message = f"{table.where(row)} has {role} {cell!r}, which is not a number."
-        if is_grouped(cell):
-            raise InputError(f"{message} {GROUPED_HINT}") from None
-        raise InputError(message, *_leave_out(role)) from None
-    is_wrong = ~np.isfinite(values) | (values < low)
-    if is_wrong.any():
-        row = int(is_wrong.argmax())
-        allowed = "finite" if low == -math.inf else f"finite and at least {low:g}"
-        raise InputError(
-            f"{table.where(row)} has {role} {values[row]:g}; it must be {allowed}.", *_leave_out(role)
-        )
-    return values
-
-
-def _leave_out(role: str) -> tuple[Hint, ...]:
-    return (Hint("Use {} to leave the column out.", **{role: ""}),) if role in ("weight", "rating") else ()
-
-
-def parse_times(table: Table, column: Column) -> NDArray[Any]:
-    """Return a column of numbers or of ISO 8601 dates; dates without a time zone are in UTC."""
-    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
-        return column
-    if not len(column) or is_number(column[0]):
-        return parse_numbers(table, column, "time")
-    seconds = np.empty(len(column))
-    for row, text in enumerate(column):
-        try:
-            moment = datetime.fromisoformat(text)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"{table.where(row)} has time {text!r}; it must be a number or a date."
-            ) from None
-        seconds[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return seconds
