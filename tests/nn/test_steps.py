@@ -38,6 +38,27 @@ def test_betas_and_decay_are_those_of_adam() -> None:
     assert (mine - start).abs().min() > 0.01
 
 
+@pytest.mark.parametrize("shape", [(1, 7), (5, 3), (16, 2)])
+def test_models_have_the_same_bits_alone_and_beside_others(shape: tuple[int, ...]) -> None:
+    """Before, Adam rounded the last entries of a tensor differently, whichever model they were of."""
+    source = torch.Generator().manual_seed(0)
+    start, pulls = (torch.randn(5, *shape, generator=source) for _ in range(2))
+
+    def train(models: slice) -> Tensor:
+        weight, unused = (start[models].clone().requires_grad_() for _ in range(2))
+        groups = [{"params": [weight, unused], "weight_decay": 0.1}]
+        stepper = AdamStepper(groups, 0.05, models_first=True)
+        for _ in range(50):
+            stepper.step(lambda: ((weight - pulls[models]) ** 4).sum())
+        assert torch.equal(unused, start[models])
+        return weight.detach()
+
+    together = train(slice(None))
+    assert (together - start).abs().mean() > 0.1
+    for model in range(5):
+        assert torch.equal(train(slice(model, model + 1))[0], together[model])
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_replayed_steps_continue_the_sequence_of_plain_steps() -> None:
     sums = []

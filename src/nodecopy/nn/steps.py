@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+LANES = 16
+"""Entries that Adam updates together on a CPU; those beyond the last multiple are rounded differently."""
 N_WARM_UP_STEPS = 3
 """Steps before the recording, in which optimisers create their state and libraries choose kernels."""
 
@@ -23,6 +25,10 @@ class AdamStepper:
         Of Adam.
     capturable
         Whether steps can be recorded by a :class:`CudaGraphStep`.
+    models_first
+        Whether the first axis of every weight numbers independent models. On a CPU, the steps of a model then
+        have the same bits alone and beside others: entries of a model are padded to a multiple of
+        :data:`LANES`.
     """
 
     def __init__(
@@ -31,17 +37,45 @@ class AdamStepper:
         learning_rate: float,
         betas: tuple[float, float] = (0.9, 0.999),
         capturable: bool = False,
+        models_first: bool = False,
     ) -> None:
         self._optimiser = torch.optim.Adam(
             weights, lr=learning_rate, betas=betas, fused=True, capturable=capturable
         )
         self._weights = [weight for group in self._optimiser.param_groups for weight in group["params"]]
+        self._padded: list[tuple[Tensor, Tensor]] = []
+        for group in self._optimiser.param_groups if models_first else ():
+            group["params"] = [self._pad(weight) for weight in group["params"]]
 
     def step(self, loss: Callable[[], Tensor]) -> None:
         """Compute a loss and take one step along its gradient; other weights in the loss do not change."""
         self._optimiser.zero_grad(set_to_none=True)
+        for weight, _ in self._padded:
+            weight.grad = None
         loss().backward(inputs=self._weights)  # type: ignore[no-untyped-call]
+        for weight, padded in self._padded:
+            _fill(padded, weight)
+            if weight.grad is not None:
+                padded.grad = torch.zeros_like(padded)
+                _fill(padded.grad, weight.grad)
         self._optimiser.step()
+        for weight, padded in self._padded:
+            weight.data.copy_(padded[:, : weight[0].numel()].view_as(weight))
+
+    def _pad(self, weight: Tensor) -> Tensor:
+        """Return a weight, or a padded copy that takes its place in the optimiser."""
+        size = weight[0].numel()
+        if weight.device.type != "cpu" or size % LANES == 0:
+            return weight
+        padded = weight.new_zeros(len(weight), size + -size % LANES)
+        self._padded.append((weight, padded))
+        return padded
+
+
+@torch.no_grad()
+def _fill(padded: Tensor, values: Tensor) -> None:
+    """Write the entries of every model to the beginning of its padded row."""
+    padded[:, : values[0].numel()] = values.flatten(1)
 
 
 class CudaGraphStep:

@@ -135,7 +135,7 @@ def train(
     recipe = networks.recipe
     objective = objective or CrossEntropy(networks, matrices, targets)
     groups = [*networks.parameter_groups, *objective.parameter_groups]
-    stepper = AdamStepper(groups, recipe.learning_rate)
+    stepper = AdamStepper(groups, recipe.learning_rate, models_first=True)
     with share_threads(networks):
         for epoch in range(recipe.n_epochs):
             if stop is not None and stop.is_set():
