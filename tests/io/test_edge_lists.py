@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from nodecopy import Graph
+from nodecopy import Graph, read_graph
 from nodecopy.errors import InputError
 from nodecopy.io.edge_lists import build_graph
 
@@ -115,3 +116,11 @@ def test_counts_are_logged(
     with caplog.at_level(logging.INFO, "nodecopy"):
         build(edges, **options)
     assert caplog.messages == messages
+
+
+def test_edges_of_weight_zero_are_logged(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    """Before, they were left out without a word."""
+    (tmp_path / "edges.csv").write_text("source,target,weight\nann,bob,0\nbob,cleo,2\n")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        assert read_graph(tmp_path / "edges.csv").n_edges == 1
+    assert caplog.messages == ["edges.csv: edges of weight 0: 1; they are left out."]

@@ -163,3 +163,9 @@ def test_new_rows_must_have_the_columns_of_fit() -> None:
 def test_ignored_columns_must_exist() -> None:
     with pytest.raises(InputError, match="ignore_columns must name columns; got 'y', not in x"):
         FeatureEncoder(ignore_columns=["y"]).fit({"x": [1.0]})
+
+
+def test_codes_with_leading_zeros_are_text() -> None:
+    """Before, the postcode 0150 was the number 150."""
+    encoder = FeatureEncoder().fit({"postcode": ["0150", "1300", "0150"], "share": ["0.5", "0", "1"]})
+    assert encoder.feature_names_ == ["share", "postcode = 0150", "postcode = 1300"]

@@ -286,6 +286,31 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
         text("id,label\nann,gold\nbob,silver\n"),
         "is that of a table of labels, not of edges.*source=NAME and target=NAME",
     ),
+    "an adjacency matrix": (
+        "matrix.csv",
+        lambda path: np.savetxt(path, nx.to_numpy_array(nx.cycle_graph(6)), delimiter=",", fmt="%d"),
+        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+    ),
+    "an adjacency matrix with numbers of nodes": (
+        "matrix.csv",
+        lambda path: nx.to_pandas_adjacency(nx.cycle_graph(6)).to_csv(path),
+        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+    ),
+    "an adjacency matrix with names of nodes": (
+        "matrix.csv",
+        lambda path: nx.to_pandas_adjacency(nx.cycle_graph(list("abcdef"))).to_csv(path),
+        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+    ),
+    "an adjacency matrix with a named index": (
+        "matrix.csv",
+        lambda path: nx.to_pandas_adjacency(nx.cycle_graph(list("abcdef"))).to_csv(path, index_label="node"),
+        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+    ),
+    "numbers in two notations": (
+        "edges.csv",
+        text("source,target\n1,2\n1.0,3\n"),
+        "ids must be written the same way; got '1' and '1.0'",
+    ),
     "JSON of another kind": (
         "graph.json",
         lambda path: path.write_text(json.dumps(nx.adjacency_data(network()))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -44,3 +45,17 @@ def test_a_missing_library_names_its_extra(tmp_path: Path, monkeypatch: pytest.M
 
 def test_nothing_at_all() -> None:
     assert len(to_networkx(Graph(np.zeros((0, 0))))) == 0
+
+
+def test_attributes_that_are_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Before, only those of GEXF were named."""
+    network = nx.path_graph(["ann", "bob"])
+    nx.set_node_attributes(network, {"ann": {"age": 31, "club": 0}, "bob": {"age": 45, "club": 1}})
+    nx.write_graphml(network, tmp_path / "graph.graphml")
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        read_graph(tmp_path / "graph.graphml")
+        read_graph(tmp_path / "graph.graphml", label="club")
+    assert caplog.messages == [
+        "graph.graphml: node attributes that are not read: age, club. label=NAME reads one of them.",
+        "graph.graphml: node attributes that are not read: age.",
+    ]

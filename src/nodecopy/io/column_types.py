@@ -25,6 +25,8 @@ DATES = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}([./])\d{1,2}\2\d{2,4}( .
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 NO_RATINGS = (*NO_WEIGHTS, "price", "cost", "amount")
 """Words in the names of columns of numbers that are no ratings."""
+MIN_SQUARE = 5
+"""Rows from which a square table of numbers is a matrix; smaller ones may list edges."""
 NO_IDS = (*TIMES, "year", "month", "day", "hour")
 """Words in the names of columns that hold no ids."""
 MISSING_IDS = frozenset(["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"])
@@ -43,6 +45,16 @@ def find_id_columns(columns: Sequence[Column], names: Sequence[str], *, is_alike
     texts = [position for position in ids if not holds_numbers(columns[position])]
     is_mixed = len({position in texts for position in ids[:2]}) > 1
     return texts[:2] if is_alike and is_mixed and len(texts) > 1 else ids[:2]
+
+
+def is_square(columns: Sequence[Column]) -> bool:
+    """Return whether columns are those of a matrix with as many rows, perhaps with names of both."""
+    n_rows = len(columns[0])
+    return (
+        n_rows >= MIN_SQUARE
+        and len(columns) - n_rows in (0, 1)
+        and all(is_number(cell) for column in columns[1:] for cell in column[1:])
+    )
 
 
 def holds_ids(column: Column, name: str = "") -> bool:

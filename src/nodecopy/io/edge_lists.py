@@ -31,7 +31,7 @@ def build_graph(
     file: str,
     row_name: Callable[[int], str] = "entry {}".format,
 ) -> Graph:
-    """Return the graph of a list of edges, and log how many are repeated and how many are self-loops.
+    """Return the graph of a list of edges, and log how many are repeated, of weight 0 or self-loops.
 
     An undirected list that has every edge in both directions, with equal weights, lists each edge once in
     each direction: the two are no duplicates. In any other undirected list they are.
@@ -73,6 +73,8 @@ def build_graph(
         )
     if duplicates == "sum" and n_reversed:
         graph = Graph(matrix + matrix.T, None, None, node_ids)
+    if n_zero := int((weights == 0).sum()):
+        log_decision(f"{file}: edges of weight 0: {n_zero}; they are left out.")
     _log_counts(file, n_repeated, n_reversed, int((first == second).sum()), directed, duplicates)
     return graph
 

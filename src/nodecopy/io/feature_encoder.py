@@ -34,8 +34,9 @@ class FeatureEncoder(Saveable):
 
     Numbers stay as they are; a missing one becomes the median of its column, and a further column marks the
     missing cells. Text is one-hot encoded: each value of the column is a column of zeros and ones, and so are
-    missing cells. Dates are refused. :func:`~nodecopy.read_graph` encodes tables of features; the encoder
-    stays with the graph, and classifiers keep and save it as ``feature_encoder_``.
+    missing cells; digits with leading zeros (0150) are text. Dates are refused. :func:`~nodecopy.read_graph`
+    encodes tables of features; the encoder stays with the graph, and classifiers keep and save it as
+    ``feature_encoder_``.
 
     Parameters
     ----------
@@ -214,6 +215,8 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
     array = _as_typed_array(column)
     if array.dtype.kind in "Mm":
         raise _refuse_dates(name, array[0] if len(array) else "none")
+    if array.dtype.kind in "OU" and any(map(_is_code, array.tolist())):
+        return _as_text(column)
     try:
         values = np.array(list(map(float, array.tolist())), np.float64)
     except (TypeError, ValueError):
@@ -251,6 +254,11 @@ def _as_text(column: Column) -> NDArray[Any]:
 def _is_missing_number(cell: Any) -> bool:
     """Return whether a cell among numbers is missing."""
     return cell.strip().lower() in MISSING_WORDS if isinstance(cell, str) else is_missing(cell)
+
+
+def _is_code(cell: Any) -> bool:
+    """Return whether a cell has leading zeros, as postcodes have."""
+    return isinstance(cell, str) and cell[:1] == "0" and len(cell) > 1 and cell.isdecimal()
 
 
 def _refuse_dates(name: str, example: Any) -> InputError:

@@ -107,6 +107,9 @@ def read_network(
             Hint("{} reads one of them.", label=str),
         )
         label = ""
+    elif ignored := sorted(names - {label or "label", "viz"}):
+        hints = () if label else (Hint("{} reads one of them.", label=str),)
+        log_decision(f"{path.name}: node attributes that are not read: {', '.join(ignored)}.", *hints)
     edge_names = {name for *_, attributes in network.edges(data=True) for name in attributes}
     if weight is None and suffix == ".json" and "weight" not in edge_names and "value" in edge_names:
         weight = "value"  # as D3 writes it

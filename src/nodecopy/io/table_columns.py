@@ -22,6 +22,7 @@ from nodecopy.io.column_types import (
     find_id_columns,
     holds_times,
     holds_weights,
+    is_square,
 )
 from nodecopy.io.headers import (
     N_KEYS,
@@ -213,6 +214,11 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
     usual = match_names(table.names or [], KINDS[kind])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
+    if kind == "edges" and is_square(table.columns):
+        raise InputError(
+            "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
+            "(scipy.sparse.save_npz), or use as_graph(frame.to_numpy()) in Python."
+        )
     keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
     if len(keys) < N_KEYS:
         raise InputError(
@@ -358,12 +364,15 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
 
 
 def check_notation(columns: Sequence[Column]) -> None:
-    """Raise an error if an id is a number in one column and has leading zeros in another."""
+    """Raise an error if an id has decimals (1.0), or leading zeros in another column, and elsewhere not."""
+    texts = set().union(*(column for column in columns if not isinstance(column, np.ndarray)))
+    if twin := next((text for text in texts if text[-2:] == ".0" and text[:-2] in texts), None):
+        raise InputError(f"ids must be written the same way; got {twin[:-2]!r} and {twin!r}. Write integers.")
     numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
     if 0 < len(numbers) < len(columns):
         known = set().union(*(column.tolist() for column in numbers))
-        texts = (text for column in columns for text in column if isinstance(text, str) and text[:1] == "0")
-        for text in texts:
+        coded = (text for column in columns for text in column if isinstance(text, str) and text[:1] == "0")
+        for text in coded:
             if text.isdecimal() and str(int(text)) != text and int(text) in known:
                 raise InputError(
                     f"ids must be written the same way; got {int(text)} in one column and {text!r} in "
