@@ -53,3 +53,14 @@ def test_labels_in_the_table_of_features_are_not_features(features: Path) -> Non
     graph = read_feature_graph(features, labels=features, label="plan", n_neighbours=1)
     assert graph.feature_encoder.feature_names_ == ["age"]
     assert np.array(graph.named_labels()).tolist() == ["x", "x", "y", ""]
+
+
+def test_one_hot_encoded_text_is_not_taken_for_word_counts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Networks standardised such columns, while distances were measured after scaling by rows."""
+    rows = [f"n{number},{'abcd'[number % 4]},{'efgh'[number // 4 % 4]}" for number in range(16)]
+    (tmp_path / "f.csv").write_text("\n".join(["id,town,job", *rows]))
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        read_feature_graph(tmp_path / "f.csv", n_neighbours=3)
+    assert "features: each column is standardised to measure distances" in caplog.text

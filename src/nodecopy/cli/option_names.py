@@ -14,7 +14,6 @@ OPTIONS = {
     "ignore_columns": "ignore-column",
     "read_interactions": "interactions",
     "features": "scale-features",
-    "scale": "scale-features",
     "weights": "scale-weights",
 }
 """Options that are not named as the parameter of a hint."""

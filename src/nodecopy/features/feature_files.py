@@ -9,7 +9,8 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
-from nodecopy.features.feature_graphs import graph_from_features
+from nodecopy.features.feature_graphs import PURPOSE, graph_from_features
+from nodecopy.features.scaling import FeatureScaling
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder
 from nodecopy.io.node_tables import read_node_tables
@@ -53,8 +54,9 @@ def read_feature_graph(
         raise InputError(f"{describe(features)} must hold features of at least two nodes; got {len(ids)}.")
     n_neighbours = min(n_neighbours, len(ids) - 1)
     with reading(features):
+        scaling = FeatureScaling.fit(rows.values, scale, encoder=rows.encoder, name="scale", purpose=PURPOSE)
         graph = graph_from_features(
-            rows.values, n_neighbours=n_neighbours, scale=scale, node_ids=np.array(ids)
+            rows.values, n_neighbours=n_neighbours, scale=scaling.kind, node_ids=np.array(ids)
         )
     log_decision(
         f"{describe(features)}: there are no edges, so each node is connected to its {n_neighbours} "

@@ -15,6 +15,7 @@ from nodecopy.features.neighbours import NeighbourSearch, as_float_matrix
 from nodecopy.features.scaling import FeatureScaling
 from nodecopy.graph import Graph
 
+PURPOSE = "to measure distances"
 CANDIDATES_PER_NEIGHBOUR = 3
 """Edges are learned among this many times ``n_neighbours`` nearest neighbours of each node."""
 MAX_ROUNDS, DEGREE_TOLERANCE = 20, 0.02
@@ -89,7 +90,8 @@ def graph_from_features(
     check_choice(metric, f"metric of {owner}", ["euclidean", "cosine"])
     matrix = as_float_matrix(features, f"features of {owner}")
     if scale != "none":
-        matrix = FeatureScaling.fit(matrix, scale, name="scale").apply_to_rows(matrix).astype(np.float64)
+        scaling = FeatureScaling.fit(matrix, scale, name="scale", purpose=PURPOSE)
+        matrix = scaling.apply_to_rows(matrix).astype(np.float64)
     search = NeighbourSearch(cosine_rows(matrix) if metric == "cosine" else matrix, owner=owner)
     build = _neighbour_graph if method == "knn" else _learned_graph
     return Graph(build(search, n_neighbours), features, labels, node_ids)
