@@ -80,7 +80,7 @@ def match_columns(
     column_names: Mapping[str, str | None] | None = None,
     owner: str = "the table",
     by_position: Collection[str] = (),
-    keys: Sequence[int] = (0, 1),
+    keys: Sequence[int] | None = None,
 ) -> dict[str, int]:
     """Return the position of the column of each role.
 
@@ -108,7 +108,7 @@ def match_columns(
     by_position
         Optional roles that are matched by position wherever the other columns are.
     keys
-        Positions of the columns of required roles without a usual name.
+        Positions of the columns of required roles without a usual name; by default 0, 1, 2, ...
     """
     column_names = column_names or {}
     lower = [name.lower() for name in names]
@@ -123,7 +123,7 @@ def match_columns(
         if name:
             positions = {other: at for other, at in positions.items() if at != names.index(name)}
             positions[role] = names.index(name)
-    required = list(roles)[:n_required]
+    required, keys = list(roles)[:n_required], keys or range(n_required)
     by_name = all(column_names.get(role) or not set(roles[role]).isdisjoint(lower) for role in required)
     for number, role in enumerate(required):
         if role not in positions and (keys[number] >= n_columns or keys[number] in positions.values()):
