@@ -57,7 +57,8 @@ autodoc_typehints = "none"  # the docstrings name types where they are not obvio
 autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
-    "inherited-members": "Module,tuple",  # all but those of torch modules and named tuples
+    # All but those of torch modules, of named tuples and of scikit-learn's estimators.
+    "inherited-members": "Module,tuple,ClassifierMixin",
     "show-inheritance": True,
 }
 napoleon_use_rtype = False
@@ -116,8 +117,14 @@ def rewrite_links(app: Any, page: str, source: list[str]) -> None:
     )
 
 
+def skip_metadata_requests(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the methods that scikit-learn adds to estimators, whose links lead to its own pages."""
+    return True if re.fullmatch("set_.*_request|get_metadata_routing", name) else None
+
+
 def setup(app: Any) -> None:
-    """Write the table pages before Sphinx collects its sources, and register the two functions above."""
+    """Write the table pages before Sphinx collects its sources, and register the functions above."""
     write_table_pages()
     app.add_html_math_renderer("mathml", (render_mathml, None), (render_mathml, None))
+    app.connect("autodoc-skip-member", skip_metadata_requests)
     app.connect("source-read", rewrite_links)
