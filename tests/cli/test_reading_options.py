@@ -21,6 +21,7 @@ GRAPH = {
     "--label",
     "--duplicates",
     "--allow-isolated",
+    "--ignore-column",
 }
 LOG = {"--header", "--user-column", "--item", "--rating", "--time"}
 
@@ -112,3 +113,17 @@ def test_options_that_do_not_apply(run: Run, arguments: tuple[str, ...], message
     ran = run(*arguments)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_columns_of_features_are_ignored(run: Run, tmp_path: Path) -> None:
+    """Before, only classify and report had the option that errors of others named."""
+    edges, features = tmp_path / "edges.csv", tmp_path / "features.csv"
+    ring = range(12)
+    edges.write_text("source,target\n" + "".join(f"{n},{(n + 1) % 12}\n" for n in ring))
+    features.write_text("id,x,note\n" + "".join(f"{n},{n % 5},text {n}\n" for n in ring))
+    arguments = ("sample", edges, "--features", features, "--n", "2")
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert "Leave it out with --ignore-column note." in " ".join(ran.err.split())
+    assert run(*arguments, "--ignore-column", "note").code == 0
+    assert "--ignore-column applies to" in run("sample", edges, "--n", "2", "--ignore-column", "x").err

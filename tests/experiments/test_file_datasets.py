@@ -77,6 +77,11 @@ def test_the_graph_is_that_of_the_files(folder: Path) -> None:
     assert set(np.unique(read.matrix.data)) == {1, 2, 3, 4, 5}  # the option rating is used
     directed = load(folder, SAMPLES, ENTRY.replace(" }", ", directed = true }")).cells(0)[0]
     assert directed.task.load(directed).directed
+    rows = [f"{node},1.5,text {node}" for node in CLUB.node_ids]
+    (folder / "data" / "features.csv").write_text("\n".join(["id,x,note", *rows, ""]))
+    entry = ENTRY.replace(" }", ', features = "data/features.csv", ignore_columns = ["note"] }')
+    measured = load(folder, SAMPLES, entry).cells(0)[0]
+    assert measured.task.load(measured).features.shape == (34, 1)
 
 
 def test_fingerprints_follow_contents_and_options_but_not_paths(folder: Path) -> None:

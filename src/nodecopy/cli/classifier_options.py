@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -39,10 +39,6 @@ ScaleWeights: TypeAlias = Annotated[
         help="How networks see edge weights. auto: the logarithm of heavy-tailed weights, others as they "
         "are; the choice is printed."
     ),
-]
-IgnoreColumns: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--ignore-column", help="A column of the features to leave out. May be repeated."),
 ]
 NNeighbours: TypeAlias = Annotated[
     int | None,
@@ -88,26 +84,20 @@ def load_graph(
     largest_component: bool,
     reading: ReadingOptions,
     *,
-    ignore_columns: Sequence[str] | None,
     scale: str,
     n_neighbours: int | None,
     encoder: FeatureEncoder | None = None,
 ) -> Graph:
     """Return the graph of a dataset, of a file of edges, or of features without edges.
 
-    Tables of features are encoded as ``encoder`` was fitted; by default one is fitted to them, without
-    ``ignore_columns``.
+    Tables of features are encoded as ``encoder`` was fitted; by default one is fitted to them.
     """
-    encoder = FeatureEncoder(ignore_columns or ()) if encoder is None else encoder
     if features is None and source is not None and _holds_features(source, reading):
         features, source = Path(source), None
     if source is not None:
         got = f"the dataset {source!r}" if sources.is_dataset(source) else "edges"
         check_applicable("features without edges", got, n_neighbours=n_neighbours)
-        if features is None:
-            check_applicable("--features FILE", "no table of features", ignore_column=ignore_columns)
-        used = None if features is None else encoder
-        return sources.load_graph(source, labels, features, directed, largest_component, reading, used)
+        return sources.load_graph(source, labels, features, directed, largest_component, reading, encoder)
     if features is None:
         raise InputError("a source must be given: a dataset, a file of edges or --features FILE; got none.")
     from nodecopy.features import read_feature_graph
@@ -116,14 +106,15 @@ def load_graph(
         "edges", "features without edges", directed=directed, largest_component=largest_component
     )
     names = {name: getattr(reading, name) for name in ("header", "id", "label")}
-    others = {name: value for name, value in reading.given("graph").items() if name not in names}
+    of_edges = reading.given("graph").keys() - {*names, "ignore_column"}
+    others = dict.fromkeys(of_edges, True)
     check_applicable("edges", "features without edges", **others)
     return read_feature_graph(
         features,
         labels=labels,
         n_neighbours=N_NEIGHBOURS if n_neighbours is None else n_neighbours,
         scale=scale,
-        encoder=encoder,
+        encoder=encoder or FeatureEncoder(reading.ignore_columns or ()),
         **names,
     )
 

@@ -16,7 +16,6 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.classifier_options import (
-    IgnoreColumns,
     Method,
     NNeighbours,
     ScaleFeatures,
@@ -63,7 +62,6 @@ def classify(
     ),
     scale_features: ScaleFeatures = "auto",
     scale_weights: ScaleWeights = "auto",
-    ignore_columns: IgnoreColumns = None,
     n_neighbours: NNeighbours = None,
     n_graphs: int | None = option("bgcn-copy: number of sampled graphs. (default: 10)", None, at_least(1)),
     n_weight_samples: int | None = option(
@@ -112,7 +110,7 @@ def classify(
     else:
         scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
         of_split = {"validation": validation, "labels_per_class": labels_per_class}
-        others = {"method": method, "ignore_column": ignore_columns, "save": save}
+        others = {"method": method, "ignore_column": reading.ignore_columns or None, "save": save}
         got = "--load, which trains nothing"
         check_applicable("training", got, **scalings, **of_bayes, **of_split, **others)
         classifier = load_classifier(load, device)
@@ -123,7 +121,6 @@ def classify(
         directed,
         largest_component,
         reading,
-        ignore_columns=ignore_columns,
         scale=scale_features,
         n_neighbours=n_neighbours,
         encoder=classifier.feature_encoder_,

@@ -28,14 +28,16 @@ class ReadingOptions:
     label: str | None = None
     duplicates: Duplicates = "max"
     allow_isolated: bool = False
+    ignore_columns: list[str] | None = None
     user: str | None = None
     item: str | None = None
     rating: str | None = None
     time: str | None = None
 
     def of(self, kind: Kind) -> dict[str, Any]:
-        """Return the parameters of the reader of graphs or of interactions."""
-        return {name: getattr(self, name) for name in ("header", *READER_PARAMETERS[kind])}
+        """Return the parameters of the reader of graphs, but for its encoder, or of interactions."""
+        names = ("header", *READER_PARAMETERS[kind])
+        return {name: getattr(self, name) for name in names if name != "ignore_columns"}
 
     def given(self, *kinds: Kind) -> dict[str, Any]:
         """Return the options that were given, those of some kinds only or all."""
@@ -43,11 +45,13 @@ class ReadingOptions:
             field.name for field in fields(self)
         ]
         default = ReadingOptions()
-        return {_option(name): True for name in names if getattr(self, name) != getattr(default, name)}
+        return {
+            _option(name): True for name in names if getattr(self, name) not in (getattr(default, name), [])
+        }
 
 
 READER_PARAMETERS: dict[Kind, tuple[str, ...]] = {
-    "graph": ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated"),
+    "graph": ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated", "ignore_columns"),
     "interactions": ("user", "item", "rating", "time"),
 }
 HELP = {
@@ -58,6 +62,7 @@ HELP = {
     "label": "Name of the column of labels, or of a node attribute of a .graphml, .gexf or .json file.",
     "duplicates": "What an edge that is listed more than once gets: the largest weight, the sum, an error.",
     "allow_isolated": "Add ids of labels and features without edges as isolated nodes.",
+    "ignore_columns": "A column of the table of features to leave out. May be repeated.",
     "user": "Name of the column of users in the table of interactions.",
     "item": "Name of the column of items in the table of interactions.",
     "rating": "Name of the column of ratings in the table of interactions, or '' for none.",
@@ -108,13 +113,15 @@ def reads(*kinds: Kind) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 def _option(name: str) -> str:
     """Return the name of an option; ``--user`` of recommend is the id of a user."""
-    return "user_column" if name == "user" else name
+    return {"user": "user_column", "ignore_columns": "ignore_column"}.get(name, name)
 
 
 def _annotate(name: str, *, is_free: bool) -> Any:
-    kind: Any = {"duplicates": Duplicates, "allow_isolated": bool}.get(name, str | None)
+    kinds = {"duplicates": Duplicates, "allow_isolated": bool, "ignore_columns": list[str] | None}
+    kind: Any = kinds.get(name, str | None)
     names = [f"--{_option(name).replace('_', '-')}"]
     if name == "user" and is_free:
         names.append("--user")
-    metavar = "COLUMN" if kind == str | None else None
-    return Annotated[kind, typer.Option(*names, help=HELP[name], metavar=metavar, rich_help_panel=PANEL)]
+    metavar = "COLUMN" if kind in (str | None, list[str] | None) else None
+    panel = None if name == "ignore_columns" else PANEL  # it belongs to --features
+    return Annotated[kind, typer.Option(*names, help=HELP[name], metavar=metavar, rich_help_panel=panel)]

@@ -16,7 +16,6 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.classifier_options import (
-    IgnoreColumns,
     NNeighbours,
     ScaleFeatures,
     ScaleWeights,
@@ -81,7 +80,6 @@ def report(
     samples: int = option("Number of samples behind the statistics.", 20, at_least(1)),
     scale_features: ScaleFeatures = "auto",
     scale_weights: ScaleWeights = "auto",
-    ignore_columns: IgnoreColumns = None,
     n_neighbours: NNeighbours = None,
     without: list[Part] | None = option("Leave out a part that trains networks. May be repeated."),
     seed: int = option("Seed of samples, splits and training.", 0, at_least(0)),
@@ -108,7 +106,6 @@ def report(
             directed,
             largest_component,
             reading,
-            ignore_columns=ignore_columns,
             scale=scale_features,
             n_neighbours=n_neighbours,
         )

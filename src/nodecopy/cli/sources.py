@@ -43,7 +43,7 @@ def load_graph(
     reading: ReadingOptions = DEFAULT,
     encoder: FeatureEncoder | None = None,
 ) -> Graph:
-    """Load the graph of a dataset or of a file; an encoder is applied, or fitted, to a table of features."""
+    """Load the graph of a dataset or of a file; features are encoded as the encoder was fitted, if given."""
     if is_dataset(source):
         got, files = f"the dataset {source!r}", {"labels": labels, "features": features}
         check_applicable("files", got, **files, directed=directed, **reading.given("graph"))
@@ -51,6 +51,12 @@ def load_graph(
         if not isinstance(graph, Graph):
             raise InputError(f"the source must be a graph for this command; {source} holds interactions.")
         return graph
+    if features is None:
+        check_applicable(
+            "--features FILE", "no table of features", ignore_column=reading.ignore_columns or None
+        )
+    elif encoder is None:
+        encoder = FeatureEncoder(reading.ignore_columns or ())
     tables: dict[str, Any] = {"labels": labels, "features": features, "encoder": encoder}
     graph = read_graph(source, **tables, directed=True if directed else None, **reading.of("graph"))
     if not graph.n_nodes:

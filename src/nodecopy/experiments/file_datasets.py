@@ -1,7 +1,8 @@
 """Datasets in files of the user's own, which stand beside the names of others in ``datasets``.
 
 An entry ``{ name = "mine", edges = "edges.csv", labels = "labels.csv", directed = true }`` names files,
-relative to the folder of the TOML file; other keys are parameters of the function that reads them.
+relative to the folder of the TOML file; other keys are parameters of the function that reads them, and
+``ignore_columns``, a list of columns of the features to leave out.
 """
 
 from __future__ import annotations
@@ -16,10 +17,17 @@ from typing import Any
 
 from nodecopy import datasets
 from nodecopy.errors import InputError
-from nodecopy.experiments.sections import check_keys, make_reader, read_mapping, read_name, read_text
+from nodecopy.experiments.sections import (
+    check_keys,
+    make_list_reader,
+    make_reader,
+    read_mapping,
+    read_name,
+    read_text,
+)
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import read_graph, read_interactions
+from nodecopy.io import FeatureEncoder, read_graph, read_interactions
 
 FILES = {"graph": ("edges", "labels", "features"), "interactions": ("interactions",)}
 """The keys that name files by the kind of data, the required one first."""
@@ -29,6 +37,7 @@ READERS: dict[str, Callable[..., Graph | Interactions]] = {
 }
 OBJECTS = ("path", "labels", "features", "node_ids", "encoder")
 """Parameters of readers that are files or objects, and so no options of a section."""
+read_columns = make_list_reader(read_text)
 read_option = make_reader(
     "a text, a number, true or false", lambda value: isinstance(value, str | int | float)
 )
@@ -66,7 +75,10 @@ class FileDataset:
                 "Start it again."
             )
         (_, path), *others = self.files
-        data = READERS[self.kind](path, **dict(others), **dict(self.options))
+        options = dict(self.options)
+        if "ignore_columns" in options:
+            options["encoder"] = FeatureEncoder(options.pop("ignore_columns"))
+        data = READERS[self.kind](path, **dict(others), **options)
         return data.largest_component() if largest_component and isinstance(data, Graph) else data
 
 
@@ -91,6 +103,8 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     kind = "interactions" if "interactions" in section else "graph"
     keys, parameters = FILES[kind], inspect.signature(READERS[kind]).parameters
     options = [name for name in parameters if name not in OBJECTS]
+    if "features" in section:
+        options.append("ignore_columns")
     check_keys(section, where, ("name", *keys, *options), ("name", keys[0]))
     name = read_name(section["name"], f"name of {where}")
     if name in datasets.names():
@@ -98,7 +112,12 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     files = tuple(
         (key, _find_file(section[key], folder, f"{key} of {name}")) for key in keys if key in section
     )
-    values = tuple((key, read_option(section[key], f"{key} of {name}")) for key in options if key in section)
+    readers = {"ignore_columns": read_columns}
+    values = tuple(
+        (key, readers.get(key, read_option)(section[key], f"{key} of {name}"))
+        for key in options
+        if key in section
+    )
     return FileDataset(name, kind, files, values, _fingerprint(files, values))
 
 
