@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -59,6 +60,10 @@ class TestNettackWithFeatures(AttackContract):
     [
         (Nettack(structure=False), "structure or features of Nettack must be True"),
         (Nettack(direct=False, n_influencers=0), "n_influencers of Nettack"),
+        (
+            Nettack(surrogate=torch.nn.Linear(12, 3)),  # type: ignore[arg-type]
+            r"got a torch.nn.Module. FGA\(surrogate=module\) attacks a module",
+        ),
         (
             Nettack(surrogate=np.zeros((2, 3))),
             r"surrogate of Nettack must have the shape \(12, 3\); got \(2, 3\)",

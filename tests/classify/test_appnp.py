@@ -14,6 +14,7 @@ class TestAPPNP(ClassifierContract):
         return APPNP(n_epochs=25, n_steps=4, learning_rate=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_without_propagation_it_is_a_perceptron() -> None:
     graph = planted_graph()
     perceptron = MLP(n_hidden=64, weight_decay=5e-3, n_epochs=10).fit(graph, [0, 1, 2], rng=0)

@@ -59,6 +59,7 @@ def test_predict_trial_may_return_a_prediction() -> None:
     assert Fixed().fit(GRAPH, [0, 1, 2]).prediction_ is expected
 
 
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_whole_numbers_as_labels_come_back() -> None:
     graph = planted_graph(strings=False)
     labels = np.array([4, 9, 2])[np.array(graph.labels)]

@@ -66,6 +66,7 @@ def calls_of(kind: str) -> list[Any]:
     return [value for name, value in Recording.calls if name == kind]
 
 
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_algorithm_1() -> None:
     """The graph model is fitted to a GCN's labels, with the training labels; its samples train networks."""
     base = GCN(n_epochs=2, learning_rate=0.05)

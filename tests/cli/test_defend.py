@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ pytest.importorskip("torch")
 
 from nodecopy import Graph
 from nodecopy._core.random import child, seed_sequence
+from nodecopy.cli.defend import _score_nodes
 from nodecopy.defend import CopyingDefence
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
@@ -109,6 +111,13 @@ def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message
     assert message in ran.err
     assert "Traceback" not in ran.err
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
+
+
+def test_scores_keep_seven_significant_digits() -> None:
+    """Seven decimals made all of them zero."""
+    defence: Any = SimpleNamespace(score_suspicion=lambda: np.array([0.0, 1.23456789e-28, 2 / 3]))
+    columns = _score_nodes(defence, Graph(np.zeros((3, 3))), np.array([2]))
+    assert columns["suspicion"].tolist() == [0.6666667, 1.234568e-28, 0.0]
 
 
 def test_scores_of_all_nodes(run: Run, files: Graph) -> None:

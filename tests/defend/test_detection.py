@@ -13,7 +13,7 @@ from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, Defence, SuspectCorrection
 from nodecopy.defend.detection import choose_n_corrected
 from nodecopy.defend.pruning import remove_edges_of
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
 
@@ -30,6 +30,13 @@ class TestSuspectCorrection(DefenceContract):
 def test_error_names_a_wrong_share() -> None:
     with pytest.raises(InputError, match="share of SuspectCorrection must be a number between 0 and 1"):
         SuspectCorrection(share=1.5).fit(planted_graph(), [0, 1, 2], rng=0)
+
+
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
+def test_scores_without_a_suspicious_node_warn() -> None:
+    defence = SuspectCorrection(GCN(n_epochs=1, learning_rate=1e-6), n_donors=4, share=0.2)
+    with pytest.warns(DataWarning, match=r"highest suspicion score is .*: no node looks attacked"):
+        defence.fit(planted_graph(), [0, 1, 2], rng=0).correct([4])
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +84,7 @@ def test_share_of_nodes_is_corrected(attacked: tuple[CopyingDefence, Graph, Any]
 
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
+@pytest.mark.filterwarnings("ignore:the highest suspicion score")  # after one epoch
 def test_validation_nodes_decide_how_many_are_corrected() -> None:
     """Of four nodes the third correction makes a correct one wrong, so two are corrected."""
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=np.eye(4) + np.eye(4, k=1), labels=[0, 0, 1, 1])

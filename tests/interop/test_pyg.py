@@ -239,11 +239,19 @@ def test_a_mask_must_be_one() -> None:
 @given(graph=graphs())
 def test_all_but_ids_and_names_come_back(graph: Graph) -> None:
     features = graph.features.toarray() if isinstance(graph.features, sparse.csr_array) else graph.features
-    expected = Graph(graph.adjacency, features, graph.labels, directed=graph.directed)
+    single = None if features is None else features.astype(np.float32)
+    expected = Graph(graph.adjacency.astype(np.float32), single, graph.labels, directed=graph.directed)
     data = to_pyg(graph)
     assert data.num_nodes == graph.n_nodes
     assert data.edge_index.shape == (2, graph.rows.n_entries)
     assert from_pyg(data, directed=graph.directed) == expected
+
+
+def test_tables_of_doubles_suit_networks_in_single_precision() -> None:
+    """A plain network raised "mat1 and mat2 must have the same dtype"."""
+    data = to_pyg(Graph.from_edges([0, 1], [1, 2], [0.5, 2.5], features=np.array([[1.5], [2.5], [3.5]])))
+    assert data.x.dtype == data.edge_weight.dtype == torch.float32
+    assert torch.nn.Linear(1, 2)(data.x).shape == (3, 2)
 
 
 def test_symmetry_decides_direction() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import networkx as nx
 import pytest
 
 from nodecopy import Graph, datasets
@@ -29,3 +30,13 @@ def test_graphs_must_share_their_nodes() -> None:
 def test_a_larger_graph_takes_the_cheaper_layout() -> None:
     ring = Graph.from_edges(range(301), [*range(1, 301), 0])
     assert len(draw_graphs({"ring": ring})) == 1
+
+
+def test_a_graph_or_a_list_of_graphs() -> None:
+    """Both raised an AttributeError about items."""
+    ring = Graph.from_edges([0, 1, 2], [1, 2, 0])
+    titles = [panel.get_title().split("\n")[0] for panel in draw_graphs([ring, ring, ring])]
+    assert titles == ["observed", "sample 1", "sample 2"]
+    assert len(draw_graphs(nx.cycle_graph(4))) == 1
+    with pytest.raises(InputError, match="graphs must hold at least one graph"):
+        draw_graphs([])

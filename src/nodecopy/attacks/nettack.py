@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -90,6 +91,11 @@ class Nettack(TargetedAttack):
         if self.surrogate is None:
             weights = linear_weights(graph, inputs, labels, seed)
         else:
+            if isinstance(self.surrogate, torch.nn.Module):
+                raise InputError(
+                    "surrogate of Nettack must be a matrix of weights; got a torch.nn.Module. "
+                    "FGA(surrogate=module) attacks a module."
+                )
             weights = as_array(self.surrogate, "surrogate of Nettack").astype(np.float64)
             shape = (matrix.shape[1], labels.n_classes)
             if weights.shape != shape:

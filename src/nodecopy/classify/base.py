@@ -112,7 +112,7 @@ class Classifier(Saveable):
         """Train on the labels of some nodes of a graph.
 
         A :class:`~nodecopy.errors.DataWarning` says if the classifier has learned almost nothing: one class
-        is predicted for all nodes, or the largest probability of 95 % of them is at most 10 % above uniform.
+        is predicted for all nodes, or the largest probability of 80 % of them is at most 20 % above uniform.
 
         Parameters
         ----------

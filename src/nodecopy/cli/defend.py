@@ -184,7 +184,7 @@ def _score_nodes(
     order = np.argsort(-suspicion, kind="stable")
     return {
         "id": graph.node_ids[order],
-        "suspicion": np.round(suspicion[order], 7),
+        "suspicion": np.array([float(f"{score:.7g}") for score in suspicion[order]]),
         "corrected": np.isin(order, corrected).astype(int),
     }
 

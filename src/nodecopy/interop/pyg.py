@@ -224,7 +224,8 @@ def _update_slices(data: Any, keys: list[str]) -> None:
 def to_pyg(graph: Graph) -> Any:
     """Return a graph as a ``Data``, with undirected edges in both directions.
 
-    Sparse features become dense. Node ids and label names are lost; nodes are numbered from 0.
+    Features and weights are in single precision, as networks expect, and sparse features become dense. Node
+    ids and label names are lost; nodes are numbered from 0.
 
     >>> to_pyg(Graph.from_edges([0, 1], [1, 2], labels=[0, 1, 0]))
     Data(num_nodes=3, edge_index=[2, 4], y=[3])
@@ -234,10 +235,10 @@ def to_pyg(graph: Graph) -> Any:
     rows, features = graph.rows, graph.features
     data.edge_index = torch.from_numpy(np.stack([rows.row_numbers, rows.indices]).astype(np.int64))
     if rows.weights is not None:
-        data.edge_weight = torch.from_numpy(rows.weights.copy())
+        data.edge_weight = torch.from_numpy(rows.weights.astype(np.float32))
     if features is not None:
-        dense = features.toarray() if isinstance(features, sparse.csr_array) else features.copy()
-        data.x = torch.from_numpy(dense)
+        dense = features.toarray() if isinstance(features, sparse.csr_array) else features
+        data.x = torch.from_numpy(dense.astype(np.float32))
     if graph.labels is not None:
         data.y = torch.from_numpy(graph.labels.copy())
     return data

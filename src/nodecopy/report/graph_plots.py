@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ MAX_KAMADA_KAWAI_NODES = 300
 """Larger graphs get a spring layout: the time of the Kamada-Kawai layout grows with the cube of the nodes."""
 
 
-def draw_graphs(graphs: Mapping[str, GraphLike], *, seed: int = 0, axes: Any = None) -> Any:
+def draw_graphs(
+    graphs: Mapping[str, GraphLike] | Sequence[GraphLike] | GraphLike, *, seed: int = 0, axes: Any = None
+) -> Any:
     """Draw graphs on the same nodes side by side, with the layout of the first.
 
     Nodes are coloured by label. Edges that the first graph does not have are orange.
@@ -26,7 +28,8 @@ def draw_graphs(graphs: Mapping[str, GraphLike], *, seed: int = 0, axes: Any = N
     Parameters
     ----------
     graphs
-        Graphs, or what :func:`.as_graph` converts, by title; the first is the observed graph.
+        Graphs, or what :func:`.as_graph` converts, by title; the first is the observed graph. A single graph
+        and a list of graphs get the titles "observed", "sample 1", "sample 2" and so on.
     seed
         Seed of the layout, which is random for more than 300 nodes.
     axes
@@ -44,6 +47,11 @@ def draw_graphs(graphs: Mapping[str, GraphLike], *, seed: int = 0, axes: Any = N
     >>> len(draw_graphs({"observed": karate, "sample": sample}))
     2
     """
+    if not isinstance(graphs, Mapping):
+        given = graphs if isinstance(graphs, list | tuple) else [graphs]
+        graphs = {f"sample {number}" if number else "observed": graph for number, graph in enumerate(given)}
+    if not graphs:
+        raise InputError("graphs must hold at least one graph to be drawn; got none.")
     graphs = {title: convert_graph(graph, f"graph {title!r}") for title, graph in graphs.items()}
     observed, *others = graphs.values()
     if any(other.n_nodes != observed.n_nodes for other in others):
