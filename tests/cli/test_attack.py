@@ -211,7 +211,7 @@ def test_ids_with_blanks_and_files_named_like_ids(run: Run) -> None:
     [
         (
             ["attack", "graph.csv"],
-            "must have labels for this command; got none. Give --labels FILE.",
+            "must have labels for this command; got none. Give --labels FILE",
         ),
         (["attack", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
         (["attack", "graph.csv", *TABLES, "--nodes", "7"], "--nodes must hold ids of nodes; got '7'"),

@@ -178,3 +178,19 @@ def test_mistakes_are_told_in_one_line(
     assert ran.code == 2
     assert message in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    "source", [["nodes.csv"], ["--features", "nodes.csv"], ["edges.csv", "--features", "nodes.csv"]]
+)
+def test_labels_in_the_table_of_features(source: list[str], run: Run) -> None:
+    """Before, --label was ignored, and the labels were asked for."""
+    groups = [number % 2 for number in range(20)]
+    rows = [f"p{n},{5 * group + n / 20},{'ab'[group] if n < 10 else ''}" for n, group in enumerate(groups)]
+    Path("nodes.csv").write_text("\n".join(["person,income,segment", *rows, ""]))
+    Path("edges.csv").write_text("source,target\n" + "".join(f"p{n},p{(n + 2) % 20}\n" for n in range(20)))
+    ran = run("classify", *source, "--label", "segment", "--method", "mlp", "--out", "p.csv")
+    assert ran.code == 0, ran.err
+    assert "not read" not in ran.err
+    truth = {f"p{n}": "ab"[group] for n, group in enumerate(groups)}
+    assert accuracy("p.csv", truth) > 0.9

@@ -25,7 +25,7 @@ def test_labelled_nodes_of_a_file_are_split_by_class() -> None:
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (Graph(np.zeros((2, 2))), "the graph must have labels to learn from; got none. Give --labels FILE."),
+        (Graph(np.zeros((2, 2))), "the graph must have labels to learn from; got none. Give --labels FILE"),
         (labelled([0, 1]), "some nodes must have no label, to be predicted; every node has one."),
     ],
 )

@@ -17,6 +17,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder, is_table
 from nodecopy.io.table_columns import guess_kind
+from nodecopy.io.table_files import read_names
 
 if TYPE_CHECKING:
     from nodecopy.classify import Classifier
@@ -124,5 +125,7 @@ def _holds_features(source: str, reading: ReadingOptions) -> bool:
     if sources.is_dataset(source) or not Path(source).is_file() or not is_table(source):
         return False
     with reading_file(source) as path:
-        is_named = reading.source or reading.target
-        return not is_named and guess_kind(path, id=reading.id) in ("labels", "features")
+        if reading.source or reading.target:
+            return False
+        has_labels = reading.label is not None and reading.label in read_names(path)
+        return has_labels or guess_kind(path, id=reading.id) in ("labels", "features")

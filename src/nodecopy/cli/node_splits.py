@@ -37,7 +37,9 @@ def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
     few labels for that, every labelled node is both.
     """
     if graph.labels is None:
-        raise InputError("the graph must have labels for this command; got none. Give --labels FILE.")
+        raise InputError(
+            "the graph must have labels for this command; got none. Give --labels FILE or --label COLUMN."
+        )
     labelled = np.flatnonzero(graph.labels != UNLABELLED)
     n_needed = LABELS_PER_CLASS * len(np.unique(graph.labels[labelled])) + N_VALIDATION + N_TEST
     if is_dataset(source) and len(labelled) >= n_needed:
@@ -48,7 +50,9 @@ def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
 def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> NodeSplit:
     """Split labelled nodes into training and validation nodes; unlabelled nodes are the test nodes."""
     if graph.labels is None:
-        raise InputError("the graph must have labels to learn from; got none. Give --labels FILE.")
+        raise InputError(
+            "the graph must have labels to learn from; got none. Give --labels FILE or --label COLUMN."
+        )
     unlabelled = np.flatnonzero(graph.labels == UNLABELLED)
     if not len(unlabelled):
         raise InputError(

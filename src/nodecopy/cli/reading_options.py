@@ -59,7 +59,8 @@ HELP = {
     "target": "Name of the column of targets in the table of edges.",
     "weight": "Name of the column of weights in the table of edges, or '' for none.",
     "id": "Name of the column of ids in the tables of labels and features.",
-    "label": "Name of the column of labels, or of a node attribute of a .graphml, .gexf or .json file.",
+    "label": "Name of the column of labels (without --labels, in the table of features), or of a node "
+    "attribute of a .graphml, .gexf or .json file.",
     "duplicates": "What an edge that is listed more than once gets: the largest weight, the sum, an error.",
     "allow_isolated": "Add ids of labels and features without edges as isolated nodes.",
     "ignore_columns": "A column of the table of features to leave out. May be repeated.",

@@ -48,6 +48,7 @@ def read_feature_graph(
     Graph(4 nodes, 2 undirected edges, binary, 1 features)
     """
     check_integer(n_neighbours, "n_neighbours", low=1)
+    labels = features if labels is None and label else labels
     *tables, rows = read_node_tables(labels, features, encoder=encoder, header=header, id=id, label=label)
     ids = unify_ids([rows.ids])[0]
     if len(ids) < 2:

@@ -98,9 +98,9 @@ def read_graph(
         weights out.
     id, label
         Names of the columns of ``labels``, and ``id`` of ``features`` too; without ``labels``, ``label`` is
-        the name of a node attribute of a network. By default columns with usual names, otherwise the first
-        column and, in a table of two, the second. Labels are integers or text; an empty cell, ``NA`` or
-        ``nan`` is none.
+        the name of a column of ``features``, or of a node attribute of a network. By default columns with
+        usual names, otherwise the first column and, in a table of two, the second. Labels are integers or
+        text; an empty cell, ``NA`` or ``nan`` is none.
     duplicates
         What becomes of an edge that is listed more than once: it has the largest of its weights (``"max"``),
         their sum (``"sum"``), or is an error (``"error"``). In an undirected graph, an edge that is listed in
@@ -136,6 +136,8 @@ def read_graph(
     node_order = None if node_ids is None else check_ids(node_ids, "node_ids")
     if node_order is not None:
         check_unique(node_order, "node_ids")
+    if labels is None and label and suffix not in NETWORKS:
+        labels = features
     if labels is None and ((label and suffix not in NETWORKS) or (id and features is None)):
         named = {name: value for name, value in (("id", id), ("label", label)) if value}
         raise InputError(

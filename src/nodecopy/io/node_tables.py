@@ -87,7 +87,10 @@ def read_node_tables(
     """
     tables: list[NodeRows] = []
     if labels is not None:
-        tables.append(read_labels(labels, nodes, header=header, id=id, label=label))
+        has_features = labels is features or str(labels) == str(features)
+        tables.append(
+            read_labels(labels, nodes, header=header, id=id, label=label, has_features=has_features)
+        )
         nodes = nodes or set(map(str, tables[0].ids))
     if features is not None:
         names: Any = {"id": id, "id_required": id is not None and labels is None}
@@ -103,14 +106,19 @@ def read_labels(
     header: bool | None = None,
     id: str | None = None,
     label: str | None = None,
+    has_features: bool = False,
 ) -> NodeRows:
     """Return ids and labels: integers if all are, otherwise strings; ``None`` where the cell is empty or NA.
 
-    ``nodes`` are the ids in the edges as text; they help to recognise a header.
+    ``nodes`` are the ids in the edges as text; they help to recognise a header. Columns that are not read are
+    logged, unless they are features (``has_features``).
     """
     format_of(path, TABLES)
     with reading(path) as file:
-        table, columns = read_columns(file, "labels", {"id": id, "label": label}, header=header, nodes=nodes)
+        column_names = {"id": id, "label": label}
+        table, columns = read_columns(
+            file, "labels", column_names, header=header, nodes=nodes, is_shared=has_features
+        )
         names = table.names or []
         if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
             listed = f"it has {', '.join(names)}" if names else "it has several, and no header"

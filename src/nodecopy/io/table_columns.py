@@ -24,13 +24,7 @@ from nodecopy.io.column_types import (
     holds_weights,
     is_square,
 )
-from nodecopy.io.headers import (
-    N_KEYS,
-    Roles,
-    find_header,
-    has_usual_names,
-    match_names,
-)
+from nodecopy.io.headers import N_KEYS, Roles, find_header, has_usual_names, match_names
 from nodecopy.io.table_files import Column, Table, read_names, read_table
 
 EDGE_COLUMNS: Roles = {
@@ -146,6 +140,7 @@ def read_columns(
     *,
     header: bool | None = None,
     nodes: Collection[str] | None = None,
+    is_shared: bool = False,
 ) -> tuple[Table, dict[str, Column]]:
     """Return the table in a file or data frame, and its columns by role (:func:`match_columns`).
 
@@ -159,6 +154,8 @@ def read_columns(
         Names of columns by role, as the caller gave them; an empty name leaves an optional role out.
     header, nodes
         See :func:`.find_header`.
+    is_shared
+        Whether other columns are read elsewhere, so that they are not logged.
     """
     roles, file = KINDS[kind], describe(path)
     names_given = [name for name in column_names.values() if name]
@@ -202,7 +199,8 @@ def read_columns(
         free = (number for number in range(len(columns)) if number not in positions.values())
         times = next((number for number in free if holds_times(columns[number])), None)
         positions |= {} if times is None else {"time": times}
-    _log_columns(file, table, roles, column_names, positions)
+    if not is_shared:
+        _log_columns(file, table, roles, column_names, positions)
     by_role = {role: columns[position] for role, position in positions.items()}
     _warn_about_words(file, [by_role[role] for role in roles if role in ID_ROLES])
     return table, by_role
