@@ -40,6 +40,16 @@ def shuffled(run: Run) -> Graph:
     return graph
 
 
+@pytest.mark.parametrize("method", ["nettack", "fga"])
+def test_the_scaling_of_the_surrogate_is_printed_and_can_be_chosen(run: Run, method: str) -> None:
+    shuffled(run)
+    arguments = ("attack", "graph.csv", *WITH_ISOLATED, "--nodes", "107", "--method", method)
+    assert "features: each column is standardised for the attacker's surrogate" in run(*arguments).err
+    ran = run(*arguments, "--scale-features", "none")
+    assert "scale='none'" in ran.err
+    assert "standardised" not in ran.err
+
+
 WITH_ISOLATED = (*TABLES, "--allow-isolated")
 METHODS = ("dice", "nettack", "fga", "random")
 
@@ -238,6 +248,10 @@ def test_ids_with_blanks_and_files_named_like_ids(run: Run) -> None:
         (
             ["attack", "graph.csv", *TABLES, "--method", "fga", "--n-influencers", "2"],
             "--n-influencers applies to --method nettack only; got --method fga. Leave it out.",
+        ),
+        (
+            ["attack", "graph.csv", *TABLES, "--method", "dice", "--scale-features", "none"],
+            "--scale-features applies to --method nettack and fga only; got --method dice. Leave it out.",
         ),
         (
             ["attack", "graph.csv", *TABLES, "--n-influencers", "0"],

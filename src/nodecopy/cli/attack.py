@@ -40,6 +40,8 @@ Delete = Literal["same-class", "any"]
 """Which edges DICE deletes."""
 Method = Literal["dice", "nettack", "fga", "random"]
 """The attacks."""
+ScaleFeatures = Literal["auto", "rows", "standardise", "none", "binary"]
+"""The scalings of features."""
 
 
 @reads("graph")
@@ -62,6 +64,10 @@ def attack(
     ),
     n_influencers: int | None = option(
         "nettack: flip edges of this many neighbours in place of the target's own edges.", None, at_least(1)
+    ),
+    scale_features: ScaleFeatures | None = option(
+        "nettack and fga: how the attacker's surrogate scales features. auto: word counts as in the attack's "
+        "paper, anything else standardised; the choice is printed. (default: auto)"
     ),
     independent: bool = flag(
         "--independent", "Attack each target in the clean graph, not in the graph attacked so far."
@@ -87,7 +93,7 @@ def attack(
     import_optional("torch", "nodecopy attack")
     from nodecopy.nn.feature_matrices import add_identity_features
 
-    attacker = _create_attack(method, delete, n_influencers, together=not independent)
+    attacker = _create_attack(method, delete, n_influencers, scale_features, together=not independent)
     budget_value = _parse_budget(budget)
     graph = sources.load_graph(source, labels, features, False, largest_component, reading)
     split, root = node_splits.split_for_attack(graph, source, seed)
@@ -126,7 +132,12 @@ def attack(
 
 
 def _create_attack(
-    method: Method, delete: Delete | None, n_influencers: int | None, *, together: bool
+    method: Method,
+    delete: Delete | None,
+    n_influencers: int | None,
+    scale_features: ScaleFeatures | None,
+    *,
+    together: bool,
 ) -> Attack:
     from nodecopy.attacks import DICE, FGA, Nettack, RandomFlips
 
@@ -135,13 +146,18 @@ def _create_attack(
         check_applicable("--method nettack", got, n_influencers=n_influencers)
     if method != "dice":
         check_applicable("--method dice", got, delete=delete)
+    if method in ("dice", "random"):
+        check_applicable("--method nettack and fga", got, scale_features=scale_features)
     if method == "dice":
         return DICE(delete=delete or "same-class", together=together)
+    if method == "random":
+        return RandomFlips(together=together)
+    scale = scale_features or "auto"
+    if method == "fga":
+        return FGA(scale=scale, together=together)
     if n_influencers is not None:
-        return Nettack(direct=False, n_influencers=n_influencers, together=together)
-    others = {"nettack": Nettack, "fga": FGA, "random": RandomFlips}
-    attack: Attack = others[method](together=together)
-    return attack
+        return Nettack(direct=False, n_influencers=n_influencers, scale=scale, together=together)
+    return Nettack(scale=scale, together=together)
 
 
 def _parse_budget(budget: str | None) -> int | float | str | None:
