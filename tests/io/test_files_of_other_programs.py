@@ -264,7 +264,7 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "negative amounts": (
         "transfers.csv",
         text("source,target,delta\nann,bob,1.5\nbob,cleo,-2\n"),
-        "line 3 has weight -2; it must be finite and at least 0. Use weight='' to leave the column out",
+        "line 3 has weight -2; it must be finite and at least 0. Remove the row, or use weight='' to leave the column out",
     ),
     "ragged rows": (
         "edges.csv",
@@ -365,6 +365,7 @@ def test_directions_that_a_file_states(
 LOGS: dict[str, list[str]] = {
     "MovieLens": ["userId,movieId,rating,timestamp", "1,31,2.5,9", "1,1029,3.0,9", "2,31,4.0,8"],
     "MovieLens without a header": ["1\t31\t2.5\t9", "1\t1029\t3\t9", "2\t31\t4\t8"],
+    "MovieLens with double colons": ["1::31::2.5::978300760", "1::1029::3::978302109", "2::31::4::978301968"],
     "unfamiliar names": ["user_id,movie_id,stars,ts", "1,31,2.5,9", "1,1029,3,9", "2,31,4,8"],
     "a name for ratings that is not known": ["user_id,movie_id,mark", "1,31,2.5", "1,1029,3", "2,31,4"],
     "times before ratings": ["user_id,movie_id,when,rating", "1,31,9,2.5", "1,1029,9,3", "2,31,8,4"],
@@ -384,7 +385,7 @@ LOGS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("rows", LOGS.values(), ids=LOGS.keys())
 def test_logs(rows: list[str], tmp_path: Path) -> None:
-    path = tmp_path / ("u.tsv" if "\t" in rows[0] else "log.csv")
+    path = tmp_path / ("u.tsv" if "\t" in rows[0] else "ratings.txt" if "::" in rows[0] else "log.csv")
     path.write_text("\n".join(rows) + "\n")
     assert read_interactions(path) == Interactions.from_table([1, 1, 2], [31, 1029, 31], [2.5, 3, 4])
 

@@ -35,6 +35,8 @@ def read(text: str, suffix: str) -> list[tuple[int, list[str]]]:
         ("1\t2 5\n", ".txt", None),
         ("a, b\nb, c\n", ".txt", ","),
         ("a,b c\nd e\n", ".txt", None),
+        ("1::31::2.5\n1::1029::3\n", ".txt", "::"),
+        ("std::map,std::set\nint,char\n", ".csv", ","),
         ("", ".csv", ","),
     ],
 )

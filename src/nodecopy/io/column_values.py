@@ -40,7 +40,11 @@ def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math
 
 
 def _leave_out(role: str) -> tuple[Hint, ...]:
-    return (Hint("Use {} to leave the column out.", **{role: ""}),) if role in OPTIONAL else ()
+    return (
+        (Hint("Remove the row, or use {} to leave the column out.", **{role: ""}),)
+        if role in OPTIONAL
+        else ()
+    )
 
 
 def parse_times(table: Table, column: Column) -> NDArray[Any]:

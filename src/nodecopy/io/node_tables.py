@@ -317,7 +317,10 @@ def order_rows(positions: list[int], nodes: NDArray[Any]) -> NDArray[np.int64]:
         missing = sorted(np.delete(nodes, positions).tolist())
         which = f"{len(missing)} nodes of the graph" if len(missing) > 1 else "a node of the graph"
         listed = list_names(list(map(repr, missing)))
-        raise InputError(f"there is no row for {which}: {listed}. Add the row, or remove the node's edges.")
+        raise InputError(
+            f"there is no row for {which}: {listed}. Add a row for each, with empty cells where nothing "
+            "is known (the median is used), or remove the edges of these nodes."
+        )
     return np.argsort(positions)
 
 

@@ -48,7 +48,8 @@ def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
 
     A comment starts with # or %; in .csv and .tsv files it stands above the rows and has white space after
     the sign. Empty lines are skipped. Cells are separated by tabs in .tsv files. In .csv and .txt files the
-    first lines decide between commas, semicolons, tabs, bars and white space. Blanks around cells are left
+    first lines decide between commas, semicolons, tabs, bars, double colons and
+    white space. Blanks around cells are left
     out, except in quotes.
     """
     comments: list[str] = []
@@ -67,6 +68,8 @@ def split_rows(file: IO[str], suffix: str) -> tuple[NumberedRows, list[str]]:
     if suffix == ".txt":
         lines = ("\n" if line.startswith(COMMENT_SIGNS) else line for line in lines)
     delimiter = find_delimiter("".join(head), suffix)
+    if delimiter == "::":  # MovieLens
+        lines, delimiter = (line.replace("::", "\t") for line in lines), "\t"
     if delimiter is not None:
         return _csv_rows(lines, delimiter, n_above), comments
     if any('"' in line for line in head):
@@ -80,6 +83,8 @@ def find_delimiter(head: str, suffix: str) -> str | None:
         return "\t"
     lines = [line for line in re.sub(r'"[^"]*"', "q", head).splitlines() if line.strip()]
     first = lines[0] if lines else ""
+    if first.count("::") and len({line.count("::") for line in lines}) == 1:
+        return "::"
     counts = {sign: {line.count(sign) for line in lines} for sign in ",;"}
     if _has_decimal_commas(lines):
         return ";"
