@@ -264,7 +264,7 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
     "negative amounts": (
         "transfers.csv",
         text("source,target,delta\nann,bob,1.5\nbob,cleo,-2\n"),
-        "line 3 has weight -2; it must be finite and at least 0. Remove the row, or use weight='' to leave the column out",
+        "line 3 has weight -2; it must be finite and at least 0. Remove the row, or use weight=''",
     ),
     "ragged rows": (
         "edges.csv",

@@ -148,7 +148,7 @@ def _graph_sections(
     chosen, because = choose_law(labelled)
     law = name_law(chosen)
     if labelled is not graph:
-        because = "the Bayesian GCN predicts the labels that are not given"
+        because = "the Bayesian GCN predicts the labels of all nodes but the training nodes"
     log_decision(f"donor law {law}, since {because}.")
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
     donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
@@ -163,7 +163,7 @@ def _graph_sections(
         f"neighbours of a donor, drawn by the donor law {law}, since {because}."
     )
     if not graph.directed:
-        text += " An edge then exists if a random endpoint of it has it, which keeps the number of edges."
+        text += " An edge then exists if a random endpoint has it, so that samples have about as many edges."
     return [
         page_sections.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
         page_sections.statistics_section(

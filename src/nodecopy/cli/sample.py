@@ -41,7 +41,7 @@ LAWS: dict[Law, type] = {
 }
 Rule = Literal["maximum", "one-endpoint", "none"]
 """How undirected samples are symmetrised."""
-EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "keeps the number of edges"}
+EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
 """What the rules do to the density of undirected samples."""
 Engine = Literal["memory", "duckdb", "spark"]
 """Where samples are drawn."""
@@ -86,7 +86,7 @@ def sample(
     keep: float = option("Probability that a node keeps its own neighbours.", 0.0, between(0, 1)),
     symmetrise: Rule = option(
         "How undirected samples are symmetrised: an edge exists if a random endpoint has it (one-endpoint, "
-        "keeps the number of edges) or if either has it (maximum, as in the paper; up to twice as many "
+        "about as many edges) or if either has it (maximum, as in the paper; up to twice as many "
         "edges: Cora has 5,278, samples 5,270 and 10,527), or samples stay directed (none).",
         "one-endpoint",
     ),
