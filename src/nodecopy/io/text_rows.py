@@ -18,6 +18,8 @@ COMMENT = re.compile(r"[#%](\s|%|$)")
 """A comment above a .csv or .tsv table; an id such as #python is none."""
 DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+\s*")
 BLANKS = " \t"
+LINES_AT_ONCE = 2**14
+"""Lines that are searched for quotes and blanks together."""
 N_SNIFFED = 20
 """Lines from which the delimiter is found."""
 
@@ -109,7 +111,23 @@ def _has_decimal_commas(lines: list[str]) -> bool:
 
 
 def _csv_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
-    """Return line numbers and cells, without blanks around those that are not in quotes."""
+    """Yield line numbers and cells, without blanks around those that are not in quotes."""
+    rest = iter(lines)
+    blanks = [blank for blank in BLANKS if blank != delimiter]
+    while chunk := list(islice(rest, LINES_AT_ONCE)):
+        text = "".join(chunk)
+        if '"' in text:
+            yield from _quoted_rows(chain(chunk, rest), delimiter, n_above)
+            return
+        has_blanks = any(blank in text for blank in blanks)
+        for number, row in enumerate(csv.reader(chunk, delimiter=delimiter), n_above + 1):
+            if row:
+                yield number, _strip(row, "") if has_blanks else row
+        n_above += len(chunk)
+
+
+def _quoted_rows(lines: Iterable[str], delimiter: str, n_above: int) -> NumberedRows:
+    """Yield the same from lines some of which have quotes, which may contain line ends."""
     quoted: list[str] = []  # the lines of the current row, from the first one with quotes on
 
     def note_quotes() -> Iterator[str]:
