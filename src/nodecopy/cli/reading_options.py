@@ -91,6 +91,8 @@ def reads(*kinds: Kind) -> Callable[[Callable[..., None]], Callable[..., None]]:
         taken = {parameter.name for parameter in own}
         options = {"header_row": ("header", Header, None)}
         for name in (name for kind in kinds for name in READER_PARAMETERS[kind]):
+            if name == "ignore_columns" and "features" not in taken:
+                continue
             default = getattr(ReadingOptions(), name)
             options[f"{name}_column"] = (name, _annotate(name, is_free=name not in taken), default)
 
