@@ -33,7 +33,8 @@ def options(command: str) -> set[str]:
 @pytest.mark.parametrize("command", ["sample", "stats", "classify", "attack", "defend", "report"])
 def test_commands_that_read_graphs(command: str) -> None:
     assert command in COMMANDS
-    assert options(command) >= GRAPH
+    assert options(command) >= GRAPH - {"--ignore-column"}
+    assert ("--ignore-column" in options(command)) == ("--features" in options(command))
 
 
 def test_commands_that_read_interactions() -> None:
