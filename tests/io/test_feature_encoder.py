@@ -43,7 +43,7 @@ def test_text_and_missing_cells_are_encoded(
     assert graph.feature_encoder.feature_names_ == NAMES
     assert (
         "features: one-hot encoded text: city (3 values); replaced missing cells by the median and marked "
-        "them: age (1). ignore_columns=NAME leaves a column out"
+        "them: age (1). encoder=nodecopy.io.FeatureEncoder(ignore_columns=[NAME]) leaves a column out"
     ) in caplog.text
 
 

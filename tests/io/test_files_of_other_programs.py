@@ -301,6 +301,11 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
         lambda path: nx.to_pandas_adjacency(nx.cycle_graph(list("abcdef"))).to_csv(path),
         r"an adjacency matrix, where edges are expected. Write it as .mtx",
     ),
+    "a small adjacency matrix with names": (
+        "matrix.csv",
+        text(",a,b,c\na,0,1,1\nb,1,0,0\nc,1,0,0\n"),
+        r"an adjacency matrix, where edges are expected. Write it as .mtx",
+    ),
     "an adjacency matrix with a named index": (
         "matrix.csv",
         lambda path: nx.to_pandas_adjacency(nx.cycle_graph(list("abcdef"))).to_csv(path, index_label="node"),

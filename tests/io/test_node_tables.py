@@ -13,6 +13,7 @@ import pytest
 
 from nodecopy import read_graph
 from nodecopy.errors import DataWarning, InputError
+from nodecopy.io import FeatureEncoder
 from nodecopy.io.node_tables import check_known, check_numbers
 
 Write = Callable[[str, str], Path]
@@ -132,7 +133,7 @@ def test_the_column_of_labels_is_no_feature(write: Write, caplog: pytest.LogCapt
     with caplog.at_level(logging.INFO, "nodecopy"):
         graph = read_graph(write("edges.csv", "a,b\n"), labels=nodes, features=nodes)
     np.testing.assert_array_equal(graph.features, [[1], [2]])
-    assert any("column label is not a feature, since it holds the labels" in m for m in caplog.messages)
+    assert any("column label is not a feature, since it holds labels" in m for m in caplog.messages)
 
 
 @pytest.mark.parametrize(
@@ -204,3 +205,27 @@ def test_labels_that_are_no_classes(write: Write) -> None:
     with pytest.raises(InputError, match=r"there are 30 in 30 rows\. label=NAME reads them all the same"):
         read_graph(edges, labels=texts)
     assert len(read_graph(edges, labels=texts, label="label").label_names or ()) == 30
+
+
+def test_a_column_called_label_is_not_a_feature_of_labelled_nodes(write: Write) -> None:
+    """Before, it was one unless the table of labels had a column of the same name, and held the answers."""
+    edges = write("edges.csv", "source,target\nann,bob\n")
+    features = write("features.csv", "id,age,label\nann,31,gold\nbob,45,silver\n")
+    labels = write("labels.csv", "id,segment\nann,gold\n")
+    graph = read_graph(edges, features=features, labels=labels)
+    assert graph.feature_encoder.feature_names_ == ["age"]
+    assert read_graph(edges, features=features).feature_encoder.feature_names_[0] == "age"
+    assert len(read_graph(edges, features=features).feature_encoder.feature_names_) == 3
+
+
+def test_hints_name_what_exists_in_python(write: Write) -> None:
+    edges = write("edges.csv", "source,target\n" + "".join(f"{n},{n + 1}\n" for n in range(11)))
+    notes = "".join(f"{n},{n},note {n}\n" for n in range(12))
+    features = write("features.csv", f"id,age,notes\n{notes}")
+    hint = r"encoder=nodecopy.io.FeatureEncoder\(ignore_columns=\['notes'\]\)"
+    with pytest.raises(InputError, match=hint):
+        read_graph(edges, features=features)
+    encoder = FeatureEncoder(ignore_columns=["notes"])
+    graph = read_graph(edges, features=features, encoder=encoder)
+    assert graph.features is not None
+    assert graph.features.shape == (12, 1)

@@ -22,6 +22,10 @@ def read(text: str, suffix: str) -> list[tuple[int, list[str]]]:
         ("a\tb\n", ".csv", "\t"),
         ("a|b\n", ".csv", "|"),
         ("a b\n", ".csv", None),
+        ("1::2::5\n", ".csv", "::"),
+        ("fe80::1,fe80::2\n", ".csv", ","),  # before, double colons came first
+        ("a::b;c::d\n", ".csv", ";"),
+        ("std::map std::set\n", ".txt", None),
         ("alone\n", ".csv", ","),
         ('"a;b",c\n', ".csv", ","),
         ("a,b;c\nd,e\n", ".csv", ","),

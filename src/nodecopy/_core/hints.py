@@ -19,6 +19,8 @@ class Hint:
     ----------
     text
         The sentence; ``{}`` stands for the parameters, joined by "or", and ``{name}`` for a single one.
+    call
+        What stands for the parameters in Python, if they are not those of the function that was called.
     parameters
         Values by parameter. A tuple stands for any of its values, ``str`` and ``int`` for any name or number,
         another class for an instance of it, and ``...`` for the parameter, or a call, alone.
@@ -31,12 +33,12 @@ class Hint:
     'weight=NAME reads another column.'
     """
 
-    def __init__(self, text: str = "Use {} otherwise.", /, **parameters: Any) -> None:
-        self.text = text
+    def __init__(self, text: str = "Use {} otherwise.", call: str = "", /, **parameters: Any) -> None:
+        self.text, self.call = text, call
         self.parameters = parameters
 
     def __str__(self) -> str:
-        return self.format(name_parameter)
+        return self.text.format(self.call) if self.call else self.format(name_parameter)
 
     def format(self, name: Callable[[str, Any], str | None]) -> str:
         """Return the sentence with parameters as ``name(parameter, value)`` writes them.

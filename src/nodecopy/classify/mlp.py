@@ -15,11 +15,11 @@ class MLP(NetworkClassifier):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from nodecopy import datasets
     >>> from nodecopy.classify import MLP
-    >>> club = datasets.load("karate").replace(features=np.eye(34))
-    >>> MLP(n_epochs=50).fit(club, [0, 33], rng=0).predict()[[0, 33]].tolist()
+    >>> club = datasets.load("karate")
+    >>> club = club.replace(features=club.adjacency)  # neighbours as features
+    >>> MLP().fit(club, [0, 33], rng=0).predict()[[0, 33]].tolist()
     ['Mr. Hi', 'Officer']
     """
 

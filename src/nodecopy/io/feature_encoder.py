@@ -162,14 +162,14 @@ class FeatureEncoder(Saveable):
             raise InputError(
                 f"column {name!r} has another text in every row ({shown}, ...): ids or free text, which say "
                 "nothing about other nodes.",
-                Hint("Leave it out with {}.", ignore_columns=name),
+                _ignore("Leave it out with {}.", name),
             )
         if len(values) > self.max_categories:
             raise InputError(
                 f"column {name!r} has {len(values)} different texts ({shown}, ...), more than "
                 f"{self.max_categories}. Merge its rare values, or turn free text into numbers (for "
                 "example by TfidfVectorizer of scikit-learn).",
-                Hint("Or leave it out with {}.", ignore_columns=name),
+                _ignore("Or leave it out with {}.", name),
             )
         categories: list[str] = values.tolist()
         return categories
@@ -187,9 +187,7 @@ class FeatureEncoder(Saveable):
         if empty:
             parts.append(f"left out columns without a value: {list_names(empty, N_SHOWN)}")
         if parts:
-            log_decision(
-                f"features: {'; '.join(parts)}.", Hint("{} leaves a column out.", ignore_columns=str)
-            )
+            log_decision(f"features: {'; '.join(parts)}.", _ignore("{} leaves a column out.", str))
 
 
 def encode_table(
@@ -265,9 +263,15 @@ def _refuse_dates(name: str, example: Any) -> InputError:
     return InputError(
         f"column {name!r} must hold numbers or text; it holds dates ({example}). Write the days since some "
         "date, the month or the weekday instead.",
-        Hint("Or leave the column out with {}.", ignore_columns=name),
+        _ignore("Or leave the column out with {}.", name),
     )
 
 
 def _row_name(row: int) -> str:
     return f"row {row + 1}"
+
+
+def _ignore(text: str, column: Any) -> Hint:
+    """Return the hint to leave a column out."""
+    name = repr(column) if isinstance(column, str) else "NAME"
+    return Hint(text, f"encoder=nodecopy.io.FeatureEncoder(ignore_columns=[{name}])", ignore_columns=column)

@@ -33,6 +33,8 @@ from nodecopy.io.table_files import Column, read_table
 
 MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5
 """From this many labels on, there must not be more classes than this share of them."""
+ANSWERS = ("label", "class")
+"""Names of columns that are no features of nodes whose labels are given, in lower case."""
 MAX_COMPARED = 10_000
 """Nodes up to which close ids are looked for, since it takes time."""
 
@@ -214,12 +216,15 @@ def read_features(
         if id_required and id not in names:
             raise InputError(f"there is no column {id!r}; there are {', '.join(names)}.")
         id_column = names.index(id) if id in names else match_names(names, roles).get("id", 0)
-        if label in names and names.index(label) != id_column:
+        answers = (
+            [] if label is None else [name for name in names if name == label or name.lower() in ANSWERS]
+        )
+        if answers and names[id_column] not in answers:
             log_decision(
-                f"{describe(file)}: column {label} is not a feature, since it holds the labels; give it "
-                "another name to use it as one."
+                f"{describe(file)}: column {list_names(answers, 2)} is not a feature, since it holds labels; "
+                "give it another name to use it as one."
             )
-            others = [number for number, name in enumerate(names) if name != label]
+            others = [number for number, name in enumerate(names) if name not in answers]
             table = table.select(others)
             id_column, names = others.index(id_column), [names[number] for number in others]
         ids = check_identifiers(table, table.columns[id_column], "id")

@@ -64,6 +64,12 @@ KINDS: Mapping[Kind, Roles] = {
 ID_ROLES = ("source", "target", "id", "user", "item")
 
 
+ADJACENCY_ERROR = (
+    "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
+    "(scipy.sparse.save_npz), or use as_graph(scipy.sparse.csr_array(frame)) in Python."
+)
+
+
 def match_columns(
     names: Sequence[str],
     n_columns: int,
@@ -172,6 +178,8 @@ def read_columns(
             others=KINDS.values(),
         ),
     )
+    if kind == "edges" and not names_given:
+        _check_no_adjacency(table)
     if not names_given and table.names is not None:
         check_kind(table.names, kind, file)
     table = drop_row_names(
@@ -206,6 +214,12 @@ def read_columns(
     return table, by_role
 
 
+def _check_no_adjacency(table: Table) -> None:
+    """Raise an error if the names of the columns are also the names of the rows."""
+    if table.names and len(table.names) > N_KEYS and table.names[1:] == list(map(str, table.columns[0])):
+        raise InputError(ADJACENCY_ERROR)
+
+
 def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None]) -> Sequence[int]:
     """Return the columns of ids (:func:`.find_id_columns`) if they have no usual names."""
     required = list(KINDS[kind])[:N_KEYS]
@@ -213,10 +227,7 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
     if all(column_names.get(role) or role in usual for role in required):
         return 0, 1
     if kind == "edges" and is_square(table.columns):
-        raise InputError(
-            "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
-            "(scipy.sparse.save_npz), or use as_graph(frame.to_numpy()) in Python."
-        )
+        raise InputError(ADJACENCY_ERROR)
     keys = find_id_columns(table.columns, table.names or [], is_alike=kind == "edges")
     if len(keys) < N_KEYS:
         raise InputError(

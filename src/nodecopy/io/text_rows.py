@@ -85,7 +85,8 @@ def find_delimiter(head: str, suffix: str) -> str | None:
         return "\t"
     lines = [line for line in re.sub(r'"[^"]*"', "q", head).splitlines() if line.strip()]
     first = lines[0] if lines else ""
-    if first.count("::") and len({line.count("::") for line in lines}) == 1:
+    has_others = re.search(r"[,;|\s]", "".join(lines))  # fe80::1,fe80::2 has commas
+    if "::" in first and not has_others and len({line.count("::") for line in lines}) == 1:
         return "::"
     counts = {sign: {line.count(sign) for line in lines} for sign in ",;"}
     if _has_decimal_commas(lines):
