@@ -190,9 +190,11 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     split = datasets.label_split(labels, ATTACK_LABELS_PER_CLASS, validation=0, test=1000, rng=seed)
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
     node, names = attacked.node, [str(name) for name in attacked.classes]
+    _, after, corrected = (stage.probabilities[labels[node]] for stage in attacked.stages)
     _print(
         f"Digit {node}, a {labels[node]}: FGA flips {attacked.n_flips} edges, and a GCN is trained",
-        "on the attacked graph. Copied neighbourhoods correct its prediction.",
+        "on the attacked graph. Copied neighbourhoods change the probability of the true class",
+        f"from {after:.2f} to {corrected:.2f}.",
         "",
     )
     probabilities = {stage.name: stage.probabilities for stage in attacked.stages}
