@@ -16,8 +16,8 @@ from nodecopy.cli.reading_options import ReadingOptions
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder, is_table
-from nodecopy.io.table_columns import guess_kind
 from nodecopy.io.table_files import read_names
+from nodecopy.io.table_kinds import guess_kind
 
 if TYPE_CHECKING:
     from nodecopy.classify import Classifier

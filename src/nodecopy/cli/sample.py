@@ -27,8 +27,8 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import is_table, read_matrix, write_graph, write_interactions
 from nodecopy.io.headers import match_names
-from nodecopy.io.table_columns import INTERACTION_COLUMNS, match_kind
 from nodecopy.io.table_files import read_names
+from nodecopy.io.table_kinds import INTERACTION_COLUMNS, match_kind
 from nodecopy.metrics import edge_overlap
 
 Law = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]

@@ -32,8 +32,8 @@ from nodecopy.io.edge_lists import Duplicates
 from nodecopy.io.graphs import read_graph
 from nodecopy.io.logs import read_interactions
 from nodecopy.io.node_tables import label_array
-from nodecopy.io.table_columns import EDGE_COLUMNS, match_kind
 from nodecopy.io.table_files import read_names
+from nodecopy.io.table_kinds import EDGE_COLUMNS, match_kind
 
 GraphLike: TypeAlias = Graph | Any
 """A graph, or what :func:`as_graph` converts."""

@@ -14,7 +14,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.headers import match_names
 from nodecopy.io.node_tables import NodeRows, plain_values, read_features, read_labels
-from nodecopy.io.table_columns import NODE_COLUMNS
+from nodecopy.io.table_kinds import NODE_COLUMNS
 
 
 def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Graph:
@@ -79,7 +79,8 @@ def _find_id_column(frame: Any, nodes: set[str]) -> int | None:
     """Return the position of the column with node ids, ``None`` for the index.
 
     It is the column that is named as ids; otherwise the first of several columns, if its values can be ids
-    and nobody set the index. An index that was set is preferred to a column with other values than nodes.
+    and the index is the default one. An index that was set is preferred to a column whose values are not
+    nodes.
     """
     is_set = frame.index.name is not None or frame.index.dtype.kind not in "iu"
     position = match_names(list(map(str, frame.columns)), {"id": NODE_COLUMNS["id"]}).get("id")

@@ -20,7 +20,7 @@ from nodecopy.edge_tables.draws import exact_literal, uniforms
 from nodecopy.edge_tables.engines import Engine, ibis
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
-from nodecopy.io.table_columns import EDGE_COLUMNS, NODE_COLUMNS
+from nodecopy.io.table_kinds import EDGE_COLUMNS, NODE_COLUMNS
 
 LABEL_COLUMNS = {"id": NODE_COLUMNS["id"], "label": NODE_COLUMNS["label"]}
 PAIR_COLUMNS = {"node": NODE_COLUMNS["id"], "donor": ("donor", "neighbour", "neighbor")}

@@ -13,7 +13,7 @@ from nodecopy.edge_tables.donor_tables import EdgeTableLaw, FittedLaw
 from nodecopy.edge_tables.draws import flip_coins
 from nodecopy.edge_tables.engines import Engine, ibis
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.io.table_columns import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
+from nodecopy.io.table_kinds import EDGE_COLUMNS, INTERACTION_COLUMNS, NODE_COLUMNS
 
 MAX_NODES = 2**32
 """Node numbers are counters of Threefry, which have 32 bits."""

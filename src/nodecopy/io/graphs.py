@@ -31,13 +31,7 @@ from nodecopy.io.node_tables import (
     order_rows,
     read_node_tables,
 )
-from nodecopy.io.table_columns import (
-    check_identifiers,
-    check_notation,
-    describe,
-    read_columns,
-    unify_ids,
-)
+from nodecopy.io.table_columns import check_identifiers, check_notation, describe, read_columns, unify_ids
 from nodecopy.io.table_files import Column, Table, write_table
 
 FORMATS = (*TABLES, ".npz", ".graphml")

@@ -11,12 +11,7 @@ from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import npz
 from nodecopy.io.column_values import parse_numbers, parse_times
-from nodecopy.io.table_columns import (
-    check_identifiers,
-    describe,
-    read_columns,
-    unify_ids,
-)
+from nodecopy.io.table_columns import check_identifiers, describe, read_columns, unify_ids
 from nodecopy.io.table_files import Column, write_table
 
 FORMATS = (*TABLES, ".npz")

@@ -21,15 +21,9 @@ from nodecopy.io import npz
 from nodecopy.io.column_types import MISSING_IDS
 from nodecopy.io.feature_encoder import FeatureEncoder, encode_table
 from nodecopy.io.headers import N_KEYS, find_header, is_number, match_names
-from nodecopy.io.table_columns import (
-    NODE_COLUMNS,
-    check_identifiers,
-    describe,
-    drop_row_names,
-    read_columns,
-    unify_ids,
-)
+from nodecopy.io.table_columns import check_identifiers, describe, drop_row_names, read_columns, unify_ids
 from nodecopy.io.table_files import Column, read_table
+from nodecopy.io.table_kinds import NODE_COLUMNS
 
 MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5
 """From this many labels on, there must not be more classes than this share of them."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,52 +17,16 @@ from nodecopy.io.column_types import (
     MISSING_IDS,
     NO_RATINGS,
     NO_WEIGHTS,
-    TIMES,
     find_id_columns,
     holds_times,
     holds_weights,
     is_square,
 )
-from nodecopy.io.headers import N_KEYS, Roles, find_header, has_usual_names, match_names
-from nodecopy.io.table_files import Column, Table, read_names, read_table
+from nodecopy.io.headers import N_KEYS, Roles, find_header, match_names
+from nodecopy.io.table_files import Column, Table, read_table
+from nodecopy.io.table_kinds import KINDS, Kind, check_kind
 
-EDGE_COLUMNS: Roles = {
-    "source": (
-        *("source", "src", "from", "u", "source_id", "from_node", "fromnodeid", "node1", "node_1", "citing"),
-        *("payer", "sender", "caller", "follower"),
-    ),
-    "target": (
-        *("target", "dst", "to", "v", "target_id", "to_node", "tonodeid", "node2", "node_2", "cited"),
-        *("payee", "receiver", "recipient", "callee", "followee"),
-    ),
-    "weight": ("weight", "w", "value"),
-}
-NODE_COLUMNS: Roles = {"id": ("id", "node", "node_id", "name"), "label": ("label", "class", "y")}
-INTERACTION_COLUMNS: Roles = {
-    "user": (
-        *("user", "user_id", "userid", "customer", "customer_id", "customerid"),
-        *("reviewer", "reviewerid", "listener"),
-    ),
-    "item": (
-        *("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id", "productid"),
-        *("asin", "artist", "stockcode"),
-    ),
-    "rating": (
-        *("rating", "stars", "score", "weight", "value", "count", "overall", "quantity", "qty", "plays"),
-    ),
-    "time": TIMES,
-}
-Kind: TypeAlias = Literal["edges", "labels", "interactions", "features"]
-"""What a table holds."""
-KINDS: Mapping[Kind, Roles] = {
-    "edges": EDGE_COLUMNS,
-    "labels": NODE_COLUMNS,
-    "interactions": INTERACTION_COLUMNS,
-}
-"""The kinds of tables that are recognised by the names of their columns."""
 ID_ROLES = ("source", "target", "id", "user", "item")
-
-
 ADJACENCY_ERROR = (
     "the table is an adjacency matrix, where edges are expected. Write it as .mtx or .npz "
     "(scipy.sparse.save_npz), or use as_graph(scipy.sparse.csr_array(frame)) in Python."
@@ -244,59 +207,6 @@ def _find_keys(table: Table, kind: Kind, column_names: Mapping[str, str | None])
 def describe(path: Any) -> str:
     """Return what a file or data frame is called in decisions."""
     return "the data frame" if is_frame(path) else Path(path).name
-
-
-def guess_kind(path: Any, *, id: str | None = None) -> Kind:
-    """Return what a file or data frame holds by its header, ``"edges"`` if nothing speaks for another kind.
-
-    A table without names of one of ``KINDS`` holds features if its first column has no value twice, and is
-    named as ids (or ``id``) or followed by more columns than an edge has.
-    """
-    names = read_names(path)
-    if kind := match_kind(names):
-        return kind
-    is_named = names[0].lower() in NODE_COLUMNS["id"] or names[0] == id
-    if is_named or len(names) > len(EDGE_COLUMNS):
-        first = list(read_table(path, lambda *_: True).columns[0])
-        if len(set(first)) == len(first):
-            return "features"
-    return "edges"
-
-
-def match_kind(names: Sequence[str]) -> Kind | None:
-    """Return the first of ``KINDS`` whose required columns have usual names, else usual words in their names.
-
-    Words do not count beside names with digits, since a row of data may have them: ``user 1,item 7``.
-    """
-    lower = {name.strip().lower() for name in names}
-    kinds: list[Kind] = [kind for kind, roles in KINDS.items() if has_usual_names(lower, roles)]
-    if not re.search(r"\d", "".join(names)):
-        kinds += [
-            kind
-            for kind, roles in KINDS.items()
-            if match_names(names, roles).keys() >= set(list(roles)[:N_KEYS])
-        ]
-    return kinds[0] if kinds else None
-
-
-def check_kind(names: Sequence[str], kind: Kind, file: str) -> None:
-    """Raise an error, or warn about interactions that are read as edges, if a header is of another kind."""
-    other = match_kind(names)
-    if other in (None, kind) or has_usual_names({name.strip().lower() for name in names}, KINDS[kind]):
-        return
-    if (kind, other) == ("edges", "interactions"):
-        warn_about_data(
-            f"{file} has columns for users and items, but is read as edges: a user and an item with the same "
-            "id are one node.",
-            Hint("Read it as interactions with {}.", read_interactions=...),
-            Hint("Name its columns with {source} and {target} if all are nodes.", source=str, target=str),
-        )
-        return
-    roles = list(KINDS[kind])[:N_KEYS]
-    raise InputError(
-        f"the header ({', '.join(names)}) is that of a table of {other}, not of {kind}. Give another file.",
-        Hint(f"Or name the columns with {{{roles[0]}}} and {{{roles[1]}}}.", **dict.fromkeys(roles, str)),
-    )
 
 
 def drop_row_names(table: Table, nodes: Collection[str] | None, *, has_id: bool) -> Table:
