@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from nodecopy import NodeCopying, SameLabel
+from nodecopy._core.progress import report_progress
 from nodecopy.classify import GCN, MLP, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError
@@ -109,6 +110,43 @@ def test_the_round_is_chosen_by_validation_and_is_the_last_without() -> None:
         assert np.allclose(prediction.probabilities, [wrong, right, wrong][best], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        (SPLIT.validation, "that of round 1 of 2, chosen by 15 validation nodes. n_rounds=NUMBER"),
+        (None, "that of round 2 of 2, the last one, since there are no validation nodes. n_rounds=NUMBER"),
+    ],
+)
+def test_fit_says_which_round_was_chosen_and_why(
+    validation: NDArray[np.int64] | None, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert GRAPH.labels is not None
+    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
+    base = Scripted([np.roll(right, 1, axis=1), right, np.roll(right, 1, axis=1)])
+    with caplog.at_level("INFO", "nodecopy"):
+        fitted = SelfTraining(base, 2, balance=0).fit(GRAPH, SPLIT.train, validation=validation, rng=0)
+    assert [message in record.getMessage() for record in caplog.records] == [True]
+    details = fitted.prediction_.details
+    chosen = base.trials[details["pseudo_label_rounds"]]
+    assert sum(details["pseudo_labels"]) == len(chosen.train) - len(SPLIT.train) > 0
+    assert details.get("round_accuracy") == (None if validation is None else [0.0, 1.0, 0.0])
+
+
+def test_rounds_report_their_progress() -> None:
+    lines: list[tuple[str, int, int]] = []
+    with report_progress(lambda *line: lines.append(line)):
+        SelfTraining(SHORT, 1).fit(GRAPH, SPLIT.train, rng=0)
+    assert lines == [("round 1 of 2", 0, 2), ("round 2 of 2", 1, 2), ("round 2 of 2", 2, 2)]
+
+
+def test_the_default_base_has_the_settings_that_are_given() -> None:
+    given = SelfTraining(n_rounds=0, n_graphs=2, features="none", weights="binary")
+    networks = given.fit(GRAPH, SPLIT.train, rng=0).prediction_.networks
+    assert networks is not None
+    assert len(networks.keys) == 2
+    assert (networks.recipe.features, networks.recipe.weights) == ("none", "binary")
+
+
 def test_soft_labels_and_weights_reach_the_loss() -> None:
     """A pseudo-label of weight zero, or one with the probabilities of no class, changes nothing or little."""
     trial = Trial(GRAPH, SPLIT.train, rng=0)
@@ -144,6 +182,7 @@ def test_trials_do_not_depend_on_each_other() -> None:
         ({"pseudo_labels": "firm"}, "pseudo_labels of SelfTraining must"),
         ({"loss_weights": "none"}, "loss_weights of SelfTraining must"),
         ({"base": "gcn"}, "base of SelfTraining must be a classifier"),
+        ({"base": GCN(), "n_graphs": 5}, "n_graphs of SelfTraining must be left out if a base is given"),
     ],
 )
 def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:

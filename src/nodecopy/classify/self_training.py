@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.random import child
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import log_decision
+from nodecopy._core.progress import track
+from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.bayesian import BayesianGCN
@@ -19,6 +22,7 @@ from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.classify.trial import Trial
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
+from nodecopy.graph import Graph
 
 
 @dataclass(eq=False, repr=False)
@@ -48,13 +52,19 @@ class SelfTraining(Classifier):
         Weights of pseudo-labels in the loss. ``"balanced"``: all together weigh as much as all labels;
         ``"equal"``: each weighs as much as a label; ``"confidence"``: each weighs as much as its largest
         probability times a label.
+    n_graphs, features, weights
+        For the default base; another base has its own. Sampled graphs (10 by default), and how networks see
+        features and edge weights, as in :class:`GCN` (``"auto"`` by default).
     device
         ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
 
     Notes
     -----
     The prediction is that of the round with the highest validation accuracy, ties going to the latest;
-    without validation nodes it is that of the last round. Validation nodes get no pseudo-labels.
+    without validation nodes it is that of the last round, and ``fit`` logs which. Validation nodes get no
+    pseudo-labels. ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its
+    pseudo-labels of each class (``pseudo_labels``) and the validation accuracy of every round, if there is
+    one (``round_accuracy``).
 
     Examples
     --------
@@ -74,16 +84,35 @@ class SelfTraining(Classifier):
     balance: float | None = None
     pseudo_labels: str = "hard"
     loss_weights: str = "balanced"
+    n_graphs: int | None = None
+    features: str | None = None
+    weights: str | None = None
     device: str = "cpu"
+
+    def fit(
+        self,
+        graph: Graph,
+        train: ArrayLike | None = None,
+        *,
+        validation: ArrayLike | None = None,
+        rng: Rng = None,
+    ) -> Self:
+        super().fit(graph, train, validation=validation, rng=rng)
+        self._log_round()
+        return self
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         base = self._check_parameters()
-        rounds = [base.fit_trials(trials, keep_networks=keep_networks)]
-        for number in range(1, self.n_rounds + 1):
-            labelled = [
-                self._add_pseudo_labels(*pair, number) for pair in zip(trials, rounds[-1], strict=True)
-            ]
-            rounds.append(base.fit_trials(labelled, keep_networks=keep_networks))
+        rounds: list[list[Prediction]] = []
+        for number in track(range(self.n_rounds + 1), "round"):
+            labelled: Sequence[Trial] = trials
+            if number:
+                pairs = zip(trials, rounds[-1], strict=True)
+                labelled = [self._add_pseudo_labels(*pair, number) for pair in pairs]
+            predictions = base.fit_trials(labelled, keep_networks=keep_networks)
+            rounds.append(
+                [_count_pseudo_labels(*of) for of in zip(trials, labelled, predictions, strict=True)]
+            )
         return [_best_round(trial, of_trial) for trial, *of_trial in zip(trials, *rounds, strict=True)]
 
     def _check_parameters(self) -> Classifier:
@@ -96,9 +125,17 @@ class SelfTraining(Classifier):
             check_real(self.balance, "balance of SelfTraining", low=0, high=1)
         if self.base is None:
             model = NodeCopying[Any](SameLabel(), keep=0.5, symmetrise="one-endpoint")
-            return BayesianGCN(model, base=GCN(n_epochs=400, device=self.device))
+            scaling: dict[str, Any] = {"features": self.features, "weights": self.weights}
+            networks = GCN(n_epochs=400, **scaling, device=self.device)
+            return BayesianGCN(model, 10 if self.n_graphs is None else self.n_graphs, base=networks)
         if not isinstance(self.base, Classifier):
             raise InputError(f"base of SelfTraining must be a classifier; got {self.base!r}.")
+        for name in ("n_graphs", "features", "weights"):
+            if (value := getattr(self, name)) is not None:
+                raise InputError(
+                    f"{name} of SelfTraining must be left out if a base is given; got {value!r}. Set it in "
+                    "the base."
+                )
         return self.base
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
@@ -137,6 +174,28 @@ class SelfTraining(Classifier):
     def network_device(self) -> str:
         return self.device if self.base is None else self.base.network_device()
 
+    def _log_round(self) -> None:
+        """Log which round was chosen, and why."""
+        best, nodes = self.prediction_.details["pseudo_label_rounds"], self.trial_.validation
+        if not self.n_rounds:
+            return
+        message = f"round {best} of {self.n_rounds}" if best else "the base, without pseudo-labels"
+        if nodes is not None and len(nodes):
+            message += f", chosen by {len(nodes)} validation nodes."
+        else:
+            message += ", the last one, since there are no validation nodes."
+        log_decision(
+            f"self-training: the prediction is that of {message}",
+            Hint("{} changes the number.", n_rounds=int),
+        )
+
+
+def _count_pseudo_labels(trial: Trial, labelled: Trial, prediction: Prediction) -> Prediction:
+    """Return the prediction with the number of pseudo-labels of each class among its details."""
+    pseudo = labelled.train[len(trial.train) :]
+    counts = np.bincount(labelled.codes[pseudo], minlength=trial.n_classes).tolist()
+    return replace(prediction, details={**prediction.details, "pseudo_labels": counts})
+
 
 def _best_round(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
     """Return the prediction with the highest validation accuracy, or the last one without validation nodes.
@@ -144,7 +203,10 @@ def _best_round(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
     Ties go to the latest round.
     """
     nodes, best = trial.validation, len(rounds) - 1
+    details: dict[str, Any] = {}
     if nodes is not None and len(nodes):
         scores = [(p.probabilities[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in rounds]
         best -= int(np.argmax(scores[::-1]))
-    return replace(rounds[best], details={**rounds[best].details, "pseudo_label_rounds": best})
+        details = {"round_accuracy": list(map(float, scores))}
+    details["pseudo_label_rounds"] = best
+    return replace(rounds[best], details={**rounds[best].details, **details})
