@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,35 @@ def test_uncertainty_of_two_samples_that_disagree() -> None:
 def test_rounding_does_not_make_the_epistemic_part_negative() -> None:
     prediction = Prediction(np.array([[0.5, 0.5]], np.float32), np.array([0.7], np.float32))
     assert prediction.uncertainty().epistemic.tolist() == [0.0]
+
+
+def test_samples_are_averaged_and_so_are_their_entropies() -> None:
+    samples = np.random.default_rng(0).dirichlet(np.ones(3), (4, 5))
+    prediction = Prediction.from_samples(samples)
+    np.testing.assert_allclose(prediction.probabilities, samples.mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(prediction.mean_entropy, entropy(samples).mean(axis=0), atol=1e-6)
+    for given in (torch.from_numpy(samples), list(samples), iter(samples)):
+        other = Prediction.from_samples(given)
+        assert np.array_equal(other.probabilities, prediction.probabilities)
+    alone = Prediction.from_samples(samples[:1])
+    assert alone.uncertainty().epistemic.max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (np.ones((2, 2)) / 2, r"samples must have the shape \[n_samples, n_nodes, n_classes\].* \(2, 2\)"),
+        (np.ones((0, 2, 2)), "with at least one sample"),
+        (np.ones((1, 2, 2)), r"samples must be probabilities.* got a row \[1. 1.\]"),
+        (np.array([[[1.5, -0.5]]]), "samples must be probabilities, at least 0"),
+        (np.full((1, 1, 2), np.nan), "samples must .* finite"),
+        ([[["a"]]], "samples must be a dense array of class probabilities"),
+        ([[[0.5, 0.5]], [[1.0]]], "samples must be a rectangular array"),
+    ],
+)
+def test_wrong_samples(samples: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Prediction.from_samples(samples)
 
 
 def test_an_ensemble_is_the_mean_of_its_networks() -> None:

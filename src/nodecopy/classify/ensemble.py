@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,32 +71,71 @@ class Prediction:
     ) -> Prediction:
         """Return checked probabilities as a prediction; ``name`` says in errors what returned them."""
         given = probabilities.probabilities if isinstance(probabilities, Prediction) else probabilities
-        array = as_array(given, name)
-        if array.dtype.kind not in "biuf":
-            got = type_name(given) if array.ndim == 0 else array.dtype
-            raise InputError(f"{name} must be a dense array of class probabilities; got {got}.")
+        array = _check_numbers(given, name)
         if array.ndim != 2 or len(array) != graph.n_nodes:
             raise InputError(f"{name} must have {graph.n_nodes} rows, one per node; got shape {array.shape}.")
         if n_classes is not None and array.shape[1] != n_classes:
             raise InputError(f"{name} must have {n_classes} columns, one per class; got shape {array.shape}.")
-        check_finite(array, name)
-        array = array.astype(np.float32)
-        sums = array.sum(axis=1)
-        if array.min(initial=0) < -SUM_TOLERANCE or (abs(sums - 1) > SUM_TOLERANCE).any():
-            wrong = array[((array < -SUM_TOLERANCE).any(axis=1) | (abs(sums - 1) > SUM_TOLERANCE)).argmax()]
-            row = np.array2string(wrong, precision=3, threshold=6, edgeitems=2)
-            raise InputError(
-                f"{name} must be probabilities, at least 0 and with a sum of 1 in each row; got a row {row}."
-            )
+        array = _check_probabilities(array, name)
         if isinstance(probabilities, Prediction):
             return probabilities
         return cls(array, entropy(array))
+
+    @classmethod
+    def from_samples(cls, samples: ArrayLike | Iterable[ArrayLike]) -> Prediction:
+        """Return the mean of sampled predictions, with their mean entropy.
+
+        Parameters
+        ----------
+        samples
+            Class probabilities, ``[n_samples, n_nodes, n_classes]``, or an iterable of arrays
+            ``[n_nodes, n_classes]``: of networks with other weights, with other dropout masks, or trained on
+            other graphs.
+
+        Examples
+        --------
+        >>> from nodecopy.classify import Prediction
+        >>> prediction = Prediction.from_samples([[[1.0, 0.0]], [[0.0, 1.0]]])  # two networks disagree
+        >>> prediction.probabilities.tolist(), prediction.uncertainty().aleatoric.tolist()
+        ([[0.5, 0.5]], [0.0])
+        """
+        name = "samples"
+        array = _check_numbers(list(samples) if isinstance(samples, Iterator) else samples, name)
+        if array.ndim != 3 or not len(array):
+            raise InputError(
+                f"{name} must have the shape [n_samples, n_nodes, n_classes], with at least one sample; got "
+                f"shape {array.shape}."
+            )
+        array = _check_probabilities(array, name)
+        return cls(array.mean(axis=0), entropy(array).mean(axis=0))
 
     def uncertainty(self) -> Uncertainty:
         """Return the entropy of the mean, the mean entropy, and the difference of both."""
         total = np.maximum(entropy(self.probabilities), 0)
         aleatoric = np.clip(self.mean_entropy, 0, total)  # larger only by rounding
         return Uncertainty(total, aleatoric, total - aleatoric)
+
+
+def _check_numbers(given: Any, name: str) -> NDArray[Any]:
+    """Return a dense array of numbers."""
+    array = as_array(given, name)
+    if array.dtype.kind not in "biuf":
+        got = type_name(given) if array.ndim == 0 else array.dtype
+        raise InputError(f"{name} must be a dense array of class probabilities; got {got}.")
+    return array
+
+
+def _check_probabilities(array: NDArray[Any], name: str) -> NDArray[np.float32]:
+    """Return class probabilities in single precision; the last axis numbers the classes."""
+    check_finite(array, name)
+    array = array.astype(np.float32)
+    is_wrong = (array < -SUM_TOLERANCE).any(axis=-1) | (abs(array.sum(axis=-1) - 1) > SUM_TOLERANCE)
+    if is_wrong.any():
+        row = np.array2string(array[is_wrong][0], precision=3, threshold=6, edgeitems=2)
+        raise InputError(
+            f"{name} must be probabilities, at least 0 and with a sum of 1 in each row; got a row {row}."
+        )
+    return array
 
 
 @dataclass(frozen=True, eq=False)
