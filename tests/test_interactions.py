@@ -109,3 +109,12 @@ def test_bad_matrices(arguments: dict[str, Any], message: str) -> None:
 def test_bad_tables(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Interactions.from_table(**arguments)
+
+
+def test_union_and_difference() -> None:
+    first, second = Interactions([[2, 0, 1], [0, 3, 0]]), Interactions([[1, 1, 0], [0, 1, 0]])
+    assert first.union(second) == Interactions([[1, 1, 1], [0, 1, 0]])
+    assert first.difference(second) == Interactions([[0, 0, 1], [0, 0, 0]])
+    assert second.difference(first) == Interactions([[0, 1, 0], [0, 0, 0]])
+    with pytest.raises(InputError, match=r"other must be of the same .* has other user_ids"):
+        first.union(Interactions(second.matrix, user_ids=["a", "b"]))

@@ -126,6 +126,40 @@ class Interactions(RowData):
         items = np.flatnonzero(np.bincount(matrix.indices, minlength=self.n_items) >= per_item)
         return Interactions(matrix[:, items], self.user_ids[users], self.item_ids[items])
 
+    def union(self, other: Interactions) -> Interactions:
+        """Return the pairs that are in either of two tables of the same users and items, without weights.
+
+        >>> first, second = Interactions([[1, 0], [1, 0]]), Interactions([[1, 1], [0, 0]])
+        >>> first.union(second).matrix.toarray().tolist()
+        [[1.0, 1.0], [1.0, 0.0]]
+        """
+        self.check_same_ids(other, "other")
+        return Interactions(self.matrix + other.matrix, self.user_ids, self.item_ids).binary()
+
+    def difference(self, other: Interactions) -> Interactions:
+        """Return the interactions whose pairs are not in another table of the same users and items.
+
+        >>> first, second = Interactions([[1, 0], [1, 0]]), Interactions([[1, 1], [0, 0]])
+        >>> first.difference(second).matrix.toarray().tolist()
+        [[0.0, 0.0], [1.0, 0.0]]
+        """
+        self.check_same_ids(other, "other")
+        own, others = self._pair_numbers(), other._pair_numbers()
+        return self.with_rows(self.rows.keep_entries(~np.isin(own, others, assume_unique=True)))
+
+    def _pair_numbers(self) -> NDArray[np.int64]:
+        """Return a different number for every pair of user and item."""
+        return np.asarray(self.rows.row_numbers * np.int64(self.n_items) + self.rows.indices)
+
+    def check_same_ids(self, other: Interactions, name: str) -> None:
+        """Raise an error that names ``other`` unless it has the same users and items in the same order."""
+        for what in ("user_ids", "item_ids"):
+            if not np.array_equal(getattr(self, what), getattr(other, what)):
+                raise InputError(
+                    f"{name} must be of the same users and items as {self!r}, in the same order; got "
+                    f"{other!r}, which has other {what}. Interactions.from_table takes both."
+                )
+
     def to_parts(self) -> dict[str, Any]:
         """Return the values from which :meth:`from_parts` rebuilds the interactions."""
         return {"matrix": self.matrix, "user_ids": self.user_ids, "item_ids": self.item_ids}

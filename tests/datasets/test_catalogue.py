@@ -196,3 +196,24 @@ def test_importing_datasets_pulls_in_no_optional_library() -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "[]\n"
     )
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("gowalla", (810128, 91047, 217242)),
+        ("yelp2018", (1237259, 143751, 324147)),
+        ("amazon-beauty", (60818, 6082, 18688)),
+    ],
+)
+def test_published_splits(name: str, sizes: tuple[int, ...]) -> None:
+    split = datasets.load_split(name)
+    assert tuple(part.n_interactions for part in split) == sizes
+    counts = datasets.describe(name).counts
+    assert (split.train.n_users, split.train.n_items) == (counts["users"], counts["items"])
+
+
+def test_a_dataset_without_a_published_split() -> None:
+    with pytest.raises(InputError, match="published split, gowalla, yelp2018, amazon-beauty; got 'library'"):
+        datasets.load_split("library")

@@ -15,6 +15,7 @@ from scipy import sparse
 from nodecopy.datasets import readers
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.interactions import Interactions
 
 
 class Malice:
@@ -146,3 +147,19 @@ def test_item_lists_pool_files() -> None:
     assert log.user_ids.tolist() == [0, 1]
     assert log.item_ids.tolist() == [4, 5, 7]
     assert log.matrix.toarray().tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("has_validation", [False, True])
+def test_split_parts(has_validation: bool) -> None:
+    train = np.array([[1, 1, 1, 1, 1, 0], [0, 1, 1, 1, 1, 1]])
+    parts = {"train": train, "test": 1 - train, "valid": train * [1, 0, 0, 0, 0, 0]}
+    arrays: dict[str, Any] = {"shape": np.array(train.shape)}
+    for name in ("train", "test", "valid")[: 3 if has_validation else 2]:
+        matrix = sparse.csr_array(parts[name])
+        arrays |= {f"{name}_indptr": matrix.indptr, f"{name}_indices": matrix.indices}
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    split = readers.read_split_parts(file.getvalue())
+    assert (split.train, split.test) == (Interactions(train), Interactions(1 - train))
+    assert split.validation.n_interactions == 1
+    assert (split.validation == Interactions(parts["valid"])) or not has_validation

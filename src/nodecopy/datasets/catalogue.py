@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, overload
 from nodecopy._core.lookup import check_name
 from nodecopy.datasets import fetching
 from nodecopy.datasets.fetching import DataFile, LocalFile, Source
+from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -20,7 +21,8 @@ from nodecopy.interactions import Interactions
 GraphName: TypeAlias = Literal[
     "karate", "digits", "cora", "citeseer", "pubmed", "coauthor-cs", "amazon-photo", "polblogs", "bitcoin"
 ]
-InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds"]
+SplitName: TypeAlias = Literal["gowalla", "yelp2018", "amazon-beauty"]
+InteractionsName: TypeAlias = Literal["library", "ml-100k", "amazon-cds", SplitName]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Dataset:
     counts: Mapping[str, int]
     forms: Sequence[Form]
     filters: Mapping[str, Any] = field(default_factory=dict)
+    has_split: bool = False
 
     @property
     def kind(self) -> str:
@@ -161,6 +164,8 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
     Cora is read from its first, textual form, with paper ids as node ids and class names. Both hold the
     same graph with nodes in another order, so a split drawn with the same seed holds other papers.
 
+    The training and test parts of a dataset with a published split are pooled; see :func:`load_split`.
+
     Examples
     --------
     >>> from nodecopy import datasets
@@ -172,14 +177,53 @@ def load(name: str, *, largest_component: bool = False, raw: bool = False) -> Gr
         raise InputError(f"largest_component must be False for interactions such as {name}; got True.")
     if raw and dataset.kind == "graph":
         raise InputError(f"raw must be False for a graph such as {name}, which has no filters; got True.")
-    form, local_files = _obtain(dataset, fetching.obtain)
-    module, _, reader = form.reader.partition(".")
-    read: Callable[..., Graph | Interactions] = getattr(import_module(f"nodecopy.datasets.{module}"), reader)
-    data = read(*(content for _, content in local_files))
+    data = _read(dataset)
+    if isinstance(data, Split):
+        data = data.train.union(data.test)
     if isinstance(data, Interactions):
         # The second pass drops users without items after the filter of items.
         return data if raw else data.at_least(**dataset.filters).at_least().binary()
     return data.largest_component() if largest_component else data
+
+
+def load_split(name: SplitName | str) -> Split[Interactions]:
+    """Return a dataset with the split by which methods are compared in publications.
+
+    The validation part is inside the training part. Choose settings with a model that is fitted to
+    ``split.train.difference(split.validation)``, then fit it to all of ``split.train`` and score
+    ``split.test`` once.
+
+    Parameters
+    ----------
+    name
+        ``"gowalla"``, ``"yelp2018"`` or ``"amazon-beauty"``. The last one was published without a validation
+        part: a tenth of its training part, drawn with seed 0, stands for it.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> if datasets.describe("gowalla").present:
+    ...     assert datasets.load_split("gowalla").test.n_interactions == 217_242
+    """
+    dataset = _dataset(name)
+    if not dataset.has_split:
+        allowed = ", ".join(other for other in DATASETS if DATASETS[other].has_split)
+        raise InputError(
+            f"name must be that of a dataset with a published split, {allowed}; got {name!r}. "
+            f"interaction_split draws a random one."
+        )
+    split = _read(dataset)
+    assert isinstance(split, Split)
+    return split
+
+
+def _read(dataset: Dataset) -> Graph | Interactions | Split[Interactions]:
+    """Return what the reader of the dataset's form makes of its files."""
+    form, local_files = _obtain(dataset, fetching.obtain)
+    module, _, name = form.reader.partition(".")
+    read: Callable[..., Any] = getattr(import_module(f"nodecopy.datasets.{module}"), name)
+    data: Graph | Interactions | Split[Interactions] = read(*(content for _, content in local_files))
+    return data
 
 
 def fetch(name: str) -> tuple[Path, ...]:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy.datasets.interaction_splits import fixed_split
+from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
@@ -166,6 +168,22 @@ def read_item_lists(*contents: bytes) -> Interactions:
     lines = [np.array(line.split(), np.int64) for content in contents for line in content.splitlines()]
     users = np.repeat([line[0] for line in lines], [len(line) - 1 for line in lines])
     return Interactions.from_table(users, np.concatenate([line[1:] for line in lines]))
+
+
+def read_split_parts(content: bytes) -> Split[Interactions]:
+    """Return a published split from CSR parts ``train_*``, ``test_*`` and ``valid_*``, if there is one."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        shape = tuple(archive["shape"].tolist())
+        parts = {
+            name: (archive[f"{name}_indices"], archive[f"{name}_indptr"])
+            for name in ("train", "test", "valid")
+            if f"{name}_indptr" in archive
+        }
+    tables = (
+        Interactions(sparse.csr_array((np.ones(len(columns)), columns, indptr), shape=shape))
+        for columns, indptr in parts.values()
+    )
+    return fixed_split(*tables)
 
 
 def _matrix(arrays: dict[str, NDArray[Any]], name: str) -> sparse.csr_array:

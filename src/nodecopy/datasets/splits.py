@@ -1,8 +1,7 @@
-"""Random splits of nodes and of interactions."""
+"""Splits of nodes; those of interactions are in :mod:`.interaction_splits`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,13 +11,15 @@ from nodecopy._core.random import Rng, generator
 from nodecopy._core.validation import check_integer, check_vector
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.interactions import Interactions
 
 T = TypeVar("T")
 
 
 class Split(NamedTuple, Generic[T]):
     """The training, validation and test parts of a dataset.
+
+    The parts are disjoint, except that the validation part of a published split (:func:`load_split`) is
+    inside the training part: settings are chosen with it, and then the model is fitted to all of train.
 
     Examples
     --------
@@ -113,41 +114,3 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     hidden[graph.positions(test, "test")] = True
     rows = graph.rows
     return graph.with_rows(rows.keep_entries(~(hidden[rows.row_numbers] | hidden[rows.indices])))
-
-
-def interaction_split(
-    interactions: Interactions, fractions: Sequence[float] = (0.7, 0.1, 0.2), *, rng: Rng = None
-) -> Split[Interactions]:
-    """Split the interactions at random into three tables of the same users and items.
-
-    The bounds are the cumulated fractions of the number of interactions, rounded down: 52,857 interactions
-    give 36,999, 5,286 and 10,572.
-
-    Parameters
-    ----------
-    interactions
-        What to split.
-    fractions
-        Shares of the training, validation and test part, which add up to 1.
-    rng
-        Seed or generator; ``None``, the default, gives another split at every call.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> library = datasets.load("library")
-    >>> [part.n_interactions for part in datasets.interaction_split(library, rng=0)]
-    [2358, 337, 674]
-    """
-    shares = check_vector(fractions, "fractions", length=3, per="part")
-    if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
-        raise InputError(
-            f"fractions must be three numbers of at least 0 that add up to 1; got {fractions!r}."
-        )
-    n = interactions.n_interactions
-    # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
-    bounds = np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
-    part_of = np.empty(n, np.int64)
-    part_of[generator(rng).permutation(n)] = np.searchsorted(bounds, np.arange(n), side="right")
-    rows = interactions.rows
-    return Split(*(interactions.with_rows(rows.keep_entries(part_of == part)) for part in range(3)))
