@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -50,8 +51,8 @@ def fit_by_classes(fit_trials: FitTrials) -> FitTrials:
     return cast(FitTrials, fit)
 
 
-class TrainingBatch:
-    """Trials on shared features, ready for networks to be trained on them.
+class TrialBatch(ABC):
+    """Trials on shared features, whose networks are trained by one call.
 
     Parameters
     ----------
@@ -84,17 +85,53 @@ class TrainingBatch:
         graphs = {id(trial.graph): trial.graph.adjacency for trial in trials}
         scalings = {key: WeightScaling.fit(adjacency, recipe.weights) for key, adjacency in graphs.items()}
         scaled = {key: scalings[key].apply(adjacency) for key, adjacency in graphs.items()}
-        matrices = {key: propagation_matrix(adjacency, recipe) for key, adjacency in scaled.items()}
-        keys = [id(trial.graph) for trial in trials]
-        self.weight_scalings = [scalings[key] for key in keys]
-        self.observed = [scaled[key] for key in keys]
+        self.weight_scalings = [scalings[id(trial.graph)] for trial in trials]
+        self.observed = [scaled[id(trial.graph)] for trial in trials]
         """The adjacencies of the trials, with scaled weights, as :meth:`train` takes them."""
-        self.matrices: list[Matrix] = [matrices[key] for key in keys]
 
     def seeds(self, purpose: int, per_trial: int = 1) -> list[SeedSequence]:
         """Return ``per_trial`` seeds of a purpose for each trial."""
         roots = [child(trial.rng, purpose) for trial in self.trials]
         return [child(root, number) for root in roots for number in range(per_trial)]
+
+    @abstractmethod
+    def train(self, adjacencies: Sequence[sparse.csr_array], seeds: Sequence[SeedSequence]) -> Any:
+        """Return networks trained on graphs: ``len(adjacencies) / len(trials)`` networks for each trial.
+
+        Weights of the adjacencies are used as they are, already scaled. With patience, training stops by the
+        loss on validation nodes of the observed graph, on which the networks will predict.
+        """
+
+    @abstractmethod
+    def predict(self, networks: Any, n_weight_samples: int = 0) -> list[Prediction]:
+        """Return predictions on the observed graphs, the mean over each trial's networks.
+
+        ``n_weight_samples`` dropout samples of each network are averaged; 0 switches dropout off.
+        """
+
+    def targets(self, trials: Sequence[Trial]) -> Targets:
+        """Return the training nodes of one network for each of the trials, with labels and weights."""
+        labels = [t.codes[t.train] if t.soft_labels is None else t.soft_labels for t in trials]
+        return Targets([t.train for t in trials], labels, self.device, [t.weights for t in trials])
+
+    def validation(self, trials: Sequence[Trial]) -> Targets:
+        """Return the validation nodes of one network for each of the trials, or raise an error."""
+        nodes = [t.validation for t in trials if t.validation is not None and len(t.validation)]
+        if len(nodes) < len(trials):
+            raise InputError("validation must be given, since training stops by the loss on its nodes.")
+        codes = [trial.codes[chosen] for trial, chosen in zip(trials, nodes, strict=True)]
+        return Targets(nodes, codes, self.device)
+
+
+class TrainingBatch(TrialBatch):
+    """Trials whose networks are trained in stacks; see :class:`TrialBatch` for the parameters."""
+
+    def __init__(
+        self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep_networks: bool = False
+    ) -> None:
+        super().__init__(trials, recipe, device, keep_networks=keep_networks)
+        matrices = {id(adjacency): propagation_matrix(adjacency, recipe) for adjacency in self.observed}
+        self.matrices: list[Matrix] = [matrices[id(adjacency)] for adjacency in self.observed]
 
     def train(
         self,
@@ -104,13 +141,10 @@ class TrainingBatch:
         callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
-        """Train networks on graphs of the trials: ``len(adjacencies) / len(trials)`` networks for each.
+        """Return networks trained on graphs, as :class:`TrialBatch` says.
 
-        Weights of the adjacencies are used as they are, already scaled.
-        They minimise the loss on training nodes, or the objective that ``build_objective`` returns. With
-        patience, training stops by the loss on validation nodes of the observed graph, on which the
-        networks will predict. Large networks are trained a few at a time, and on a CPU parts of the stack on
-        threads of their own.
+        They minimise the loss on training nodes, or the objective that ``build_objective`` returns. Large
+        networks are trained a few at a time, and on a CPU parts of the stack on threads of their own.
         """
         n_models, at_once = len(adjacencies), max_networks(self.features, self.recipe, self.device)
         if callback is not None or build_objective is not None:
@@ -141,8 +175,7 @@ class TrainingBatch:
         """Train the networks with the given numbers, until ``stop`` is set."""
         per_trial = len(adjacencies) // len(self.trials)
         trials = [self.trials[model // per_trial] for model in models]
-        labels = [t.codes[t.train] if t.soft_labels is None else t.soft_labels for t in trials]
-        targets = Targets([t.train for t in trials], labels, self.device, [t.weights for t in trials])
+        targets = self.targets(trials)
         part = adjacencies[models.start : models.stop]
         observed = [self.matrices[model // per_trial] for model in models]
         features = [self.features] * len(models)
@@ -159,7 +192,7 @@ class TrainingBatch:
         )
         early_stopping = None
         if self.recipe.patience:
-            early_stopping = EarlyStopping(networks, observed, self._validation(trials))
+            early_stopping = EarlyStopping(networks, observed, self.validation(trials))
         objective = None if build_objective is None else build_objective(networks, targets)
         train(
             networks,
@@ -201,18 +234,7 @@ class TrainingBatch:
             targets.rows[number, : len(chosen)] = place[chosen]
         return graphs, features
 
-    def _validation(self, trials: Sequence[Trial]) -> Targets:
-        nodes = [t.validation for t in trials if t.validation is not None and len(t.validation)]
-        if len(nodes) < len(trials):
-            raise InputError("validation must be given, since training stops by the loss on its nodes.")
-        codes = [trial.codes[chosen] for trial, chosen in zip(trials, nodes, strict=True)]
-        return Targets(nodes, codes, self.device)
-
     def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Prediction]:
-        """Return predictions on the observed graphs, the mean over each trial's networks.
-
-        ``n_weight_samples`` dropout samples of each network are averaged; 0 switches dropout off.
-        """
         predictions = average_predictions(networks, self.features, self.matrices, n_weight_samples)
         if not self.keep_networks:
             return predictions
