@@ -86,7 +86,8 @@ def test_the_file_holds_public_names_and_neither_graph_nor_labels(tmp_path: Path
     params = tree["params"]
     assert (params["n_epochs"], params["n_hidden"], params["dropout"]) == (3, 4, None)
     assert "device" not in params
-    assert set(tree["state"]) == {"prediction_", "classes_", "node_ids_", "feature_encoder_"}
+    fitted = {"prediction_", "classes_", "node_ids_", "feature_encoder_", "temperature_"}
+    assert set(tree["state"]) == fitted
 
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs

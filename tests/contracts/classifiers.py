@@ -15,6 +15,7 @@ from nodecopy._core.random import seed_sequence
 from nodecopy.classify import Classifier, Trial
 from nodecopy.datasets import label_split
 from nodecopy.errors import DataWarning, InputError, NotFittedError
+from nodecopy.metrics.classification import nll
 
 CLASSES = ("ash", "oak", "yew")
 N_NODES = 60
@@ -247,6 +248,42 @@ class ClassifierContract:
         assert [entry.name for entry in tmp_path.iterdir()] == ["model.npz"]
         with pytest.raises(InputError, match="graph must be given to score a classifier that was loaded"):
             loaded.score()
+
+    def test_calibration(
+        self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any, tmp_path: Path
+    ) -> None:
+        before, codes = fitted.predict_proba(), np.asarray(observed.labels)
+        calibrated = copy.copy(fitted).calibrate()
+        p = calibrated.predict_proba()
+        assert p.dtype == np.float32
+        assert nll(p, codes, nodes.validation) <= nll(before, codes, nodes.validation) + 1e-4
+        assert np.array_equal(calibrated.predict(), fitted.predict())
+        assert np.array_equal(calibrated.uncertainty().total, fitted.uncertainty().total)
+        table = calibrated.table()
+        np.testing.assert_allclose(np.transpose([table[f"p_{name}"] for name in CLASSES]), p, atol=1e-6)
+        by_id = copy.copy(fitted).calibrate(observed.node_ids[nodes.validation])
+        assert by_id.temperature_ == calibrated.temperature_
+        if self.can_be_saved:
+            calibrated.save(tmp_path / "model.npz")
+            loaded = load(tmp_path / "model.npz", classes=[type(fitted)])
+            assert np.array_equal(loaded.predict_proba(), p)
+            with pytest.raises(InputError, match="calibrate must be called before a classifier is saved"):
+                loaded.calibrate()
+        assert np.array_equal(self.fit(calibrated, observed, nodes).predict_proba(), before)
+
+    def test_calibration_needs_other_nodes(
+        self, classifier: Classifier, fitted: Classifier, observed: Graph, nodes: Any
+    ) -> None:
+        with pytest.raises(
+            InputError, match=f"nodes must hold other nodes than train; got node {nodes.train.min()}"
+        ):
+            copy.copy(fitted).calibrate(nodes.train)
+        with pytest.raises(
+            InputError, match="nodes must hold labelled nodes that are not training nodes; got none"
+        ):
+            copy.copy(fitted).calibrate([])
+        with pytest.raises(NotFittedError, match=r"call fit\(graph, train\) first"):
+            classifier.calibrate()
 
     def test_a_loaded_classifier_can_be_fitted_again(
         self, fitted: Classifier, observed: Graph, nodes: Any, tmp_path: Path

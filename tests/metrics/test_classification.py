@@ -1,21 +1,24 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy.errors import InputError
 from nodecopy.metrics.classification import (
     accuracy,
+    area_under_roc,
     brier,
     expected_calibration_error,
     nll,
     reliability_curve,
     scores,
+    selective_accuracy,
 )
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]])
@@ -127,3 +130,60 @@ def test_errors(p: Any, labels: Any, nodes: Any, message: str) -> None:
 def test_number_of_bins() -> None:
     with pytest.raises(InputError, match=r"n_bins must be an integer of at least 1; got 0"):
         expected_calibration_error(P, LABELS, n_bins=0)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 4))
+def test_selective_accuracy_by_enumeration(seed: int, n: int, n_levels: int) -> None:
+    """Enumerate the sets of nodes that may stay: none that goes is more certain than one that stays."""
+    draws = np.random.default_rng(seed)
+    correct, uncertainty = draws.random(n) < 0.5, draws.integers(n_levels, size=n)
+    for left_out, ours in zip(
+        (0.0, 0.1, 0.2, 0.5), selective_accuracy(correct, uncertainty, (0.0, 0.1, 0.2, 0.5)), strict=True
+    ):
+        n_kept = n - math.floor(left_out * n + 1e-9)
+        cut = np.sort(uncertainty)[n_kept - 1]
+        allowed = [
+            kept
+            for kept in map(list, combinations(range(n), n_kept))
+            if uncertainty[kept].max() <= cut and (uncertainty < cut).sum() == (uncertainty[kept] < cut).sum()
+        ]
+        assert ours == pytest.approx(np.mean([correct[kept].mean() for kept in allowed]))
+
+
+def test_selective_accuracy_of_a_good_and_a_bad_ranking() -> None:
+    correct = np.arange(10) < 5
+    assert selective_accuracy(correct, np.arange(10)).tolist() == [5 / 9, 5 / 8, 1]
+    assert selective_accuracy(correct, -np.arange(10)).tolist() == [4 / 9, 3 / 8, 0]
+    assert selective_accuracy(correct, np.zeros(10)) == pytest.approx([0.5] * 3)
+
+
+@pytest.mark.parametrize(
+    ("correct", "uncertainty", "left_out", "message"),
+    [
+        ([], [], [0.1], "correct must hold at least one node; got none"),
+        ([True], [0.1, 0.2], [0.1], "uncertainty must hold one entry per node, 1 in all; got 2"),
+        ([True], [math.nan], [0.1], "uncertainty must hold finite numbers; got nan"),
+        ([True], [0.1], [0.5, 1], "left_out must hold shares from 0 to less than 1; got 1"),
+        ([True], [0.1], [-0.1], "left_out must hold shares from 0 to less than 1; got -0.1"),
+    ],
+)
+def test_errors_of_selective_accuracy(correct: Any, uncertainty: Any, left_out: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        selective_accuracy(correct, uncertainty, left_out)
+
+
+@settings(deadline=None)  # the first example imports scikit-learn
+@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(1, 10))
+def test_area_under_roc_agrees_with_scikit_learn(seed: int, n: int, n_levels: int) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    draws = np.random.default_rng(seed)
+    values, positive = (
+        draws.integers(n_levels, size=n),
+        draws.permutation(np.arange(n) < draws.integers(1, n)),
+    )
+    assert area_under_roc(values, positive) == pytest.approx(metrics.roc_auc_score(positive, values))
+
+
+def test_area_under_roc_needs_both_kinds() -> None:
+    with pytest.raises(InputError, match="positives and negatives; got 2 positives of 2"):
+        area_under_roc([1, 2], [True, True])

@@ -19,6 +19,7 @@ from nodecopy.classify.trial import Trial, check_nodes
 from nodecopy.conversion import convert_graph
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.metrics import TemperatureScaling
 
 
 class Classifier(Saveable):
@@ -37,6 +38,8 @@ class Classifier(Saveable):
     feature_encoder_
         How the features of the observed graph were encoded, if they were read from a table, or ``None``:
         ``read_graph(..., encoder=classifier.feature_encoder_)`` encodes new rows in the same way.
+    temperature_
+        The temperature by which probabilities are scaled: 1, unless :meth:`calibrate` was called.
     trial_
         The graph, the training and validation nodes and the seed given to ``fit``. It is not saved.
 
@@ -72,6 +75,7 @@ class Classifier(Saveable):
     classes_: NDArray[Any]
     node_ids_: NDArray[Any]
     feature_encoder_: Any = None
+    temperature_: float = 1.0
     trial_: Trial
 
     def predict_trial(self, trial: Trial) -> ArrayLike | Prediction:
@@ -133,7 +137,7 @@ class Classifier(Saveable):
         names = graph.label_names
         self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
         self.node_ids_, self.trial_ = graph.node_ids, trial
-        self.feature_encoder_ = graph.feature_encoder
+        self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
         warn_if_not_learned(self.prediction_, self.classes_.tolist())
         return self
 
@@ -193,13 +197,63 @@ class Classifier(Saveable):
             A graph with as many features, for example the observed one with other edges, on which the
             trained networks are evaluated; by default the observed graph.
         """
-        return self.prediction_on(graph).probabilities
+        return self._calibrated(self.prediction_on(graph))
+
+    def _calibrated(self, prediction: Prediction) -> NDArray[np.float32]:
+        p = prediction.probabilities
+        if self.temperature_ == 1:
+            return p
+        return TemperatureScaling(self.temperature_).apply(p).astype(np.float32)
 
     def predict(self, graph: Graph | None = None) -> NDArray[Any]:
         """Return the likeliest class of each node, as the observed graph names it."""
         codes = self.predict_proba(graph).argmax(axis=1)
         names: NDArray[Any] = self.classes_[codes]
         return names
+
+    def calibrate(self, nodes: ArrayLike | None = None) -> Self:
+        """Calibrate the probabilities by a temperature that is fitted to labelled nodes.
+
+        From then on :meth:`predict_proba` and :meth:`table` return calibrated probabilities, until the next
+        ``fit``. Predicted classes and :meth:`uncertainty` stay as they are. See
+        :class:`~nodecopy.metrics.TemperatureScaling`.
+
+        Parameters
+        ----------
+        nodes
+            Labelled nodes that are not training nodes: positions, a boolean mask or node ids. By default the
+            validation nodes given to ``fit``.
+
+        Examples
+        --------
+        >>> from nodecopy import datasets
+        >>> from nodecopy.classify import GCN
+        >>> digits = datasets.load("digits")
+        >>> split = datasets.label_split(digits.labels, 5, validation=200, rng=0)
+        >>> fitted = GCN(n_epochs=50).fit(digits, split.train, validation=split.validation, rng=0)
+        >>> fitted.calibrate().temperature_ < 1  # few epochs: the network is not confident enough
+        True
+        """
+        p = self.check_fitted().probabilities
+        if not hasattr(self, "trial_"):
+            raise InputError(
+                "calibrate must be called before a classifier is saved, since a file holds no labels; this "
+                "one was loaded or fitted elsewhere."
+            )
+        trial = self.trial_
+        chosen = trial.validation if nodes is None else check_nodes(trial.graph, nodes, "nodes")
+        if chosen is None or not len(chosen):
+            raise InputError(
+                "nodes must hold labelled nodes that are not training nodes; got none. Pass them, or "
+                "fit(..., validation=nodes)."
+            )
+        if len(both := np.intersect1d(chosen, trial.train)):
+            raise InputError(f"nodes must hold other nodes than train; got node {both[0]}.")
+        is_class = np.asarray(trial.graph.named_labels())[chosen, None] == self.classes_
+        known = is_class.any(axis=1)
+        scaling = TemperatureScaling.fit(p[chosen[known]], is_class[known].argmax(axis=1))
+        self.temperature_ = scaling.temperature
+        return self
 
     def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
         """Return the entropy of each prediction, split into noise and disagreement between samples."""
@@ -260,7 +314,7 @@ class Classifier(Saveable):
         ``graph`` is as in :meth:`predict_proba`.
         """
         prediction = self.prediction_on(graph)
-        entropies, probabilities = prediction.uncertainty(), prediction.probabilities
+        entropies, probabilities = prediction.uncertainty(), self._calibrated(prediction)
         columns = {f"p_{name}": p for name, p in zip(self.classes_, probabilities.T, strict=True)}
         columns |= {f"{part.name}_uncertainty": getattr(entropies, part.name) for part in fields(entropies)}
         rounded = {name: np.round(column.astype(np.float64), 7) for name, column in columns.items()}

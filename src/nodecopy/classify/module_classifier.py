@@ -97,7 +97,7 @@ class ModuleClassifier(Classifier):
         self.classes_ = self._check_classes(graph, probabilities.shape[1])
         self.prediction_ = Prediction.from_array(probabilities, graph, network.name)
         self.node_ids_, self.n_features_ = graph.node_ids, n_features
-        self.feature_encoder_ = graph.feature_encoder
+        self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
         warn_if_not_learned(self.prediction_, self.classes_.tolist())
         return self
 

@@ -151,7 +151,7 @@ class Defence(Classifier):
             prediction = evaluate(classifier, None, graph)
             classes = getattr(classifier, "classes_", np.arange(prediction.probabilities.shape[1]))
         vars(self).pop("trial_", None)
-        self.classifier_, self.prediction_ = classifier, prediction
+        self.classifier_, self.prediction_, self.temperature_ = classifier, prediction, 1.0
         self.classes_, self.node_ids_ = np.asarray(classes), graph.node_ids
         self.state_ = self.build_attacked_state(classifier, graph, prediction, seed=seed_sequence(rng))
         self.correction_ = self.prepare_correction(self.state_)
@@ -229,7 +229,7 @@ class Defence(Classifier):
 
     def get_state(self) -> dict[str, Any]:
         """Return what was fitted by name: the prediction with its networks, without any graph."""
-        names = ("prediction_", "classes_", "node_ids_")
+        names = ("prediction_", "classes_", "node_ids_", "temperature_")
         state = {name: value for name, value in super().get_state().items() if name in names}
         if not hasattr(self, "classifier_"):
             return state

@@ -1,7 +1,7 @@
 """Metrics of graph structure, class probabilities, ranked lists and significance.
 
-Read :mod:`.structure` for graphs, :mod:`.classification` for probabilities and :mod:`.ranking` for
-recommendations.
+Read :mod:`.structure` for graphs, :mod:`.classification` for probabilities and uncertainty, and
+:mod:`.ranking` for recommendations.
 """
 
 from nodecopy.metrics.comparison import Comparison as Comparison
@@ -9,3 +9,4 @@ from nodecopy.metrics.comparison import compare as compare
 from nodecopy.metrics.structure import edge_overlap as edge_overlap
 from nodecopy.metrics.structure import mean_path_length as mean_path_length
 from nodecopy.metrics.structure import statistics as statistics
+from nodecopy.metrics.temperature_scaling import TemperatureScaling as TemperatureScaling

@@ -1,8 +1,9 @@
-"""Metrics of predicted class probabilities: accuracy, likelihood and calibration.
+"""Metrics of predicted class probabilities: accuracy, likelihood and calibration, and of uncertainty.
 
-Every function takes ``probabilities`` [n_nodes, n_classes], one row per node, and ``labels`` [n_nodes],
-the column of each node's true class. ``nodes`` holds the positions of the nodes to evaluate, all by default;
-labels of other nodes are ignored and may be -1 (unknown).
+Metrics of probabilities take ``probabilities`` [n_nodes, n_classes], one row per node, and ``labels``
+[n_nodes], the column of each node's true class. ``nodes`` holds the positions of the nodes to evaluate, all
+by default; labels of other nodes are ignored and may be -1 (unknown). :func:`selective_accuracy` and
+:func:`area_under_roc` judge how a score, such as an uncertainty, ranks the nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def accuracy(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | Non
     >>> accuracy([[0.9, 0.1], [0.4, 0.6]], [0, 0])
     0.5
     """
-    return _accuracy(*_select_nodes(probabilities, labels, nodes))
+    return _accuracy(*select_nodes(probabilities, labels, nodes))
 
 
 def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -38,7 +39,7 @@ def nll(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = N
     >>> round(nll([[0.5, 0.5]], [1]), 4)
     0.6931
     """
-    return _nll(*_select_nodes(probabilities, labels, nodes))
+    return _nll(*select_nodes(probabilities, labels, nodes))
 
 
 def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> float:
@@ -47,14 +48,63 @@ def brier(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None =
     >>> round(brier([[0.8, 0.2]], [0]), 4)
     0.08
     """
-    return _brier(*_select_nodes(probabilities, labels, nodes))
+    return _brier(*select_nodes(probabilities, labels, nodes))
+
+
+def selective_accuracy(
+    correct: ArrayLike, uncertainty: ArrayLike, left_out: ArrayLike = (0.1, 0.2, 0.5)
+) -> NDArray[np.float64]:
+    """Return the accuracy at the most certain nodes, where shares of the most uncertain ones are left out.
+
+    The number of nodes that stay is rounded up. Where nodes of equal uncertainty are cut, each of them stays
+    with the same probability, and the accuracy is the expected one.
+
+    Parameters
+    ----------
+    correct
+        Whether the prediction of each node is correct.
+    uncertainty
+        Of each node, on any scale: ``classifier.uncertainty().total`` or ``.epistemic``, for example.
+    left_out
+        Shares of the nodes to leave out, from 0 to less than 1; a tenth, a fifth and a half by default.
+
+    Examples
+    --------
+    >>> selective_accuracy([True, True, False, True], [0.1, 0.2, 0.9, 0.4], [0, 0.25, 0.5]).tolist()
+    [0.75, 1.0, 1.0]
+    """
+    is_correct = check_vector(correct, "correct").astype(bool)
+    values = check_vector(uncertainty, "uncertainty", length=len(is_correct))
+    shares = check_vector(left_out, "left_out", per="share").astype(np.float64)
+    if not len(is_correct):
+        raise InputError("correct must hold at least one node; got none.")
+    check_finite(values, "uncertainty")
+    if not ((shares >= 0) & (shares < 1)).all():
+        wrong = shares[~((shares >= 0) & (shares < 1))][0]
+        raise InputError(f"left_out must hold shares from 0 to less than 1; got {wrong:g}.")
+    levels, sizes = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    level_accuracy = np.bincount(levels, is_correct) / sizes
+    n_correct = np.cumsum(np.repeat(level_accuracy, sizes))
+    n_kept = np.ceil((1 - shares) * len(is_correct) - 1e-9).clip(1).astype(np.int64)
+    accuracies: NDArray[np.float64] = n_correct[n_kept - 1] / n_kept
+    return accuracies
 
 
 def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     """Return the area under the ROC curve: the share of pairs in which the positive has the higher score.
 
-    Pairs of equal scores count half.
+    Pairs of equal scores count half. It judges the detection of nodes by a score, such as attacked nodes by
+    their suspicion, or errors and nodes of an unknown class by their uncertainty.
 
+    Parameters
+    ----------
+    scores
+        Of each node; high for positives.
+    positive
+        Whether each node is a positive. There must be positives and negatives.
+
+    Examples
+    --------
     >>> area_under_roc([3, 1, 2, 0], [True, True, False, False])
     0.75
     """
@@ -86,7 +136,7 @@ def expected_calibration_error(
     0.4
     """
     check_integer(n_bins, "n_bins", low=1)
-    return _ece(*_select_nodes(probabilities, labels, nodes), n_bins)
+    return _ece(*select_nodes(probabilities, labels, nodes), n_bins)
 
 
 def reliability_curve(
@@ -101,7 +151,7 @@ def reliability_curve(
     ([0.6, 0.9], [1.0, 0.5], [1, 2])
     """
     check_integer(n_bins, "n_bins", low=1)
-    p, codes = _select_nodes(probabilities, labels, nodes)
+    p, codes = select_nodes(probabilities, labels, nodes)
     confidence, bins = _bins(p, n_bins)
     n_nodes = np.bincount(bins, minlength=n_bins)
     is_used = n_nodes > 0
@@ -112,7 +162,7 @@ def reliability_curve(
 
 def scores(probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None) -> dict[str, float]:
     """Return ``accuracy``, ``nll``, ``brier`` and ``ece`` (15 bins) by name."""
-    p, codes = _select_nodes(probabilities, labels, nodes)
+    p, codes = select_nodes(probabilities, labels, nodes)
     brier_score = _brier(p.copy(), codes)
     values = {"accuracy": _accuracy(p, codes), "nll": _nll(p, codes)}
     return values | {"brier": brier_score, "ece": _ece(p, codes, N_BINS)}
@@ -144,7 +194,7 @@ def _bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDA
     return confidence, (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
 
 
-def _select_nodes(
+def select_nodes(
     probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the checked probabilities, a copy, and true classes of the nodes to evaluate."""

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.validation import check_vector
-from nodecopy.errors import InputError
+from nodecopy.metrics.classification import selective_accuracy
 from nodecopy.report.graph_plots import create_axes
 
 COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
@@ -59,12 +58,14 @@ def certainty_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the shares 5 %, 6 %, ... 100 % of the nodes and the accuracy among the most certain ones.
 
+    The accuracies are those of :func:`~nodecopy.metrics.classification.selective_accuracy`.
+
     Parameters
     ----------
     correct
         Whether each prediction is correct.
     uncertainty
-        Uncertainty of each prediction; ties keep the order of the nodes.
+        Uncertainty of each prediction; of nodes that tie, the expected accuracy counts.
 
     Examples
     --------
@@ -72,11 +73,5 @@ def certainty_curve(
     >>> float(accuracy[50]), float(accuracy[-1])
     (1.0, 0.75)
     """
-    is_correct = check_vector(correct, "correct").astype(bool)
-    values = check_vector(uncertainty, "uncertainty", length=len(is_correct))
-    if not len(is_correct):
-        raise InputError("correct must hold at least one node; got none.")
     share = np.arange(MIN_PERCENT, 101) / 100
-    n_nodes = np.ceil(share * len(is_correct) - 1e-9).astype(np.int64)
-    n_correct = np.cumsum(is_correct[np.argsort(values, kind="stable")])
-    return share, n_correct[n_nodes - 1] / n_nodes
+    return share, selective_accuracy(correct, uncertainty, 1 - share)
