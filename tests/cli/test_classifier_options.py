@@ -20,7 +20,7 @@ pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
 FILES = ("edges.csv", "--features", "features.csv", "--labels", "labels.csv", "--weight", "amount")
-QUICK = ("--n-graphs", "3", "--n-weight-samples", "3")
+QUICK = ("--n-graphs", "2", "--n-rounds", "1")
 N_LABELLED = 120
 pytestmark = pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 
@@ -56,7 +56,7 @@ def accuracy(path: str, truth: dict[str, str]) -> float:
 
 def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) -> None:
     """After ``pip install 'nodecopy[torch,data]'``, two commands and no look into the source."""
-    ran = run("classify", *FILES, "--out", "predictions.csv")
+    ran = run("classify", *FILES, *QUICK, "--out", "predictions.csv")
     assert ran.code == 0, ran.err
     assert "one-hot encoded text: city (4 values)" in ran.err
     assert "replaced missing cells by the median and marked them: age (" in ran.err

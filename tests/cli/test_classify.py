@@ -15,7 +15,7 @@ from tests.cli.conftest import Run
 
 pytest.importorskip("torch")
 
-QUICK = ("--n-graphs", "1", "--n-weight-samples", "2")
+QUICK = ("--n-graphs", "1", "--n-rounds", "1")
 TABLES = ("--features", "features.csv", "--labels", "labels.csv")
 
 
@@ -73,6 +73,7 @@ def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:
     ran = run("classify", "graph.csv", *TABLES, *QUICK)
     assert ran.code == 0, ran.err
     assert ran.out.split()[:3] == ["train", "validation", "predicted"]
+    assert ["class", "nodes", "pseudo-labels"] in map(str.split, ran.out.splitlines())
     assert "epistemic" in ran.out
     assert "nothing written" in ran.err
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]
@@ -88,7 +89,8 @@ def test_json_holds_the_summary(run: Run, files: Graph) -> None:
 
 
 def test_rounds_by_validation_hold_nodes_out(run: Run, files: Graph) -> None:
-    arguments = ("classify", "graph.csv", *TABLES, *QUICK, "--n-rounds", "validation", "--json")
+    quick = ("--method", "bgcn-copy", "--n-graphs", "1", "--n-weight-samples", "2")
+    arguments = ("classify", "graph.csv", *TABLES, *quick, "--n-rounds", "validation", "--json")
     result = json.loads(run(*arguments, "--validation", "0.5").out)
     assert (result["train"], result["validation"]) == (4, 4)
     assert result["rounds"] in range(4)
@@ -97,13 +99,41 @@ def test_rounds_by_validation_hold_nodes_out(run: Run, files: Graph) -> None:
     assert "--n-rounds validation needs validation nodes; got none. Give --validation SHARE." in ran.err
 
 
+def test_rounds_of_self_training_are_described(run: Run, files: Graph) -> None:
+    """The common case, few labels and no validation nodes, and the choice by validation nodes."""
+    arguments = ("classify", "graph.csv", *TABLES, "--n-graphs", "1", "--n-rounds", "2")
+    ran = run(*arguments, "--share", "0.5", "--balance", "1", "--json")
+    assert ran.code == 0, ran.err
+    result = json.loads(ran.out)
+    assert (result["method"], result["validation"]) == ("self-training", 0)
+    rounds = {"n_rounds": 2, "round": 2, "chosen_by": "last round", "validation_accuracy": None}
+    assert result["self_training"] == rounds | {"pseudo_labels": {"cat": 1, "dog": 1}}
+    (notice,) = (notice for notice in result["notices"] if "self-training" in notice)
+    assert "of round 2 of 2, the last one, since there are no validation nodes. --n-rounds" in notice
+    result = json.loads(run(*arguments, "--validation", "0.5", "--json").out)["self_training"]
+    assert result["chosen_by"] == "validation nodes"
+    assert len(result["validation_accuracy"]) == 3
+    assert result["validation_accuracy"][result["round"]] == max(result["validation_accuracy"])
+
+
 def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     from nodecopy import load
 
     assert run("classify", "graph.csv", *TABLES, *QUICK, "--save", "model.npz").code == 0
     loaded = load("model.npz")
     assert loaded.node_ids_.tolist() == files.node_ids.tolist()
+    assert type(loaded).__name__ == "SelfTraining"
     np.testing.assert_allclose(loaded.predict_proba(files), loaded.predict_proba(), atol=1e-6)
+    trained = json.loads(run("classify", "graph.csv", *TABLES, *QUICK, "--json").out)
+    ran = run(
+        "classify", "graph.csv", "--features", "features.csv", "--load", "model.npz", "--out", "all.csv"
+    )
+    assert ran.code == 0, ran.err
+    predicted = {row["id"]: row["predicted"] for row in rows("all.csv")}
+    assert len(predicted) == 12
+    assert {
+        entry["id"]: entry["predicted"] for entry in trained["most_uncertain"]
+    }.items() <= predicted.items()
 
 
 def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
@@ -133,7 +163,21 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
             "must have labels to learn from; got none.",
         ),
         (["graph.csv", *TABLES, "--n-graphs", "0"], "--n-graphs must be an integer of at least 1; got 0."),
-        (["graph.csv", *TABLES, "--method", "gcn", "--n-rounds", "2"], "--n-rounds applies to --method bgcn"),
+        (
+            ["graph.csv", *TABLES, "--method", "gcn", "--n-rounds", "2"],
+            "--n-rounds applies to --method self-training or bgcn-copy only; got --method gcn. Leave it out.",
+        ),
+        (["graph.csv", *TABLES, "--method", "bgcn-copy", "--share", "0"], "--share applies to --method self"),
+        (
+            ["graph.csv", *TABLES, "--n-weight-samples", "2"],
+            "applies to --method bgcn-copy only; got --method",
+        ),
+        (["graph.csv", *TABLES, "--n-rounds", "validation"], "an integer for --method self-training, which"),
+        (["graph.csv", *TABLES, "--n-rounds", "-1"], "--n-rounds must be an integer"),
+        (
+            ["graph.csv", *TABLES, "--method", "bgcn-copy", "--n-rounds", "few"],
+            "--n-rounds must be an integer or 'validation'; got 'few'.",
+        ),
         (["graph.csv", *TABLES, "--method", "sbm-gcn"], "--method sbm-gcn needs validation nodes; got none."),
         (
             ["graph.csv", *TABLES, "--validation", "1.5"],

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import io
 import json
 import logging
 import math
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from nodecopy import cli
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import LOGGER, log_decision, warn_about_data
+from nodecopy._core.progress import track
+from nodecopy.cli import terminal
 from nodecopy.cli.option_names import OptionNames
 from nodecopy.cli.terminal import (
     estimate_time,
@@ -122,3 +126,22 @@ def test_notices_restore_the_level_of_the_logger() -> None:
         assert LOGGER.level == logging.ERROR
     finally:
         LOGGER.setLevel(level)
+
+
+def test_training_shows_a_bar_that_moves_with_the_reported_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(terminal, "error_console", shown)
+    with terminal.show_training("training"):
+        for _ in track([1, 2], "round"):
+            shown.print("a note")
+    written = shown.file.getvalue()  # type: ignore[attr-defined]
+    assert "training, round 2 of 2" in written
+    assert written.count("a note") == 2
+
+
+def test_without_a_terminal_training_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Console(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(terminal, "error_console", shown)
+    with terminal.show_training("training"):
+        list(track([1, 2], "round"))
+    assert shown.file.getvalue() == ""  # type: ignore[attr-defined]

@@ -25,8 +25,17 @@ if TYPE_CHECKING:
 N_NEIGHBOURS = 10
 """Neighbours of each node of a graph that is built from features."""
 
-Method: TypeAlias = Literal["mlp", "gcn", "appnp", "bgcn-copy", "sbm-gcn", "dfnet"]
+Method: TypeAlias = Literal["self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp"]
 """The classifiers."""
+RECOMMENDED: Method = "self-training"
+METHODS_OF: dict[str, tuple[Method, ...]] = {
+    "n_rounds": ("self-training", "bgcn-copy"),
+    "n_graphs": ("self-training", "bgcn-copy"),
+    "n_weight_samples": ("bgcn-copy",),
+    "share": ("self-training",),
+    "balance": ("self-training",),
+}
+"""Options that apply to some methods only."""
 ScaleFeatures: TypeAlias = Annotated[
     Literal["auto", "rows", "standardise", "none", "binary"],
     typer.Option(
@@ -53,16 +62,45 @@ NNeighbours: TypeAlias = Annotated[
 def create_classifier(
     method: Method, features: str, weights: str, device: str, **settings: Any
 ) -> Classifier:
-    """Return a classifier by its name; ``settings`` are those of bgcn-copy."""
-    from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet
+    """Return a classifier by its name.
 
+    ``settings`` are the options of :data:`METHODS_OF`; ``None`` leaves the default of the class. One that
+    does not apply to the method is an error.
+    """
+    from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet, SelfTraining
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name, value in given.items():
+        if method not in METHODS_OF[name]:
+            check_applicable(
+                f"--method {' or '.join(METHODS_OF[name])}", f"--method {method}", **{name: value}
+            )
+    if "n_rounds" in given:
+        given["n_rounds"] = _parse_rounds(given["n_rounds"], method)
     scaling: dict[str, Any] = {"features": features, "weights": weights, "device": device}
+    if method == "self-training":
+        return SelfTraining(**given, **scaling)
     if method == "bgcn-copy":
-        return BayesianGCN(**settings, base=GCN(**scaling))
+        return BayesianGCN(**given, base=GCN(**scaling))
     if method == "sbm-gcn":
         return SBMGCN(base=GCN(preset="g3nn", **scaling))
     others: dict[str, Callable[..., Classifier]] = {"mlp": MLP, "gcn": GCN, "appnp": APPNP, "dfnet": DFNet}
     return others[method](**scaling)
+
+
+def _parse_rounds(text: str, method: Method) -> int | str:
+    """Return a number of rounds; bgcn-copy also takes ``"validation"``."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    if method == "self-training":
+        allowed = (
+            "an integer for --method self-training, which chooses a round by its validation nodes, if any"
+        )
+    elif text == "validation":
+        return text
+    else:
+        allowed = "an integer or 'validation'"
+    raise InputError(f"--n-rounds must be {allowed}; got {text!r}.")
 
 
 def load_classifier(path: Path, device: str) -> Classifier:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -16,6 +16,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.classifier_options import (
+    RECOMMENDED,
     Method,
     NNeighbours,
     ScaleFeatures,
@@ -27,7 +28,7 @@ from nodecopy.cli.classifier_options import (
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
 N_SHOWN = 5
 """Nodes in the table of the most uncertain predictions."""
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
-
-
-Rounds = Literal["1", "2", "3", "validation"]
-"""How often the graph model is fitted to predicted labels."""
 
 
 @reads("graph")
@@ -58,18 +55,31 @@ def classify(
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
     method: Method | None = option(
-        "The classifier. sbm-gcn needs validation nodes: for a file, --validation. (default: bgcn-copy)"
+        "The classifier. self-training: confident predictions become labels, and networks are trained on "
+        "sampled graphs. bgcn-copy: the Bayesian GCN of the paper. sbm-gcn needs validation nodes: for a "
+        f"file, --validation. (default: {RECOMMENDED})"
     ),
     scale_features: ScaleFeatures = "auto",
     scale_weights: ScaleWeights = "auto",
     n_neighbours: NNeighbours = None,
-    n_graphs: int | None = option("bgcn-copy: number of sampled graphs. (default: 10)", None, at_least(1)),
+    n_rounds: str | None = option(
+        "self-training: rounds with pseudo-labels. bgcn-copy: how often the graph model is fitted to "
+        "predicted labels (default: 1); 'validation' chooses the number by the accuracy on validation nodes."
+    ),
+    n_graphs: int | None = option(
+        "self-training, bgcn-copy: number of sampled graphs. (default: 10)", None, at_least(1)
+    ),
     n_weight_samples: int | None = option(
         "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1)
     ),
-    n_rounds: Rounds | None = option(
-        "bgcn-copy: how often the graph model is fitted to predicted labels; 'validation' chooses "
-        "the number by the accuracy on validation nodes. (default: 1)"
+    share: float | None = option(
+        "self-training: at most this share of a class gets pseudo-labels.", None, between(0, 1)
+    ),
+    balance: float | None = option(
+        "self-training: 0 takes classes to be as large as they are predicted, 1 to be equally large. "
+        "(default: between, nearer to 1 the fewer labels there are)",
+        None,
+        between(0, 1),
     ),
     validation: float | None = option(
         "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
@@ -98,21 +108,22 @@ def classify(
     """
     check_outputs([source, labels, features, load], out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
-    of_bayes: dict[str, Any] = {
+    settings: dict[str, Any] = {
+        "n_rounds": n_rounds,
         "n_graphs": n_graphs,
         "n_weight_samples": n_weight_samples,
-        "n_rounds": n_rounds,
+        "share": share,
+        "balance": balance,
     }
-    name, chosen = source or str(features), method or "bgcn-copy"
+    name, chosen = source or str(features), method or RECOMMENDED
     if load is None:
-        settings = _bayesian_settings(chosen, **of_bayes)
         classifier = create_classifier(chosen, scale_features, scale_weights, device, **settings)
     else:
         scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
         of_split = {"validation": validation, "labels_per_class": labels_per_class}
         others = {"method": method, "ignore_column": reading.ignore_columns or None, "save": save}
         got = "--load, which trains nothing"
-        check_applicable("training", got, **scalings, **of_bayes, **of_split, **others)
+        check_applicable("training", got, **scalings, **settings, **of_split, **others)
         classifier = load_classifier(load, device)
     graph = load_graph(
         source,
@@ -192,29 +203,33 @@ class _Predictions(NamedTuple):
 
 def _train(classifier: Classifier, graph: Graph, split: NodeSplit, rng: SeedSequence) -> _Predictions:
     """Return the predictions of the test nodes by a classifier that is trained here."""
-    classifier.fit(graph, split.train, validation=split.validation, rng=rng)
+    with show_training("training networks"):
+        classifier.fit(graph, split.train, validation=split.validation, rng=rng)
     sizes = {"train": len(split.train), "validation": len(split.validation)}
-    return _Predictions(classifier.table(), split.test, sizes | classifier.prediction_.details)
+    return _Predictions(classifier.table(), split.test, sizes | _describe_training(classifier))
+
+
+def _describe_training(classifier: Classifier) -> dict[str, Any]:
+    """Return what a classifier says about its training; of self-training, about its rounds."""
+    from nodecopy.classify import SelfTraining
+
+    details = classifier.prediction_.details
+    if not isinstance(classifier, SelfTraining):
+        return details
+    accuracy = details.get("round_accuracy")
+    rounds = {
+        "n_rounds": classifier.n_rounds,
+        "round": details["pseudo_label_rounds"],
+        "chosen_by": "last round" if accuracy is None else "validation nodes",
+        "validation_accuracy": accuracy,
+        "pseudo_labels": dict(zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)),
+    }
+    return {"self_training": rounds}
 
 
 def _apply_saved(classifier: Classifier, graph: Graph) -> _Predictions:
     """Return the predictions of all nodes by a classifier that was trained before."""
     return _Predictions(classifier.table(graph), np.arange(graph.n_nodes), {})
-
-
-def _bayesian_settings(
-    method: Method, n_graphs: int | None, n_weight_samples: int | None, n_rounds: Rounds | None
-) -> dict[str, Any]:
-    """Return the settings of bgcn-copy; other methods have none, and the options are errors."""
-    if method != "bgcn-copy":
-        given = {"n_graphs": n_graphs, "n_weight_samples": n_weight_samples, "n_rounds": n_rounds}
-        check_applicable("--method bgcn-copy", f"--method {method}", **given)
-        return {}
-    return {
-        "n_graphs": n_graphs or 10,
-        "n_weight_samples": n_weight_samples or 10,
-        "n_rounds": n_rounds if n_rounds == "validation" else int(n_rounds or 1),
-    }
 
 
 def _split(
@@ -246,7 +261,10 @@ def _print_results(results: dict[str, Any], graph: Graph) -> None:
     keys = [key for key in ("train", "validation", "predicted", "accuracy", "rounds") if key in results]
     print_table(keys, [[results[key] for key in keys]])
     print_note("predicted classes")
-    print_table(["class", "nodes"], results["classes"].items())
+    columns = {"class": results["classes"].keys(), "nodes": results["classes"].values()}
+    if "self_training" in results:
+        columns["pseudo-labels"] = results["self_training"]["pseudo_labels"].values()
+    print_table(list(columns), zip(*columns.values(), strict=True))
     print_note("most uncertain predictions (uncertainty in nats)")
     rows = [
         row | {"id": str(row["id"]), "predicted": str(row["predicted"])} for row in results["most_uncertain"]

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, track
 
 from nodecopy._core.notices import LOGGER
+from nodecopy._core.progress import report_progress
 from nodecopy.cli.option_names import OptionNames
 from nodecopy.errors import DataWarning
 
@@ -99,6 +100,21 @@ def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     if not error_console.is_terminal:
         return iter(items)
     return iter(track(items, description=what, total=total, console=error_console, transient=True))
+
+
+@contextmanager
+def show_training(what: str) -> Iterator[None]:
+    """Show a bar that moves with the progress that the package reports, if it does; only on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    is_hidden = not error_console.is_terminal
+    with Progress(*columns, console=error_console, transient=True, disable=is_hidden) as bar:
+        task = bar.add_task(what, total=None)
+
+        def update(item: str, n_done: int, n: int) -> None:
+            bar.update(task, description=f"{what}, {item}", completed=n_done, total=n)
+
+        with report_progress(update):
+            yield
 
 
 def estimate_time(items: Iterable[T], total: int, what: str) -> Iterator[T]:
