@@ -16,6 +16,8 @@ from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Store
 from tests.experiments.fakes import column
 
+RESULTS = Path(__file__).parents[2] / "results"
+
 # Read off the paper's tables a second time, column by column.
 TABLE_2_FIVE_LABELS = {
     "cora": {"gcn": 70.0, "mmsbm-bgcn": 74.6, "dfnet-att": 72.3, "sbm-gcn": 46.0, "bgcn-copy": 73.8},
@@ -47,6 +49,22 @@ TABLE_6 = {
     ("amazon-cds", "mgccf"): [(13.28, 0.05), (20.26, 0.05), (14.86, 0.04), (18.63, 0.04)],
     ("amazon-cds", "mgccf-ebpr"): [(13.21, 0.01), (20.37, 0.02), (14.78, 0.01), (18.65, 0.02)],
     ("amazon-cds", "mgccf-sgbpr"): [(13.83, 0.19), (20.95, 0.22), (15.31, 0.2), (19.2, 0.2)],
+}
+PUBLIC_SPLITS: dict[str, list[float | None]] = {  # recall and NDCG on Gowalla, Yelp2018 and Amazon Beauty
+    "item-knn": [0.1570, 0.1214, 0.0639, 0.0531, None, None],
+    "slim": [0.1699, 0.1382, 0.0646, 0.0541, None, None],
+    "ease": [0.1765, 0.1467, 0.0657, 0.0552, None, None],
+    "rp3beta": [0.183, 0.152, 0.067, 0.056, None, None],
+    "ngcf": [None, None, None, None, 0.1513, 0.0917],
+    "lightgcn": [0.1830, 0.1554, 0.0649, 0.0530, 0.1689, 0.0992],
+    "ultragcn": [0.1862, 0.1580, 0.0683, 0.0561, None, None],
+    "simplex": [0.1872, 0.1557, 0.0701, 0.0575, 0.1721, 0.1028],
+    "gf-cf": [0.1849, 0.1518, 0.0697, 0.0571, None, None],
+    "simgcl": [None, None, 0.0721, 0.0601, None, None],
+    "xsimgcl": [None, None, 0.0723, 0.0604, None, None],
+    "bspm-em": [0.1920, 0.1597, 0.0720, None, None, None],
+    "nescl": [0.1917, 0.1617, None, None, None, None],
+    "chebycf": [0.1941, 0.1616, None, None, None, None],
 }
 
 
@@ -92,7 +110,8 @@ def test_every_configuration_is_sound(name: str) -> None:
 @pytest.mark.parametrize("name", toml.names())
 def test_every_class_can_be_made_with_its_settings(name: str) -> None:
     pytest.importorskip("torch")
-    kinds = {"ClassifyTask": "fit_trials", "AttackTask": "fit_trials", "RecommendTask": "evaluate"}
+    kinds = {"ClassifyTask": "fit_trials", "AttackTask": "fit_trials"}
+    kinds |= {"RecommendTask": "evaluate", "PublicSplitTask": "evaluate"}
     table = load(name)
     contract = kinds.get(type(table.task).__name__, "sample_many")
     for cell in table.cells(0):
@@ -151,6 +170,19 @@ def test_published_numbers_of_table_6() -> None:
     assert len(table.published) == 4 * len(TABLE_6)
 
 
+def test_published_numbers_of_the_public_splits() -> None:
+    table = load("public-splits")
+    for method, row in PUBLIC_SPLITS.items():
+        printed = [
+            number.mean if (number := table.published.get((dataset, Column(score), method))) else None
+            for dataset in ("gowalla", "yelp2018", "amazon-beauty")
+            for score in ("recall@20", "ndcg@20")
+        ]
+        assert printed == [None if entry is None else round(100 * entry, 2) for entry in row], method
+    assert {method for *_, method in table.published} == set(PUBLIC_SPLITS)
+    assert any("chosen on the test part" in note for note in table.notes)
+
+
 def test_recommenders_choose_among_as_many_settings_each() -> None:
     sizes = {method.name: len(method.search) for method in load("table6").methods}
     assert sizes.pop("popularity") == 0
@@ -166,8 +198,10 @@ def test_table_1_of_the_whole_cora_graph_has_the_same_published_numbers() -> Non
 def test_every_cell_finds_its_stored_trials() -> None:
     """A fingerprint that changes by accident would orphan the trials of ``results/store.tar.gz``."""
     store = Store(Path("store"))
-    with tarfile.open(Path(__file__).parents[2] / "results" / "store.tar.gz") as archive:
+    with tarfile.open(RESULTS / "store.tar.gz") as archive:
         stored = {str(Path(name).parent) for name in archive.getnames() if name.endswith(".json")}
-    for name in toml.names():
+    published = [name for name in toml.names() if (RESULTS / f"{name}.md").exists()]
+    assert len(published) >= 11
+    for name in published:
         for cell in toml.load(name).cells(0):
             assert str(store.path(cell, 0).parent) in stored, f"{name}: {cell}"

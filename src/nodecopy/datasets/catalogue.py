@@ -64,6 +64,8 @@ class Description:
         The files on this machine; empty for embedded datasets and those that are not present.
     sources
         Public addresses and wheels from which :func:`fetch` gets the files.
+    has_split
+        Whether :func:`load_split` returns the dataset with a published split.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Description:
     present: bool
     paths: tuple[Path, ...]
     sources: tuple[str, ...]
+    has_split: bool
 
 
 def _parse_form(
@@ -131,7 +134,14 @@ def describe(name: str) -> Description:
     complete = [tuple(filter(None, paths)) for paths in by_form if None not in paths]
     paths = complete[0] if complete else ()
     return Description(
-        name, dataset.kind, dataset.summary, dataset.counts, bool(complete), paths, tuple(sources)
+        name,
+        dataset.kind,
+        dataset.summary,
+        dataset.counts,
+        bool(complete),
+        paths,
+        tuple(sources),
+        dataset.has_split,
     )
 
 

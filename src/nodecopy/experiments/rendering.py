@@ -121,7 +121,7 @@ def main_grid(results: Results, dataset: str, style: Style, columns: Sequence[Co
     headings = ["method"]
     for column in columns:
         headings.append(style.escape(column.heading))
-        headings += ["paper", "verdict"] if column in compared else []
+        headings += [results.experiment.task.published_by, "verdict"] if column in compared else []
     rows = []
     for method in results.experiment.methods:
         cells = [results.cells.get((dataset, column, method.name)) for column in columns]

@@ -171,7 +171,9 @@ def compare_with_published(
         return None
     difference = mean - published.mean
     theirs = std**2 / n if published.std is None else published.std**2 / published_trials
-    rounded = published.rounding if digits is None else rounding_error(digits)
+    rounded = (
+        rounding_error(digits) if published.rounding is None and digits is not None else published.rounding
+    )
     if abs(difference) <= 2 * math.sqrt(std**2 / n + theirs) + (rounded or 0.0):
         return "level"
     higher, lower = ("above", "below") if digits is None else ("ahead", "behind")
@@ -189,9 +191,10 @@ def _summarise_cell(
 ) -> Summary:
     _, column, method = place
     n, task, own = len(records), experiment.task, tuple(values[method].values())
-    mean = float(np.mean(own)) if n else None
-    std = float(np.std(own, ddof=1)) if n > 1 else None
+    mean, std = _mean_and_std(own)
     published = experiment.published.get(place)
+    compared = own or tuple(values.get(task.verdict_of, {}).values())
+    difference, verdict = _compare(experiment, compared, published)
     timed = [
         record.seconds for record in records if experiment.timing and record.trial < experiment.timing.trials
     ]
@@ -206,10 +209,8 @@ def _summarise_cell(
         std=std,
         published=published.mean if published else None,
         published_std=published.std if published else None,
-        difference=mean - published.mean if mean is not None and published else None,
-        verdict=None
-        if mean is None
-        else compare_with_published(mean, std, n, published, experiment.published_trials, task.digits),
+        difference=difference,
+        verdict=verdict,
         best=best,
         significant=significant,
         gains=tuple(gain for gain in gains if gain),
@@ -224,6 +225,24 @@ def _summarise_cell(
         samples=tuple(column.scale * value for value in samples),
         provenance=_join_provenance(records),
     )
+
+
+def _mean_and_std(values: Sequence[float]) -> tuple[float | None, float | None]:
+    mean = float(np.mean(values)) if values else None
+    return mean, float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def _compare(
+    experiment: Experiment, values: Sequence[float], published: Published | None
+) -> tuple[float | None, str | None]:
+    """Return the difference of some results from a published number, and the verdict on it."""
+    mean, std = _mean_and_std(values)
+    if mean is None or published is None:
+        return None, None
+    if experiment.task.has_fixed_split and std is None:
+        std = 0.0
+    trials, digits = experiment.published_trials, experiment.task.digits
+    return mean - published.mean, compare_with_published(mean, std, len(values), published, trials, digits)
 
 
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:

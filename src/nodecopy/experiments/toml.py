@@ -178,8 +178,9 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
         for other in method.gain_over:
             others = [name for name in runnable if name != method.name]
             check_name(other, others, f"gain_over of [methods.{method.name}]")
-    if task.reference:
-        check_name(task.reference, runnable, "reference of [protocol]")
+    for key in ("reference", "verdict_of"):
+        if name := getattr(task, key):
+            check_name(name, runnable, f"{key} of [protocol]")
     return tuple(methods)
 
 

@@ -81,7 +81,7 @@ def test_every_task_is_registered_under_its_name() -> None:
     for name in tasks.TASKS:
         kind = import_by_name(name, tasks.TASKS, "task")
         assert issubclass(kind, Task)
-        assert kind.__name__ == f"{name.capitalize()}Task"
+        assert kind.__name__ == f"{name.title().replace('-', '')}Task"
     with pytest.raises(InputError, match=r"task must be one of .* Did you mean attack"):
         import_by_name("atack", tasks.TASKS, "task")
 

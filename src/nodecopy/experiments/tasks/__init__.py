@@ -4,5 +4,6 @@ TASKS = {
     "classify": "nodecopy.experiments.tasks.classify_task.ClassifyTask",
     "attack": "nodecopy.experiments.tasks.attack_task.AttackTask",
     "recommend": "nodecopy.experiments.tasks.recommend_task.RecommendTask",
+    "public-split": "nodecopy.experiments.tasks.public_split_task.PublicSplitTask",
     "generate": "nodecopy.experiments.tasks.generate_task.GenerateTask",
 }

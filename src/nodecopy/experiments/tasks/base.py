@@ -44,6 +44,9 @@ class Task(ABC):
     reference: str = ""
     """The row to which the others should be near; empty where higher is better."""
 
+    verdict_of: str = ""
+    """The method that is compared with the published numbers of methods that are not run; empty: none."""
+
     main_score: ClassVar[str]
     """A score that every finished trial has."""
     protocol_fields: ClassVar[tuple[str, ...]] = ()
@@ -66,6 +69,10 @@ class Task(ABC):
     """Values that ``use`` may have in an object among settings."""
     extra_scores: ClassVar[tuple[str, ...]] = ()
     """Scores whose means are listed beside every column."""
+    published_by: ClassVar[str] = "paper"
+    """Heading of the published numbers."""
+    has_fixed_split: ClassVar[bool] = False
+    """Whether all trials have the same split, so that a single trial has a verdict."""
     is_batched: ClassVar[bool] = False
     """Whether many trials of a cell are faster together. If not, trials are solved one after another, each by
     all methods, so that methods can share fits."""

@@ -53,15 +53,12 @@ CONVENTIONS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecommendTask(Task):
-    """Recommendation of the interactions in the test part; ``validation`` and ``test`` are shares."""
+class RankingTask(Task):
+    """Recommendation of the interactions in a test part; a subclass says what the parts are."""
 
-    validation: float = key(read_share)
-    test: float = key(read_share)
     scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(SCORES)), default=tuple(SCORES))
 
     main_score: ClassVar[str] = SELECTION_SCORE
-    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
     family: ClassVar[str] = "a recommender"
     family_methods: ClassVar[tuple[str, ...]] = ("fit", "evaluate")
     data_kind: ClassVar[str] = "interactions"
@@ -69,16 +66,26 @@ class RecommendTask(Task):
     unused_keys: ClassVar[tuple[str, ...]] = ()
     allowed_uses: ClassVar[tuple[str, ...]] = ("fitted",)
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(Column(score, heading=SCORES[score]) for score in self.scores)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendTask(RankingTask):
+    """Recommendation on random splits; ``validation`` and ``test`` are shares of the interactions."""
+
+    validation: float = key(read_share)
+    test: float = key(read_share)
+
+    protocol_fields: ClassVar[tuple[str, ...]] = ("validation", "test")
+
     def check(self) -> None:
         super().check()
         if 0 in (self.validation, self.test) or self.validation + self.test >= 1:
             got = f"{self.validation:g} and {self.test:g}"
             allowed = "above 0 and below 1 together"
             raise InputError(f"validation and test of [protocol] must be {allowed}; got {got}.")
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(score, heading=SCORES[score]) for score in self.scores)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [UNITS, CONVENTIONS, BEST_NOTE]
@@ -110,6 +117,10 @@ class TrialFits:
     trial: int
     device: str
     split: Split[Interactions]
+    has_validation: bool = True
+    """Whether the validation part is given to methods, which may stop early by it."""
+    is_cached: bool = True
+    """Whether other methods may use the fits; models of many items take too much memory to keep them."""
 
     def search(self) -> tuple[Recommender, dict[str, Any]]:
         """Return the recommender that is best on the validation part, and the details of the search.
@@ -117,24 +128,18 @@ class TrialFits:
         ``seconds_to_fit`` are those of the chosen settings alone, without parts that were fitted before.
         """
         cell = self.cell
-        candidates = []
-        for choice in cell.search or ({},):
-            model, seconds = self.fit(cell.path, merge_settings(cell.settings, choice))
-            recall = 0.0
-            if cell.search:
-                recall = model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
-            candidates.append((recall, model, seconds, dict(choice)))
-        _, best, seconds, choice = max(candidates, key=lambda candidate: candidate[0])  # the first of ties
-        details: dict[str, Any] = {}
-        if cell.search:
-            candidate_scores = [
-                {"settings": other, SELECTION_SCORE: recall} for recall, _, _, other in candidates
-            ]
-            details = {"chosen": choice, "search": candidate_scores}
-        fitted_details = {
-            name.strip("_"): getattr(best, name) for name in FITTED_DETAILS if hasattr(best, name)
-        }
-        return best, {**details, "seconds_to_fit": seconds, **fitted_details}
+        if not cell.search:
+            best, seconds = self.fit(cell.path, cell.settings)
+            return best, describe_fit(best, seconds)
+        candidate_scores: list[dict[str, Any]] = []
+        best_recall = -1.0
+        for choice in cell.search:
+            model, time_to_fit = self.fit(cell.path, merge_settings(cell.settings, choice))
+            recall = model.evaluate(self.split.validation, metrics=[SELECTION_SCORE])[SELECTION_SCORE]
+            candidate_scores.append({"settings": dict(choice), SELECTION_SCORE: recall})
+            if recall > best_recall:  # the first of ties
+                best, seconds, best_recall, chosen = model, time_to_fit, recall, dict(choice)
+        return best, {"chosen": chosen, "search": candidate_scores, **describe_fit(best, seconds)}
 
     def fit(self, path: str, settings: Mapping[str, Any]) -> TimedFit:
         """Return a recommender that is fitted to the training part, and the seconds of its fit."""
@@ -147,12 +152,23 @@ class TrialFits:
             )
             seed = child(self.cell.trial_seed(self.trial), TrialSeeds.METHOD)
             start = time.perf_counter()
-            model.fit(self.split.train, validation=self.split.validation, rng=seed)
+            validation = self.split.validation if self.has_validation else None
+            model.fit(self.split.train, validation=validation, rng=seed)
             return model, time.perf_counter() - start
 
-        model, seconds = FIT_CACHE.get_or_fit(self.cell, self.trial, self.device, path, before, fit)
+        model, seconds = (
+            FIT_CACHE.get_or_fit(self.cell, self.trial, self.device, path, before, fit)
+            if self.is_cached
+            else fit()
+        )
         model = copy.copy(model)
         for name in SETTINGS_AFTER_FIT:
             if name in settings:
                 setattr(model, name, settings[name])
         return model, seconds
+
+
+def describe_fit(model: Recommender, seconds: float) -> dict[str, Any]:
+    """Return the details of a fit that a record keeps."""
+    fitted = {name.strip("_"): getattr(model, name) for name in FITTED_DETAILS if hasattr(model, name)}
+    return {"seconds_to_fit": seconds, **fitted}
