@@ -37,6 +37,12 @@ def test_a_method_on_some_datasets_only() -> None:
     assert [str(cell) for cell in narrow.cells(0)] == ["cora, 5 labels, dfnet-att"]
 
 
+def test_a_method_under_some_conditions_only() -> None:
+    text = TOML.replace('title = "Weak"', 'title = "Weak"\nconditions = {{ labels = [3] }}')
+    cells = [str(cell) for cell in make_experiment(text=text).cells(0)]
+    assert cells == ["karate, 1 labels, strong", "karate, 3 labels, weak", "karate, 3 labels, strong"]
+
+
 def test_narrowing() -> None:
     table = load("table2")
     narrow = table.narrow(datasets=["pubmed", "cora"], labels=[10], methods=["bgcn-copy", "gcn"], trials=3)
@@ -58,6 +64,7 @@ def test_narrowing() -> None:
         ({"datasets": ["coral"]}, r"datasets of table2 must be one of .*Did you mean cora"),
         ({"labels": ["five"]}, r"labels of table2 must be one of 5, 10, 20; got five"),
         ({"attacks": ["dice"]}, "attacks must be left out: table2 has none; got dice"),
+        ({"visible_validation": [0]}, "visible_validation must be left out: table2 has none; got 0"),
         ({"labels": [7]}, r"labels of table2 must be one of 5, 10, 20; got 7"),
         ({"methods": ["bgcn"]}, r"Did you mean .*bgcn-copy"),
         (

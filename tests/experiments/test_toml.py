@@ -93,6 +93,21 @@ def parse(text: str) -> Any:
         ),
         ("skill = 0.3", "skill = {{ class = 3 }}", r"skill in \[methods.weak\] must have a class"),
         (
+            "test = 16",
+            "test = 16\nvisible_validation = [4, 5]",
+            r"visible_validation of \[protocol\] must be at most 4, the key validation; got 5",
+        ),
+        (
+            'title = "Weak"',
+            'title = "Weak"\nconditions = {{ label = [1] }}',
+            r"a key of conditions of \[methods.weak\] .*Did you mean labels",
+        ),
+        (
+            'title = "Weak"',
+            'title = "Weak"\nconditions = {{ labels = [1, 2] }}',
+            r"labels of conditions of \[methods.weak\] must be some of 1, 3; got \[1, 2\]",
+        ),
+        (
             "skill = 0.3",
             'skill = {{ class = "nodecopy.NodeCopying", kep = 0.1 }}',
             r"a setting of skill in \[methods.weak\] .*got 'kep'. Did you mean keep",
@@ -130,15 +145,15 @@ def read_example(language: str) -> str:
 
 
 def test_the_documented_experiment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "propagation.py").write_text(read_example("python"), encoding="utf-8")
+    (tmp_path / "neighbour_vote.py").write_text(read_example("python"), encoding="utf-8")
     (tmp_path / "mine.toml").write_text(read_example("toml"), encoding="utf-8")
     with pytest.raises(
         InputError,
-        match=r"class of \[methods.propagation\] must be importable; .*No module named 'propagation'",
+        match=r"class of \[methods.neighbour-vote\] must be importable; .*No module named 'neighbour_vote'",
     ):
         toml.load(tmp_path / "mine.toml")
     monkeypatch.syspath_prepend(tmp_path)
-    experiment = toml.load(tmp_path / "mine.toml").narrow(labels=[5], methods=["propagation"])
+    experiment = toml.load(tmp_path / "mine.toml").narrow(labels=[5], methods=["neighbour-vote"])
     store = Store(tmp_path / "store")
     run(experiment, store)
     (summary,) = summarise(experiment, store).cells.values()
@@ -149,9 +164,9 @@ def test_the_documented_experiment_runs(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_an_empty_section_is_that_of_the_base() -> None:
     base = {method.name: method for method in load("table2").methods}
-    text = read_example("toml").replace("propagation.LabelPropagation", "nodecopy.classify.MLP")
+    text = read_example("toml").replace("neighbour_vote.NeighbourVote", "nodecopy.classify.MLP")
     methods = parse(text.replace("{ n_steps = 5 }", "{}")).methods
-    assert [method.name for method in methods] == ["gcn", "bgcn-copy", "propagation"]
+    assert [method.name for method in methods] == ["gcn", "bgcn-copy", "neighbour-vote"]
     assert (methods[0].path, methods[0].settings) == (base["gcn"].path, base["gcn"].settings)
     assert methods[1].gain_over == ("gcn",)  # the base compares it with gcn-400 too, which is not here
     with pytest.raises(InputError, match=r"an empty section of \[methods\] .* Did you mean gcn"):

@@ -65,6 +65,7 @@ def test_the_numbers_of_seeds_stay() -> None:
         "METHOD": 1,
         "TARGETS": 2,
         "ATTACK": 3,
+        "VISIBLE_VALIDATION": 4,
     }
     assert {seed.name: int(seed) for seed in GenerationSeeds} == {"FIT": 1, "SAMPLES": 2}
 

@@ -2,9 +2,11 @@ from nodecopy.classify.appnp import APPNP as APPNP
 from nodecopy.classify.base import Classifier as Classifier
 from nodecopy.classify.bayesian import BayesianGCN as BayesianGCN
 from nodecopy.classify.dfnet import DFNet as DFNet
+from nodecopy.classify.dgi import DGI as DGI
 from nodecopy.classify.ensemble import Prediction as Prediction
 from nodecopy.classify.gcn import GCN as GCN
 from nodecopy.classify.graph_classifier import GraphClassifier as GraphClassifier
+from nodecopy.classify.label_propagation import LabelPropagation as LabelPropagation
 from nodecopy.classify.mlp import MLP as MLP
 from nodecopy.classify.module_classifier import ModuleClassifier as ModuleClassifier
 from nodecopy.classify.network_classifier import NetworkClassifier as NetworkClassifier

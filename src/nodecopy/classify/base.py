@@ -53,10 +53,10 @@ class Classifier(Saveable):
     >>> fitted.predict_proba().shape, fitted.classes_.tolist(), fitted.score() > 0.9
     ((34, 2), ['Mr. Hi', 'Officer'], True)
 
-    Label propagation as a classifier of your own:
+    A vote of neighbours as a classifier of your own:
 
     >>> from nodecopy.classify import Classifier
-    >>> class LabelPropagation(Classifier):
+    >>> class NeighbourVote(Classifier):
     ...     def __init__(self, n_steps=30):
     ...         self.n_steps = n_steps
     ...     def predict_trial(self, trial):
@@ -67,7 +67,7 @@ class Classifier(Saveable):
     ...             p = adjacency @ p + 1e-9
     ...             p /= p.sum(axis=1, keepdims=True)
     ...         return p
-    >>> LabelPropagation().fit(club, [0, 33]).score() > 0.9
+    >>> NeighbourVote().fit(club, [0, 33]).score() > 0.9
     True
     """
 

@@ -40,6 +40,10 @@ def reproduce(
     labels: Annotated[
         str | None, typer.Option(help="Some of its numbers of labels per class, such as 5,10.")
     ] = None,
+    visible_validation: Annotated[
+        str | None,
+        typer.Option(help="Some of its numbers of validation nodes that methods are given, such as 0."),
+    ] = None,
     attacks: Annotated[str | None, typer.Option(help="Some of its attacks, such as dice-50,nettack.")] = None,
     methods: Annotated[str | None, typer.Option(help="Some of its methods, such as gcn,bgcn-copy.")] = None,
     trials: Annotated[
@@ -98,7 +102,13 @@ def reproduce(
     the store at once. If a run is stopped, by Ctrl-C or otherwise, the same command continues it; on a CPU at
     most half a minute or one trial is lost. Trials of other settings, seeds or splits are not used.
     """
-    given = {"datasets": dataset, "labels": labels, "attacks": attacks, "methods": methods}
+    given = {
+        "datasets": dataset,
+        "labels": labels,
+        "visible_validation": visible_validation,
+        "attacks": attacks,
+        "methods": methods,
+    }
     filters = {
         name: [part.strip() for part in text.split(",") if part.strip()]
         for name, text in given.items()

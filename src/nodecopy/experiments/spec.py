@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.random import SeedSequence
@@ -104,6 +105,8 @@ class Method:
         Settings to choose from in every trial, for tasks that have a validation score.
     datasets
         Where it runs; empty means everywhere.
+    conditions
+        Under which values of the task's conditions it runs; a condition that is left out has no say.
     """
 
     name: str
@@ -114,10 +117,12 @@ class Method:
     gain_over: tuple[str, ...] = key(make_list_reader(read_text), default=())
     search: tuple[Mapping[str, Any], ...] = key(make_list_reader(read_mapping), default=())
     datasets: tuple[str, ...] = key(make_list_reader(read_text), default=())
+    conditions: Mapping[str, Any] = key(read_mapping, default_factory=dict)
 
-    def runs_on(self, dataset: str) -> bool:
-        """Return whether the method is run on a dataset."""
-        return bool(self.path) and (not self.datasets or dataset in self.datasets)
+    def runs_on(self, dataset: str, conditions: Mapping[str, Any] = MappingProxyType({})) -> bool:
+        """Return whether the method is run on a dataset, under some conditions."""
+        is_allowed = all(conditions.get(name) in [None, *self.conditions[name]] for name in self.conditions)
+        return bool(self.path) and (not self.datasets or dataset in self.datasets) and is_allowed
 
     def settings_on(self, dataset: str) -> dict[str, Any]:
         """Return the settings on a dataset."""
@@ -167,7 +172,8 @@ class Cell:
 
     def __str__(self) -> str:
         conditions = [
-            f"{value} {name}" if name == "labels" else value for name, value in self.conditions.items()
+            f"{value} {name.replace('_', ' ')}" if isinstance(value, int) else value
+            for name, value in self.conditions.items()
         ]
         return ", ".join([self.dataset, *conditions, self.method])
 
@@ -201,11 +207,12 @@ class Experiment:
         trials
             Number of trials.
         filters
-            Values of fields of the task, see :attr:`.Task.filters`: ``datasets``, ``labels``, ``attacks``.
+            Values of fields of the task, see :attr:`.Task.filters`: ``datasets``, ``labels``,
+            ``visible_validation``, ``attacks``.
         """
         changes: dict[str, Any] = {}
         for name, wanted in filters.items():
-            if name not in self.task.filters:
+            if name not in self.task.filters or not getattr(self.task, name):
                 given = ", ".join(map(str, wanted))
                 raise InputError(f"{name} must be left out: {self.name} has none; got {given}.")
             changes[name] = select_by_name(getattr(self.task, name), wanted, f"{name} of {self.name}")
@@ -238,7 +245,7 @@ class Experiment:
             for dataset in self.task.datasets
             for conditions in self.task.conditions
             for method in self.methods
-            if method.runs_on(dataset)
+            if method.runs_on(dataset, conditions)
         ]
 
 

@@ -163,6 +163,14 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
         for key in ("datasets", "on"):
             for dataset in getattr(method, key):
                 check_name(dataset, task.datasets, f"{key} of {where}")
+        for condition, values in method.conditions.items():
+            check_name(condition, task.conditions[0], f"a key of conditions of {where}")
+            allowed = sorted({entry[condition] for entry in task.conditions})
+            if not isinstance(values, list) or not values or not set(values) <= set(allowed):
+                listed = ", ".join(map(str, allowed))
+                raise InputError(
+                    f"{condition} of conditions of {where} must be some of {listed}; got {values}."
+                )
         for dataset, settings in method.on.items():
             read_mapping(settings, f"on.{dataset} of {where}")
         if method.path:

@@ -30,6 +30,7 @@ class TrialSeeds(IntEnum):
     METHOD = 1
     TARGETS = 2
     ATTACK = 3
+    VISIBLE_VALIDATION = 4
 
 
 def trial_seed(seed: int, dataset: str, trial: int, *, labels: int = 0) -> SeedSequence:

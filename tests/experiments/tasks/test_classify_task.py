@@ -154,6 +154,34 @@ def test_edges_of_test_nodes_are_removed_where_asked(store: Store) -> None:
     assert int(record.details["seen"].split()[-1]) == adjacency.sum() // 2 < 78
 
 
+def test_validation_nodes_are_hidden_where_asked(store: Store) -> None:
+    plain = make_experiment()
+    text = FAKE.replace("test = 16", "test = 16\nvisible_validation = [4, 1, 0]")
+    experiment = make_experiment(text=text.partition("[published")[0])
+    assert [column.heading for column in experiment.task.columns[::2]] == [
+        "1 labels, 4 validation",
+        "1 labels, 1 validation",
+        "1 labels, no validation",
+    ]
+    cells = [cell for cell in experiment.cells(0) if cell.method == "weak" and cell.conditions["labels"] == 3]
+    (other,) = (cell for cell in plain.cells(0) if cell.method == "weak" and cell.conditions["labels"] == 3)
+    assert [cell.folders for cell in cells] == [("karate", "3", n, "weak") for n in "410"]
+    expected, splits = other.task.split(other, 2), [cell.task.split(cell, 2) for cell in cells]
+    for split in splits:
+        assert split.train.tolist() == expected.train.tolist()
+        assert split.test.tolist() == expected.test.tolist()
+    assert splits[0].validation.tolist() == expected.validation.tolist()
+    assert len(splits[1].validation) == 1
+    assert splits[1].validation[0] in expected.validation
+    graph = other.task.load_with_features(other)
+    (trial,) = cells[2].task.make_trials(cells[2], [2], [graph])
+    assert trial.validation is None
+    (narrow,) = experiment.narrow(visible_validation=["0"], labels=[3], methods=["weak"]).cells(0)
+    assert narrow == cells[2]
+    assert narrow.task.split(narrow, 2).test.tolist() == expected.test.tolist()
+    assert narrow.fingerprint == other.fingerprint
+
+
 def test_features_are_the_identity_where_a_graph_has_none() -> None:
     cell = make_experiment().cells(0)[0]
     assert (np.asarray(cell.task.load_with_features(cell).features.todense()) == np.eye(34)).all()

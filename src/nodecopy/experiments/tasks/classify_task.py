@@ -15,12 +15,12 @@ from nodecopy import datasets
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.params import Configurable
-from nodecopy._core.random import child
+from nodecopy._core.random import child, generator
 from nodecopy.datasets import Split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.fit_cache import FIT_CACHE, CachedGraphModel
-from nodecopy.experiments.sections import key, make_list_reader, read_count, read_flag
+from nodecopy.experiments.sections import key, make_list_reader, make_reader, read_count, read_flag
 from nodecopy.experiments.spec import Cell, Column
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import BEST_NOTE, Task
@@ -110,7 +110,12 @@ class NodeTask(Task):
 
         splits = [self.split(cell, trial) for trial in trials]
         return [
-            Trial(graph, split.train, split.validation, child(cell.trial_seed(trial), TrialSeeds.METHOD))
+            Trial(
+                graph,
+                split.train,
+                split.validation if len(split.validation) else None,
+                child(cell.trial_seed(trial), TrialSeeds.METHOD),
+            )
             for trial, split, graph in zip(trials, splits, graphs, strict=True)
         ]
 
@@ -121,18 +126,58 @@ class NodeTask(Task):
         return [*super().notes_on_paper(), CALLED_ERRORS]
 
 
+read_visible = make_reader("an integer of at least 0", lambda value: type(value) is int and value >= 0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClassifyTask(NodeTask):
-    """Classification of the test nodes, without their edges if ``without_test_edges`` is true."""
+    """Classification of the test nodes, without their edges if ``without_test_edges`` is true.
+
+    Each entry of ``visible_validation`` is a condition: how many of the validation nodes methods are given.
+    Training and test nodes are the same in all of them. Where it is left out, methods are given all.
+    """
 
     without_test_edges: bool = key(read_flag, default=False)
+    visible_validation: tuple[int, ...] = key(make_list_reader(read_visible), default=())
 
     protocol_fields: ClassVar[tuple[str, ...]] = (*NodeTask.protocol_fields, "without_test_edges")
+    filters: ClassVar[tuple[str, ...]] = (*NodeTask.filters, "visible_validation")
     allowed_uses: ClassVar[tuple[str, ...]] = ("fitted-once",)
+
+    def check(self) -> None:
+        super().check()
+        if max(self.visible_validation, default=0) > self.validation:
+            raise InputError(
+                f"visible_validation of [protocol] must be at most {self.validation}, the key validation; "
+                f"got {max(self.visible_validation)}."
+            )
+
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        by_labels, numbers = super().conditions, self.visible_validation
+        if not numbers:
+            return by_labels
+        return tuple({**labels, "visible_validation": n} for n in numbers for labels in by_labels)
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column("accuracy", (("labels", labels),), f"{labels} labels") for labels in self.labels)
+        return tuple(
+            Column(
+                "accuracy",
+                tuple(conditions.items()),
+                f"{conditions['labels']} labels" + _describe(conditions.get("visible_validation")),
+                part=_describe(conditions.get("visible_validation")),
+            )
+            for conditions in self.conditions
+        )
+
+    def split(self, cell: Cell, trial: int) -> NodeSplit:
+        split, n_visible = super().split(cell, trial), cell.conditions.get("visible_validation")
+        if n_visible is None:
+            return split
+        seed = child(cell.trial_seed(trial), TrialSeeds.VISIBLE_VALIDATION)
+        visible = generator(seed).choice(split.validation, n_visible, replace=False)
+        return split._replace(validation=np.sort(visible))
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores of the predictions of test nodes."""
@@ -173,6 +218,10 @@ class ClassifyTask(NodeTask):
             return CachedGraphModel(model, time.perf_counter() - start)
 
         return FIT_CACHE.get_or_fit(cell, None, device, path, settings, fit)
+
+
+def _describe(n_visible: int | None) -> str:
+    return "" if n_visible is None else f", {n_visible or 'no'} validation"
 
 
 @cache

@@ -1,0 +1,132 @@
+"""Deep Graph Infomax (Velickovic et al., 2019) with logistic regression on its embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from nodecopy._core.csr import unit_rows
+from nodecopy._core.random import generator
+from nodecopy._core.validation import check_integer, check_real
+from nodecopy.classify.base import Classifier
+from nodecopy.classify.ensemble import Prediction, entropy
+from nodecopy.classify.softmax_regression import softmax_regressions
+from nodecopy.classify.trial import Trial
+from nodecopy.errors import InputError
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
+from nodecopy.graph import Graph
+from nodecopy.nn.devices import check_device
+from nodecopy.nn.feature_matrices import check_features
+from nodecopy.nn.infomax import embed_by_infomax
+from nodecopy.nn.stack import normalise_adjacency
+
+STRENGTHS = (1000.0, 100.0, 10.0, 1.0)
+"""Values of ``C`` that are compared on validation nodes."""
+DEFAULT_STRENGTH = 10.0
+"""The value without validation nodes."""
+
+
+@dataclass(eq=False, repr=False)
+class DGI(Classifier):
+    """Classify nodes by logistic regression on embeddings that are trained without labels.
+
+    The embeddings are those of Deep Graph Infomax: the outputs of one graph convolution, trained to be told
+    apart from those of the graph with permuted features. They are scaled to unit length.
+
+    Parameters
+    ----------
+    n_hidden
+        Dimension of the embeddings.
+    C
+        Inverse strength of the penalty of the regression, as in scikit-learn. By default that of 1, 10, 100
+        and 1000 with the highest accuracy on validation nodes, ties going to the largest, and 10 without
+        validation nodes.
+    learning_rate
+        Of Adam.
+    n_epochs
+        Epochs of training, at most.
+    patience
+        Epochs without a lower loss before training stops and takes back the best weights.
+    features, weights
+        Scaling of features and edge weights, as in :class:`NetworkClassifier`.
+    seed
+        Of the embeddings. They depend on the graph and not on its labels, so those of trials on the same
+        graph are trained once, and ``rng`` of ``fit`` has no effect.
+    device
+        ``"cpu"`` or ``"cuda"``.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import DGI
+    >>> digits = datasets.load("digits")
+    >>> few = datasets.label_split(digits.labels, 3, rng=0).train  # three images of each digit
+    >>> DGI(64, n_epochs=30).fit(digits, few).score() > 0.7
+    True
+    """
+
+    n_hidden: int = 512
+    _: KW_ONLY
+    C: float | None = None
+    learning_rate: float = 0.001
+    n_epochs: int = 2000
+    patience: int = 20
+    features: str = "auto"
+    weights: str = "auto"
+    seed: int = 0
+    device: str = "cpu"
+
+    def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        for name in ("n_hidden", "n_epochs", "patience"):
+            check_integer(getattr(self, name), f"{name} of DGI", low=1)
+        check_integer(self.seed, "seed of DGI", low=0)
+        check_real(self.learning_rate, "learning_rate of DGI", low=0)
+        if self.C is not None and check_real(self.C, "C of DGI", low=0) == 0:
+            raise InputError("C of DGI must be above 0; got 0.")
+        graphs = {id(trial.graph): trial.graph for trial in trials}
+        embeddings = {key: self._embed(graph) for key, graph in graphs.items()}
+        return [self._classify(trial, *embeddings[id(trial.graph)]) for trial in trials]
+
+    def _embed(self, graph: Graph) -> tuple[NDArray[np.float32], int]:
+        """Return the embeddings of a graph, and the epochs that they took."""
+        device = check_device(self.device)
+        check_features(graph)
+        scaling = FeatureScaling.fit(graph.features, self.features, encoder=graph.feature_encoder)
+        adjacency = WeightScaling.fit(graph.adjacency, self.weights).apply(graph.adjacency)
+        embeddings, n_epochs = embed_by_infomax(
+            scaling.apply(graph.features),
+            normalise_adjacency(adjacency),
+            n_hidden=self.n_hidden,
+            learning_rate=self.learning_rate,
+            n_epochs=self.n_epochs,
+            patience=self.patience,
+            rng=generator(self.seed),
+            device=device,
+        )
+        return unit_rows(embeddings), n_epochs
+
+    def _classify(self, trial: Trial, embeddings: NDArray[np.float32], n_epochs: int) -> Prediction:
+        """Return the prediction of the regression with the best penalty."""
+        nodes = trial.validation
+        has_validation = nodes is not None and len(nodes) > 0
+        strengths = STRENGTHS if has_validation else (DEFAULT_STRENGTH,)
+        if self.C is not None:
+            strengths = (self.C,)
+        targets = np.eye(trial.n_classes, dtype=np.float32)[trial.codes[trial.train]]
+        if trial.soft_labels is not None:
+            targets = trial.soft_labels
+        rows = embeddings[trial.train].astype(np.float64)
+        candidates = [
+            softmax(embeddings @ coefficients + intercepts, axis=1).astype(np.float32)
+            for coefficients, intercepts in softmax_regressions(rows, targets, strengths, trial.weights)
+        ]
+        best = 0
+        if len(strengths) > 1:
+            scores = [(p[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in candidates]
+            best = int(np.argmax(scores))
+        details = {"C": strengths[best], "epochs": n_epochs}
+        return Prediction(candidates[best], entropy(candidates[best]), details)

@@ -1,0 +1,95 @@
+"""Deep Graph Infomax (Velickovic et al., 2019): node embeddings that are trained without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+from torch.nn.functional import prelu, softplus
+
+from nodecopy.nn.networks import draw_glorot
+from nodecopy.nn.stack import SparseStack
+
+SLOPE = 0.25
+"""Initial slope of the PReLU below zero."""
+
+
+class Infomax:
+    """A layer of graph convolution whose outputs are told apart from those of a corrupted graph.
+
+    The corrupted graph has the rows of the features permuted. Outputs h of either graph are scored by h M s,
+    where s is the sigmoid of the mean output of the observed graph.
+    """
+
+    def __init__(
+        self,
+        features: sparse.csr_array,
+        matrix: sparse.csr_array,
+        n_hidden: int,
+        rng: Generator,
+        device: torch.device,
+    ) -> None:
+        self.features, self.matrix = SparseStack([features], device), SparseStack([matrix], device)
+        self.parameters: Sequence[Tensor] = [
+            draw_glorot([rng], features.shape[1], n_hidden, device),
+            torch.zeros(n_hidden, device=device),
+            torch.full((1,), SLOPE, device=device),
+            draw_glorot([rng], n_hidden, n_hidden, device),
+        ]
+        for parameter in self.parameters:
+            parameter.requires_grad_()
+
+    def embed(self, permutation: Tensor | None = None) -> Tensor:
+        """Return the outputs of the nodes, with the rows of the features permuted if asked for."""
+        weight, bias, slope, _ = self.parameters
+        projected = self.features @ weight
+        if permutation is not None:
+            projected = projected[:, permutation]
+        return prelu(self.matrix @ projected + bias, slope)[0]
+
+    def loss(self, permutation: Tensor) -> Tensor:
+        """Return the mean cross-entropy of the question whether an output is of the observed graph."""
+        outputs, corrupted = self.embed(), self.embed(permutation)
+        direction = self.parameters[3][0] @ outputs.mean(dim=0).sigmoid()
+        return (softplus(-(outputs @ direction)).mean() + softplus(corrupted @ direction).mean()) / 2
+
+
+def embed_by_infomax(
+    features: sparse.csr_array,
+    matrix: sparse.csr_array,
+    *,
+    n_hidden: int,
+    learning_rate: float,
+    n_epochs: int,
+    patience: int,
+    rng: Generator,
+    device: torch.device,
+) -> tuple[NDArray[np.float32], int]:
+    """Return the embeddings of the epoch with the lowest loss, and the number of epochs that were trained.
+
+    ``matrix`` is the propagation matrix. Training stops after ``patience`` epochs without a lower loss.
+    """
+    model = Infomax(features, matrix, n_hidden, rng, device)
+    optimiser = torch.optim.Adam(model.parameters, lr=learning_rate)
+    lowest, best_epoch, epoch = np.inf, 0, 0
+    best = [parameter.detach().clone() for parameter in model.parameters]
+    for epoch in range(1, n_epochs + 1):
+        loss = model.loss(torch.from_numpy(rng.permutation(features.shape[0])).to(device))
+        value = loss.item()
+        if value < lowest:
+            lowest, best_epoch = value, epoch
+            best = [parameter.detach().clone() for parameter in model.parameters]
+        elif epoch - best_epoch >= patience:
+            break
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    with torch.no_grad():
+        for parameter, value_at_best in zip(model.parameters, best, strict=True):
+            parameter.copy_(value_at_best)
+        return model.embed().cpu().numpy(), epoch

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph
+from nodecopy.classify import Classifier, LabelPropagation, Trial
+from nodecopy.errors import InputError
+from tests.contracts.classifiers import ClassifierContract, planted_graph
+
+
+class TestLabelPropagation(ClassifierContract):
+    needs_features = False
+    predicts_other_graphs = False
+    is_random = False
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def classifier(cls) -> Classifier:
+        return LabelPropagation(n_steps=20)
+
+
+def path_graph() -> Graph:
+    """Two components: a path 0 - 1 - 2 - 3 - 4, and node 5 alone."""
+    return Graph(np.eye(6, k=1) * (np.arange(6) < 4)[:, None], labels=[0, 0, 0, 1, 1, 1])
+
+
+def test_the_fixed_point() -> None:
+    """Many steps solve (I - alpha S) F = (1 - alpha) Y."""
+    graph = path_graph()
+    p = LabelPropagation(0.8, n_steps=300).fit(graph, [0, 4]).predict_proba()
+    adjacency = graph.adjacency.toarray()[:5, :5]
+    scale = 1 / np.sqrt(adjacency.sum(axis=1))
+    labels = np.zeros((5, 2))
+    labels[0, 0] = labels[4, 1] = 1
+    scores = np.linalg.solve(np.eye(5) - 0.8 * scale[:, None] * adjacency * scale, 0.2 * labels)
+    np.testing.assert_allclose(p[:5], scores / scores.sum(axis=1, keepdims=True), atol=1e-5)
+
+
+def test_agrees_with_pytorch_geometric() -> None:
+    models = pytest.importorskip("torch_geometric.nn.models")
+    import torch
+
+    graph, train = planted_graph(strings=False), np.arange(9)
+    ours = LabelPropagation(0.9, n_steps=7).fit(graph, train).predict_proba()
+    sources, targets = graph.adjacency.nonzero()
+    mask = torch.zeros(graph.n_nodes, dtype=torch.bool)
+    mask[train] = True
+    edges = torch.from_numpy(np.stack([sources, targets])).long()
+    scores = models.LabelPropagation(7, 0.9)(torch.from_numpy(np.array(graph.labels)), edges, mask).numpy()
+    np.testing.assert_allclose(ours, scores / scores.sum(axis=1, keepdims=True), atol=1e-5)
+
+
+def test_nodes_that_no_label_reaches_have_equal_probabilities() -> None:
+    fitted = LabelPropagation(n_steps=2).fit(path_graph(), [0, 4])
+    assert fitted.predict_proba()[5].tolist() == [0.5, 0.5]
+
+
+def test_alpha_is_chosen_by_validation() -> None:
+    graph = planted_graph()
+    assert LabelPropagation().fit(graph, [0, 1, 2]).prediction_.details == {"alpha": 0.95}
+    scores = {}
+    for alpha in (0.5, 0.8, 0.9, 0.95, 0.99):
+        scores[alpha] = LabelPropagation(alpha).fit(graph, [0, 1, 2]).score(range(30, 60))
+    chosen = LabelPropagation().fit(graph, [0, 1, 2], validation=range(30, 60))
+    assert chosen.prediction_.details["alpha"] == max(scores, key=lambda alpha: scores[alpha])
+    assert len(set(scores.values())) > 1
+    fixed = LabelPropagation(0.5).fit(graph, [0, 1, 2], validation=range(30, 60))
+    assert fixed.prediction_.details == {"alpha": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": 1.5}, "alpha of LabelPropagation must be a number between 0 and 1; got 1.5"),
+        ({"n_steps": 0}, "n_steps of LabelPropagation must be an integer of at least 1; got 0"),
+        ({"weights": "heavy"}, "weights must be one of"),
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        LabelPropagation(**parameters).fit_trials([Trial(path_graph(), [0, 4])])
