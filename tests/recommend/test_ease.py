@@ -19,6 +19,17 @@ def test_ease_is_ridge_regression_on_the_other_items(precision: str) -> None:
     assert not np.diag(weights).any()
 
 
+def test_user_weights() -> None:
+    """Ridge regression with rows scaled by the roots of the weights; their sum over interactions is kept."""
+    log = tastes()
+    A, model = log.matrix.toarray(), EASE(regularisation=3.0, degree_exponent=0.5).fit(log)
+    degrees = A.sum(axis=1)
+    weights = np.divide(1, np.sqrt(degrees), out=np.zeros(len(A)), where=degrees > 0)
+    weights *= degrees.sum() / (degrees @ weights)
+    scaled = A * np.sqrt(weights)[:, None]
+    np.testing.assert_allclose(model.weights_, ridge_without_itself(scaled, scaled, 3.0), atol=1e-5)
+
+
 @pytest.mark.parametrize("min_spectral_path", [1, 99])
 @pytest.mark.parametrize("model", [EASE(), CopyEASE()])
 def test_a_path_equals_single_fits(
@@ -45,8 +56,9 @@ def test_wrong_paths() -> None:
 @pytest.mark.parametrize(
     ("recommender", "message"),
     [
+        (EASE(degree_exponent=-1.0), "degree_exponent of EASE must be a number of at least 0"),
         (EASE(regularisation=0.0), r"regularisation of EASE must be above 0; got 0\.0"),
-        (EASE(precision="half"), "precision of EASE must be one of 'double', 'single'; got 'half'"),
+        (EASE(precision="half"), "precision of EASE must be one of 'double', 'single', 'auto'; got 'half'"),
     ],
 )
 def test_wrong_parameters(recommender: EASE, message: str) -> None:

@@ -37,9 +37,9 @@ def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] |
     return np.asarray((transpose @ right).toarray())
 
 
-def invert_regularised(matrix: Matrix, regularisation: float) -> Matrix:
+def invert_regularised(matrix: Matrix, regularisation: float, *, overwrite: bool = False) -> Matrix:
     """Return (matrix + lambda I)^-1 of a symmetric positive semi-definite matrix."""
-    inverse = _factorise(matrix, regularisation, "potri")
+    inverse = _factorise(matrix, regularisation, "potri", overwrite)
     for start in range(0, len(inverse), BLOCK_SIZE):  # LAPACK computes the upper triangle only
         block = slice(start, start + BLOCK_SIZE)
         inverse[block, block] = np.triu(inverse[block, block]) + np.triu(inverse[block, block], 1).T
@@ -47,15 +47,15 @@ def invert_regularised(matrix: Matrix, regularisation: float) -> Matrix:
     return inverse
 
 
-def solve_constrained(M: Matrix, C: Matrix, regularisation: float) -> Matrix:
-    """Return B = K C - K diag(mu), whose diagonal is zero.
+def solve_constrained(M: Matrix, C: Matrix, regularisation: float, *, overwrite: bool = False) -> Matrix:
+    """Return B = K C - K diag(mu), whose diagonal is zero; ``overwrite`` may destroy both matrices.
 
     K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
     B = V (Y - V' diag(mu)). The diagonals of K and K C are sums of products of entries of V and Y.
     """
-    V = _factorise(M, regularisation, "trtri")
+    V = _factorise(M, regularisation, "trtri", overwrite)
     multiply = linalg.get_blas_funcs("trmm", (V,))
-    Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True)
+    Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True, overwrite_b=overwrite)
     mu = np.einsum("ik,ki->i", V, Y) / np.einsum("ik,ik->i", V, V)
     # V' diag(mu) is lower triangular; its blocks fit into the cache.
     for start in range(0, len(V), BLOCK_SIZE):
@@ -86,20 +86,27 @@ def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float
         yield B
 
 
-def _factorise(matrix: Matrix, regularisation: float, routine: str) -> Matrix:
+def _factorise(matrix: Matrix, regularisation: float, routine: str, overwrite: bool) -> Matrix:
     """Return what a routine of LAPACK computes from the upper Cholesky factor of (matrix + lambda I).
 
-    Lower triangles are zero. Everything is computed in place in one Fortran matrix.
+    Lower triangles are zero. Everything is computed in place in one Fortran matrix, which is the transpose of
+    the symmetric matrix itself if it may be overwritten.
     """
-    shifted = np.array(matrix, order="F")
-    shifted.flat[:: len(shifted) + 1] += regularisation
+    is_free = overwrite and matrix.flags.c_contiguous and matrix.flags.writeable
+    shifted = matrix.T if is_free else np.array(matrix, order="F")
+    np.einsum("ii->i", shifted)[:] += regularisation
     lapack: Any = linalg.get_lapack_funcs(("potrf", routine), (shifted,))
     factorise, finish = lapack
     factor, failed = factorise(shifted, overwrite_a=True, clean=True)
     if not failed:
         factor, failed = finish(factor, overwrite_c=True)
     if failed:
-        raise InputError(
-            f"regularisation must be larger: the matrix is singular to rounding; got {regularisation:g}."
-        )
+        raise singular_matrix(regularisation)
     return np.asarray(factor)
+
+
+def singular_matrix(regularisation: float) -> InputError:
+    """Return the error of a matrix that has no Cholesky factor."""
+    return InputError(
+        f"regularisation must be larger: the matrix is singular to rounding; got {regularisation:g}."
+    )

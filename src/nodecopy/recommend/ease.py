@@ -24,11 +24,9 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.constrained_ridge import (
     Matrix,
-    co_occurrences,
-    invert_regularised,
-    solve_constrained,
     solve_constrained_path,
 )
+from nodecopy.recommend.dense_algebra import algebra_on
 from nodecopy.recommend.training_ids import check_nonempty
 
 MIN_SPECTRAL_PATH = 8
@@ -39,31 +37,33 @@ class LinearRecommender(Recommender):
     """A model whose scores are A B for an items x items matrix B, so that any list of items can be scored."""
 
     regularisation: float
+    degree_exponent: float
     precision: str
+    device: str
     weights_: NDArray[np.float32]
 
     is_linear: ClassVar[bool] = True
-    DTYPES: ClassVar[dict[str, type]] = {"double": np.float64, "single": np.float32}
+    PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
 
     @abstractmethod
-    def moments(self, interactions: Interactions) -> tuple[Matrix, Matrix]:
-        """Return M = E[X'X] and C = E[X'A], in the precision of the model."""
+    def moments(self, interactions: Interactions) -> tuple[Any, Any]:
+        """Return M = E[X'DX] and C = E[X'DA], on the device of the model."""
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
         """Yield a fitted recommender for each of many regularisations, from one set of moments.
 
-        From ``MIN_SPECTRAL_PATH`` values on, one eigendecomposition of M serves all of them; fewer are
-        factorised one by one, which is then faster.
+        From ``MIN_SPECTRAL_PATH`` values on, one eigendecomposition of M serves all of them on the CPU; fewer
+        are factorised one by one, which is then faster.
         """
         train = check_nonempty(interactions, "interactions").binary()
         models = [copy.copy(self).set_params(regularisation=value) for value in regularisations]
         for model in (self, *models):
             model.check_params()
         M, C = self.moments(train)
-        if len(regularisations) >= MIN_SPECTRAL_PATH:
-            solutions = solve_constrained_path(M, C, regularisations)
+        if len(regularisations) >= MIN_SPECTRAL_PATH and self.device == "cpu":
+            solutions = solve_constrained_path(*self._with_precision(M, C), regularisations)
         else:
-            solutions = (solve_constrained(M, C, value) for value in regularisations)
+            solutions = (model.solve(M, C) for model in models)
         for model, weights in zip(models, solutions, strict=True):
             model.weights_ = self.finish_weights(weights, train)
             model.interactions_ = model.seen_ = train
@@ -73,17 +73,37 @@ class LinearRecommender(Recommender):
         name = type(self).__name__
         if check_real(self.regularisation, f"regularisation of {name}", low=0.0) == 0.0:
             raise InputError(f"regularisation of {name} must be above 0; got {self.regularisation!r}.")
-        check_choice(self.precision, f"precision of {name}", self.DTYPES)
+        check_real(self.degree_exponent, f"degree_exponent of {name}", low=0.0)
+        check_choice(self.precision, f"precision of {name}", self.PRECISIONS)
+
+    def user_weights(self, interactions: Interactions) -> NDArray[np.float64] | None:
+        """Return the weight of each user in the objective; ``None`` where all are 1."""
+        if not self.degree_exponent:
+            return None
+        degrees = interactions.rows.degrees.astype(np.float64)
+        weights = np.maximum(degrees, 1.0) ** -self.degree_exponent
+        return np.asarray(weights * (degrees.sum() / (degrees @ weights)))
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        weights = solve_constrained(*self.moments(interactions), self.regularisation)
+        weights = self.solve(*self.moments(interactions), overwrite=True)
         self.weights_ = self.finish_weights(weights, interactions)
+
+    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Matrix:
+        """Return the solution B from the moments, which ``overwrite`` allows to destroy."""
+        algebra = algebra_on(self.device)
+        M, C = self._with_precision(M, C)
+        return algebra.to_numpy(algebra.solve(M, C, self.regularisation, overwrite))
+
+    def _with_precision(self, M: Any, C: Any) -> tuple[Any, Any]:
+        algebra = algebra_on(self.device)
+        precision = algebra.choose_precision(M, self.regularisation, self.precision)
+        return algebra.astype(M, precision), algebra.astype(C, precision)
 
     def finish_weights(self, weights: Matrix, interactions: Interactions) -> NDArray[np.float32]:
         """Return the solution B in the form in which it is stored."""
-        return weights.astype(np.float32, order="C")
+        return weights.astype(np.float32, order="C", copy=False)
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return np.asarray(rows @ self.weights_)
@@ -102,7 +122,13 @@ class EASE(LinearRecommender):
     regularisation
         Lambda, above 0; 300 by default. Hundreds suit dense data, tens sparse data.
     precision
-        ``"double"`` (default) or ``"single"``, the precision of the linear algebra.
+        Precision of the solver: ``"double"`` (default), ``"single"``, or ``"auto"``, which is single where
+        the condition number of M + lambda I is at most 10^5.
+    degree_exponent
+        A user with d interactions has a weight proportional to d^-degree_exponent in the objective; 0 by
+        default, so that all have the same. The scale of lambda does not depend on it.
+    device
+        ``"cpu"`` (default), or a device of torch such as ``"cuda"``.
 
     Attributes
     ----------
@@ -121,18 +147,22 @@ class EASE(LinearRecommender):
 
     regularisation: float = 300.0
     precision: str = "double"
+    degree_exponent: float = 0.0
+    device: str = "cpu"
 
-    def moments(self, interactions: Interactions) -> tuple[Matrix, Matrix]:
-        gram = co_occurrences(interactions.matrix, self.DTYPES[self.precision])
+    def moments(self, interactions: Interactions) -> tuple[Any, Any]:
+        algebra = algebra_on(self.device, np.float32 if self.precision == "single" else np.float64)
+        gram = algebra.gram(interactions.matrix, self.user_weights(interactions))
         return gram, gram
 
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
-        """Solve for the weights, which need the diagonal of the inverse only."""
-        gram, _ = self.moments(interactions)
-        inverse = invert_regularised(gram, self.regularisation)
+    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Matrix:
+        """Return the solution B, which needs the diagonal of the inverse only."""
+        algebra = algebra_on(self.device)
+        precision = algebra.choose_precision(M, self.regularisation, self.precision)
+        M = algebra.astype(M if overwrite else 1 * M, precision)
+        inverse = algebra.invert(M, self.regularisation)
         # The inverse is symmetric: dividing its rows gives the columns in the order that scores need.
-        weights = inverse.T / -np.diag(inverse)
-        np.fill_diagonal(weights, 0.0)
-        self.weights_ = self.finish_weights(weights, interactions)
+        weights = inverse.T
+        weights /= -inverse.diagonal()
+        algebra.set_diagonal(weights, 0.0)
+        return algebra.to_numpy(weights)

@@ -1,0 +1,274 @@
+"""Dense items x items matrices on the CPU (NumPy, SciPy) and on a GPU (torch), with the same operations.
+
+Both kinds of arrays share slices, products, sums and ``diagonal``, so that the moments and the models are
+written once. What differs is here: Gram matrices of sparse data, products with donor laws, and solvers.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.csr import is_dense_product_faster
+from nodecopy._core.optional_imports import import_optional
+from nodecopy.errors import InputError
+from nodecopy.recommend import constrained_ridge
+
+BLOCK_ROWS = 1024
+MAX_BLOCK_ENTRIES = 2**24
+MIN_DENSE_SHARE = 0.04
+"""Share of stored entries from which a dense product with a law is faster than a sparse one."""
+PANEL_BYTES = 256
+"""Width of the columns of a product with a sparse law: a panel of all rows then fits into the cache."""
+MAX_CONDITION = 1e5
+"""Condition number up to which single precision serves: errors of weights stay below a percent."""
+
+
+def row_blocks(size: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Yield slices that cover ``size`` rows."""
+    return (slice(start, min(start + step, size)) for start in range(0, size, step))
+
+
+class Algebra(ABC):
+    """Operations on dense matrices in one precision on one device."""
+
+    dtype: Any
+
+    @abstractmethod
+    def array(self, values: NDArray[Any]) -> Any:
+        """Return an array of NumPy in the form of this algebra."""
+
+    @abstractmethod
+    def to_numpy(self, matrix: Any) -> NDArray[Any]:
+        """Return a matrix as an array of NumPy."""
+
+    @abstractmethod
+    def gram(
+        self, matrix: sparse.csr_array, weights: NDArray[Any] | None = None, P: sparse.csr_array | None = None
+    ) -> Any:
+        """Return A'DA, or A'DPA with a law P of users, where D holds weights of users."""
+
+    @abstractmethod
+    def law(self, Q: sparse.csr_array | None, size: int) -> Any:
+        """Return a law in the form that is fastest in products; ``None`` is the uniform law of all others."""
+
+    @abstractmethod
+    def apply(self, law: Any, matrix: Any) -> Any:
+        """Return the product of a law with a dense matrix, in C order."""
+
+    @abstractmethod
+    def set_diagonal(self, matrix: Any, values: Any) -> None:
+        """Set the diagonal of a matrix in place."""
+
+    @abstractmethod
+    def astype(self, matrix: Any, precision: str) -> Any:
+        """Return a matrix in ``"double"`` or ``"single"`` precision, without a copy where it has it."""
+
+    @abstractmethod
+    def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
+        """Return the weights of :func:`.solve_constrained`; ``overwrite`` may destroy both matrices."""
+
+    @abstractmethod
+    def invert(self, M: Any, regularisation: float) -> Any:
+        """Return (M + lambda I)^-1, and destroy M."""
+
+    @abstractmethod
+    def max_items(self) -> int:
+        """Return the number of items whose dense matrices fit into the memory with room to spare."""
+
+    def choose_precision(self, M: Any, regularisation: float, precision: str) -> str:
+        """Return the precision itself, or for ``"auto"`` the one that M + lambda I needs.
+
+        No eigenvalue is below lambda, and none above lambda plus the largest sum of a row.
+        """
+        if precision != "auto":
+            return precision
+        largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
+        return "single" if largest + regularisation <= MAX_CONDITION * regularisation else "double"
+
+
+class NumpyAlgebra(Algebra):
+    """Operations on the CPU."""
+
+    def __init__(self, dtype: Any = np.float32) -> None:
+        self.dtype = dtype
+
+    def array(self, values: NDArray[Any]) -> Any:
+        return values.astype(self.dtype)
+
+    def to_numpy(self, matrix: Any) -> NDArray[Any]:
+        return np.asarray(matrix)
+
+    def gram(
+        self, matrix: sparse.csr_array, weights: NDArray[Any] | None = None, P: sparse.csr_array | None = None
+    ) -> Any:
+        A = sparse.csr_array(matrix, dtype=self.dtype)
+        if P is None:
+            return constrained_ridge.co_occurrences(A, self.dtype, weights)
+        n_users, n_items = A.shape
+        left = A if weights is None else sparse.csr_array(sparse.diags_array(weights) @ A, dtype=self.dtype)
+        H = np.zeros((n_items, n_items), self.dtype)
+        P, A_t = P.astype(self.dtype), sparse.csr_array(A.T)
+        dense = A.toarray() if is_dense_product_faster(A_t) else None
+        step = max(1, MAX_BLOCK_ENTRIES // max(n_items, n_users if _is_full(P) else 0))
+        for block in row_blocks(n_users, step):
+            if dense is not None:
+                copied = (P[block].toarray() if _is_full(P[block]) else P[block]) @ dense
+                H += left[block].toarray().T @ copied
+            else:
+                copied = (A_t @ P[block].T.toarray()).T if _is_full(P) else (P[block] @ A).toarray()
+                H += sparse.csr_array(left[block].T) @ copied
+        return H
+
+    def law(self, Q: sparse.csr_array | None, size: int) -> Any:
+        if Q is None:
+            return uniform_law(size, self.dtype)
+        Q = Q.astype(self.dtype)
+        return Q.toarray() if _is_full(Q) else Q
+
+    def apply(self, law: Any, matrix: Any) -> Any:
+        if isinstance(law, np.ndarray):
+            return law @ matrix
+        product = np.empty((law.shape[0], matrix.shape[1]), matrix.dtype)
+        for panel in row_blocks(matrix.shape[1], PANEL_BYTES // matrix.itemsize):
+            product[:, panel] = law @ np.ascontiguousarray(matrix[:, panel])
+        return product
+
+    def set_diagonal(self, matrix: Any, values: Any) -> None:
+        np.fill_diagonal(matrix, values)
+
+    def astype(self, matrix: Any, precision: str) -> Any:
+        return matrix.astype({"single": np.float32, "double": np.float64}[precision], copy=False)
+
+    def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
+        return constrained_ridge.solve_constrained(M, C, regularisation, overwrite=overwrite)
+
+    def invert(self, M: Any, regularisation: float) -> Any:
+        return constrained_ridge.invert_regularised(M, regularisation, overwrite=True)
+
+    def max_items(self) -> int:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return int((0.6 * memory / 16) ** 0.5)  # four matrices in single precision, or two in double
+
+
+class TorchAlgebra(Algebra):
+    """Operations on a device of torch."""
+
+    def __init__(self, device: str, dtype: Any = np.float32) -> None:
+        self.torch = import_optional("torch", f"device {device!r}")
+        try:
+            self.device = self.torch.device(device)
+            self.torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            raise InputError(f"device must be 'cpu' or an available 'cuda'; got {device!r}.") from error
+        self.dtype = dtype
+
+    def _dtype_of(self, dtype: Any) -> Any:
+        return self.torch.float64 if dtype in (np.float64, "double") else self.torch.float32
+
+    def array(self, values: NDArray[Any]) -> Any:
+        return self.torch.as_tensor(np.array(values), device=self.device).to(self._dtype_of(self.dtype))
+
+    def to_numpy(self, matrix: Any) -> NDArray[Any]:
+        return np.asarray(matrix.cpu().numpy())
+
+    def _csr(self, matrix: Any) -> Any:
+        matrix = sparse.csr_array(matrix)
+        indptr, indices = (
+            self.torch.as_tensor(np.array(part), device=self.device)
+            for part in (matrix.indptr, matrix.indices)
+        )
+        values = self.array(matrix.data)
+        with warnings.catch_warnings(action="ignore"):  # torch calls this format a beta
+            return self.torch.sparse_csr_tensor(indptr, indices, values, matrix.shape, check_invariants=False)
+
+    def gram(
+        self, matrix: sparse.csr_array, weights: NDArray[Any] | None = None, P: sparse.csr_array | None = None
+    ) -> Any:
+        n_users, n_items = matrix.shape
+        scaled = matrix if weights is None else sparse.diags_array(weights) @ matrix
+        transpose, left = sparse.csr_array(matrix.T), self._csr(scaled.T)
+        law = None if P is None else self._csr(P)
+        product = self.torch.empty((n_items, n_items), dtype=self._dtype_of(self.dtype), device=self.device)
+        for panel in row_blocks(n_items, max(1, 16 * MAX_BLOCK_ENTRIES // n_users)):
+            columns = self._csr(transpose[panel]).to_dense().T.contiguous()
+            product[:, panel] = left @ (columns if law is None else law @ columns)
+        return product
+
+    def law(self, Q: sparse.csr_array | None, size: int) -> Any:
+        return self.array(uniform_law(size, np.float64)) if Q is None else self._csr(Q)
+
+    def apply(self, law: Any, matrix: Any) -> Any:
+        return law @ matrix
+
+    def set_diagonal(self, matrix: Any, values: Any) -> None:
+        matrix.diagonal().copy_(values)
+
+    def astype(self, matrix: Any, precision: str) -> Any:
+        return matrix.to(self._dtype_of(precision))
+
+    def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
+        K = self.invert(M if overwrite else M.clone(), regularisation)
+        B = K @ C
+        mu = B.diagonal() / K.diagonal()
+        for block in row_blocks(len(B)):
+            B[block] -= K[block] * mu
+        B.fill_diagonal_(0.0)
+        return B
+
+    def invert(self, M: Any, regularisation: float) -> Any:
+        M.diagonal().add_(regularisation)
+        try:
+            self._invert_blocks(M)
+        except RuntimeError as error:
+            if "positive" not in str(error):
+                raise
+            raise constrained_ridge.singular_matrix(regularisation) from error
+        return M
+
+    def _invert_blocks(self, M: Any) -> None:
+        """Invert a positive definite matrix in place: nearly all steps are products of matrices."""
+        if len(M) <= 2 * BLOCK_ROWS:
+            M.copy_(self.torch.cholesky_inverse(self.torch.linalg.cholesky(M)))
+            return
+        half = len(M) // 2
+        A, B, D = M[:half, :half], M[:half, half:], M[half:, half:]
+        self._invert_blocks(A)
+        T = A @ B
+        D.addmm_(B.T, T, alpha=-1.0)
+        self._invert_blocks(D)
+        B.copy_(T @ D)
+        A.addmm_(B, T.T)
+        B.neg_()
+        M[half:, :half].copy_(B.T)
+
+    def max_items(self) -> int:
+        if self.device.type != "cuda":
+            return NumpyAlgebra().max_items()
+        memory = self.torch.cuda.get_device_properties(self.device).total_memory
+        return int((0.8 * memory / 36) ** 0.5)  # M, C and B in double precision, with blocks of the inverse
+
+
+def algebra_on(device: str, dtype: Any = np.float32) -> Algebra:
+    """Return the algebra of a device: NumPy on ``"cpu"``, torch elsewhere."""
+    return NumpyAlgebra(dtype) if device == "cpu" else TorchAlgebra(device, dtype)
+
+
+def uniform_law(size: int, dtype: Any) -> NDArray[Any]:
+    """Return equal probabilities for all others; a single node is its own donor."""
+    if size == 1:
+        return np.ones((1, 1), dtype)
+    Q = np.full((size, size), 1 / (size - 1), dtype)
+    np.fill_diagonal(Q, 0.0)
+    return Q
+
+
+def _is_full(law: sparse.csr_array) -> bool:
+    return bool(law.nnz >= MIN_DENSE_SHARE * law.shape[0] * law.shape[1])
