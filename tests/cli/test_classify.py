@@ -54,7 +54,7 @@ def test_nodes_without_a_label_are_predicted(run: Run, files: Graph) -> None:
     assert "written to predictions.csv" in ran.err
 
 
-@pytest.mark.parametrize("method", ["mlp", "gcn", "appnp", "sbm-gcn", "dfnet"])
+@pytest.mark.parametrize("method", ["mlp", "gcn", "appnp", "sbm-gcn", "dfnet", "label-propagation", "dgi"])
 @pytest.mark.parametrize("suffix", ["tsv", "parquet"])
 def test_methods_and_formats(run: Run, files: Graph, method: str, suffix: str) -> None:
     if suffix == "parquet":
@@ -67,6 +67,13 @@ def test_methods_and_formats(run: Run, files: Graph, method: str, suffix: str) -
     assert list(columns["id"]) == ["p08", "p09", "p10", "p11"]
     total = np.asarray(columns["p_cat"], float) + np.asarray(columns["p_dog"], float)
     assert total == pytest.approx(1, abs=1e-5)
+
+
+def test_label_propagation_needs_no_features(run: Run, files: Graph) -> None:
+    arguments = ("graph.csv", "--labels", "labels.csv", "--method", "label-propagation")
+    ran = run("classify", *arguments, "--out", "predictions.csv")
+    assert ran.code == 0, ran.err
+    assert [row["predicted"] for row in rows("predictions.csv")] == ["cat", "dog", "cat", "dog"]
 
 
 def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:

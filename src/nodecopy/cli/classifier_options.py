@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -25,9 +26,14 @@ if TYPE_CHECKING:
 N_NEIGHBOURS = 10
 """Neighbours of each node of a graph that is built from features."""
 
-Method: TypeAlias = Literal["self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp"]
+Method: TypeAlias = Literal[
+    "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi"
+]
 """The classifiers."""
 RECOMMENDED: Method = "self-training"
+WITHOUT_FEATURES: tuple[Method, ...] = ("label-propagation",)
+ONE_GRAPH: tuple[Method, ...] = ("label-propagation", "dgi")
+"""Methods that predict on no other graph than that of training."""
 METHODS_OF: dict[str, tuple[Method, ...]] = {
     "n_rounds": ("self-training", "bgcn-copy"),
     "n_graphs": ("self-training", "bgcn-copy"),
@@ -60,14 +66,24 @@ NNeighbours: TypeAlias = Annotated[
 
 
 def create_classifier(
-    method: Method, features: str, weights: str, device: str, **settings: Any
+    method: Method, features: str, weights: str, device: str, seed: int = 0, **settings: Any
 ) -> Classifier:
-    """Return a classifier by its name.
+    """Return a classifier by its name; ``seed`` is for those that draw nothing from that of ``fit``.
 
     ``settings`` are the options of :data:`METHODS_OF`; ``None`` leaves the default of the class. One that
     does not apply to the method is an error.
     """
-    from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, DFNet, SelfTraining
+    from nodecopy.classify import (
+        APPNP,
+        DGI,
+        GCN,
+        MLP,
+        SBMGCN,
+        BayesianGCN,
+        DFNet,
+        LabelPropagation,
+        SelfTraining,
+    )
 
     given = {name: value for name, value in settings.items() if value is not None}
     for name, value in given.items():
@@ -84,8 +100,18 @@ def create_classifier(
         return BayesianGCN(**given, base=GCN(**scaling))
     if method == "sbm-gcn":
         return SBMGCN(base=GCN(preset="g3nn", **scaling))
-    others: dict[str, Callable[..., Classifier]] = {"mlp": MLP, "gcn": GCN, "appnp": APPNP, "dfnet": DFNet}
-    return others[method](**scaling)
+    if method == "label-propagation":
+        others = {"scale_features": features != "auto", "device": device != "cpu"}
+        check_applicable("networks", f"--method {method}", **others)
+        return LabelPropagation(weights=weights)
+    classes: dict[str, Callable[..., Classifier]] = {
+        "gcn": GCN,
+        "appnp": APPNP,
+        "dfnet": DFNet,
+        "mlp": MLP,
+        "dgi": partial(DGI, seed=seed),
+    }
+    return classes[method](**scaling)
 
 
 def _parse_rounds(text: str, method: Method) -> int | str:

@@ -16,7 +16,9 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.classifier_options import (
+    ONE_GRAPH,
     RECOMMENDED,
+    WITHOUT_FEATURES,
     Method,
     NNeighbours,
     ScaleFeatures,
@@ -56,8 +58,8 @@ def classify(
     largest_component: options.LargestComponent = False,
     method: Method | None = option(
         "The classifier. self-training: confident predictions become labels, and networks are trained on "
-        "sampled graphs. bgcn-copy: the Bayesian GCN of the paper. sbm-gcn needs validation nodes: for a "
-        f"file, --validation. (default: {RECOMMENDED})"
+        "sampled graphs. bgcn-copy: the Bayesian GCN of the paper. label-propagation uses no features. "
+        f"sbm-gcn needs validation nodes: for a file, --validation. (default: {RECOMMENDED})"
     ),
     scale_features: ScaleFeatures = "auto",
     scale_weights: ScaleWeights = "auto",
@@ -117,7 +119,9 @@ def classify(
     }
     name, chosen = source or str(features), method or RECOMMENDED
     if load is None:
-        classifier = create_classifier(chosen, scale_features, scale_weights, device, **settings)
+        if chosen in ONE_GRAPH:
+            check_applicable("methods that predict on other graphs", f"--method {chosen}", save=save)
+        classifier = create_classifier(chosen, scale_features, scale_weights, device, seed, **settings)
     else:
         scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
         of_split = {"validation": validation, "labels_per_class": labels_per_class}
@@ -136,8 +140,11 @@ def classify(
         n_neighbours=n_neighbours,
         encoder=classifier.feature_encoder_,
     )
-    if graph.features is None:
-        raise InputError("the graph must have features to be classified; got none. Give --features FILE.")
+    if graph.features is None and chosen not in WITHOUT_FEATURES:
+        raise InputError(
+            "the graph must have features to be classified; got none. Give --features FILE, or --method "
+            "label-propagation, which uses none."
+        )
     if load is None:
         needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
         needs_validation |= {"--n-rounds validation": n_rounds == "validation"}
