@@ -6,8 +6,8 @@ import math
 import pytest
 from scipy import stats
 
-from nodecopy.experiments.spec import Published
-from nodecopy.experiments.summary import Gain, compare_with_published, summarise
+from nodecopy.experiments.spec import Column, Published
+from nodecopy.experiments.summary import Gain, _find_best, compare_with_published, summarise
 from tests.experiments.conftest import Fill
 from tests.experiments.fakes import column, make_experiment
 
@@ -60,6 +60,13 @@ def test_best_with_an_asterisk_where_it_is_significant(fill: Fill) -> None:
         (3, "strong"): (True, False),
         (3, "absent"): (False, False),
     }
+
+
+def test_the_lowest_is_best_where_lower_is_better() -> None:
+    """Six differences of one sign are significant."""
+    losses = {name: dict(enumerate(values)) for name, values in (("weak", WEAK), ("strong", STRONG))}
+    assert _find_best(losses, Column("nll", lower_is_better=True), "") == ("weak", True)
+    assert _find_best(losses, Column("accuracy"), "") == ("strong", True)
 
 
 def test_a_method_alone_is_not_called_best(fill: Fill) -> None:

@@ -41,6 +41,8 @@ class Column:
         Factor between the stored and the printed number.
     is_compared
         Whether the nearest to the reference is marked, in tables that have a reference.
+    lower_is_better
+        Whether the lowest mean is the best one.
     part
         Columns with different parts stand in different tables.
     """
@@ -50,6 +52,7 @@ class Column:
     heading: str = field(default="", compare=False)
     scale: float = field(default=100.0, compare=False)
     is_compared: bool = field(default=True, compare=False)
+    lower_is_better: bool = field(default=False, compare=False)
     part: str = field(default="", compare=False)
 
 

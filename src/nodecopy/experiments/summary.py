@@ -9,9 +9,9 @@ to 2 e plus half a unit of the last printed digit is chance: level. Beyond: ahea
 has no deviation, hence no verdict. Where the paper prints no deviation, S = s and N = n; for statistics of
 graphs, where higher is not better, the verdict is above or below.
 
-*Best.* The highest mean of ours, or for tasks with a reference the mean nearest to the reference's;
-significant where the Wilcoxon signed-rank test on the trials that it shares with the second best says so at
-5 %, as in the paper.
+*Best.* The highest mean of ours (the lowest where lower is better), or for tasks with a reference the mean
+nearest to the reference's; significant where the Wilcoxon signed-rank test on the trials that it shares with
+the second best says so at 5 %, as in the paper.
 """
 
 from __future__ import annotations
@@ -246,9 +246,11 @@ def _compare(
 
 
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
-    """Return the method with the highest mean, or with that nearest to the reference's, and whether it is
+    """Return the method with the best mean, or with that nearest to the reference's, and whether it is
     significantly better than the second best.
     """
+    if column.lower_is_better:
+        values = {name: {trial: -x for trial, x in trials.items()} for name, trials in values.items()}
     means = {name: float(np.mean(list(trials.values()))) for name, trials in values.items() if trials}
     if reference:
         if reference not in means or not column.is_compared:

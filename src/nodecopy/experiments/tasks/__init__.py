@@ -2,6 +2,7 @@
 
 TASKS = {
     "classify": "nodecopy.experiments.tasks.classify_task.ClassifyTask",
+    "uncertainty": "nodecopy.experiments.tasks.uncertainty_task.UncertaintyTask",
     "attack": "nodecopy.experiments.tasks.attack_task.AttackTask",
     "recommend": "nodecopy.experiments.tasks.recommend_task.RecommendTask",
     "public-split": "nodecopy.experiments.tasks.public_split_task.PublicSplitTask",
