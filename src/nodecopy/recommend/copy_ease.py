@@ -12,19 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.validation import check_real
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.constrained_ridge import Matrix
 from nodecopy.recommend.copied_moments import copied_moments
-from nodecopy.recommend.dense_algebra import algebra_on, uniform_law
+from nodecopy.recommend.dense_algebra import algebra_on
 from nodecopy.recommend.ease import LinearRecommender
+from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM = "uniform"
+EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
 def default_donor_law() -> Jaccard:
@@ -99,9 +100,9 @@ class CopyEASE(LinearRecommender):
                 )
 
     def moments(self, interactions: Interactions) -> tuple[Any, Any]:
-        P = donor_matrix(self.user_law, interactions)
+        P = self._donors("users", self.user_law, interactions)
         transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
-        Q = self._item_donors = donor_matrix(self.item_law, transpose)
+        Q = self._item_donors = self._donors("items", self.item_law, transpose)
         # Single precision is enough for sums of counts and probabilities, but not always for the solver.
         return copied_moments(
             interactions.matrix,
@@ -113,17 +114,37 @@ class CopyEASE(LinearRecommender):
             algebra_on(self.device, np.float32),
         )
 
-    def finish_weights(self, weights: Matrix, interactions: Interactions) -> NDArray[np.float32]:
+    def _donors(self, side: str, law: Any, interactions: Interactions) -> sparse.csr_array | None:
+        """Return the donor probabilities, from ``laws`` if it holds those of the same law."""
+        key, laws = (side, repr(law)), {} if self.laws is None else self.laws
+        if key not in laws:
+            laws[key] = donor_matrix(law, interactions)
+        found: sparse.csr_array | None = laws[key]
+        return found
+
+    def finish_weights(self, weights: Any) -> Any:
         """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""
-        Q, stored = self._item_donors, super().finish_weights(weights, interactions)
-        if not self.item_bonus:
-            return stored
-        if Q is None:
-            stored += np.float32(self.item_bonus) * uniform_law(interactions.n_items, np.float32)
-        else:
-            item = np.repeat(np.arange(interactions.n_items), np.diff(Q.indptr))
-            stored[Q.indices, item] += (self.item_bonus * Q.data).astype(np.float32)
+        stored = super().finish_weights(weights)
+        if self.item_bonus:
+            algebra_on(self.device).add_transpose(stored, self.item_bonus, self._item_donors)
         return stored
+
+    def coordinates(self) -> list[Coordinate]:
+        """Return the parameters that :meth:`tune` searches; those of laws only where they have them."""
+        laws = [name for name in ("user_law", "item_law") if isinstance(getattr(self, name), Jaccard)]
+        exponents = tuple(f"{law}__exponent" for law in laws)
+        n_donors = tuple(f"{law}__max_donors" for law in laws)
+        regularisation, degree_exponent = super().coordinates()
+        return [
+            regularisation,
+            Coordinate(exponents, EXPONENTS),
+            degree_exponent,
+            Coordinate(("user_share",), SHARES),
+            Coordinate(("item_share",), SHARES),
+            Coordinate(n_donors, (20, 50, 100, 200)),
+            *(Coordinate((exponent,), EXPONENTS) for exponent in exponents),
+            Coordinate(("item_bonus",), (0.0, 0.1, 0.2, 0.4)),
+        ]
 
 
 def donor_matrix(law: Any, interactions: Interactions) -> sparse.csr_array | None:

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import is_dense_product_faster
+from nodecopy._core.csr import IntArray, is_dense_product_faster
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
+from nodecopy.metrics import ranking
 from nodecopy.recommend import constrained_ridge
 
 BLOCK_ROWS = 1024
@@ -70,6 +71,18 @@ class Algebra(ABC):
     @abstractmethod
     def astype(self, matrix: Any, precision: str) -> Any:
         """Return a matrix in ``"double"`` or ``"single"`` precision, without a copy where it has it."""
+
+    @abstractmethod
+    def stored(self, weights: Any) -> Any:
+        """Return weights in single precision and C order."""
+
+    @abstractmethod
+    def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
+        """Add a multiple of the transpose of a law, ``None`` for the uniform one, to weights in place."""
+
+    @abstractmethod
+    def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
+        """Return the ``k`` items with the best scores ``rows @ weights`` that are not in the row."""
 
     @abstractmethod
     def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
@@ -147,6 +160,20 @@ class NumpyAlgebra(Algebra):
     def astype(self, matrix: Any, precision: str) -> Any:
         return matrix.astype({"single": np.float32, "double": np.float64}[precision], copy=False)
 
+    def stored(self, weights: Any) -> Any:
+        return weights.astype(np.float32, order="C", copy=False)
+
+    def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
+        if law is None:
+            weights += np.float32(scale) * uniform_law(len(weights), np.float32)
+        else:
+            weights[law.indices, law.tocoo().row] += (scale * law.data).astype(np.float32)
+
+    def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
+        scores = rows @ weights
+        scores[rows.nonzero()] = -np.inf
+        return ranking.top_items(scores, k)
+
     def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
         return constrained_ridge.solve_constrained(M, C, regularisation, overwrite=overwrite)
 
@@ -213,6 +240,18 @@ class TorchAlgebra(Algebra):
 
     def astype(self, matrix: Any, precision: str) -> Any:
         return matrix.to(self._dtype_of(precision))
+
+    def stored(self, weights: Any) -> Any:
+        return self.astype(weights, "single").contiguous()
+
+    def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
+        weights += scale * (self.law(None, len(weights)) if law is None else self._csr(law.T).to_dense())
+
+    def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
+        histories = self._csr(rows.astype(np.float32))
+        scores = histories @ weights
+        scores.masked_fill_(histories.to_dense() > 0, -np.inf)
+        return self.to_numpy(scores.topk(k, dim=1).indices)
 
     def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
         K = self.invert(M if overwrite else M.clone(), regularisation)

@@ -18,16 +18,17 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_choice, check_real
+from nodecopy.conversion import InteractionsLike
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
+from nodecopy.recommend import tuning
 from nodecopy.recommend.base import Recommender
-from nodecopy.recommend.constrained_ridge import (
-    Matrix,
-    solve_constrained_path,
-)
+from nodecopy.recommend.constrained_ridge import solve_constrained_path
 from nodecopy.recommend.dense_algebra import algebra_on
 from nodecopy.recommend.training_ids import check_nonempty
+from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
 MIN_SPECTRAL_PATH = 8
 """Number of regularisations from which one eigendecomposition is faster than as many factorisations."""
@@ -41,8 +42,11 @@ class LinearRecommender(Recommender):
     precision: str
     device: str
     weights_: NDArray[np.float32]
+    tuning_: list[dict[str, Any]]
 
     is_linear: ClassVar[bool] = True
+    laws: dict[Any, Any] | None = None
+    """Donor laws that :meth:`tune` has fitted, shared by the models that it compares."""
     PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
 
     @abstractmethod
@@ -65,7 +69,7 @@ class LinearRecommender(Recommender):
         else:
             solutions = (model.solve(M, C) for model in models)
         for model, weights in zip(models, solutions, strict=True):
-            model.weights_ = self.finish_weights(weights, train)
+            model.weights_ = algebra_on(self.device).to_numpy(self.finish_weights(weights))
             model.interactions_ = model.seen_ = train
             yield model
 
@@ -87,23 +91,69 @@ class LinearRecommender(Recommender):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        weights = self.solve(*self.moments(interactions), overwrite=True)
-        self.weights_ = self.finish_weights(weights, interactions)
+        weights = self.finish_weights(self.solve(*self.moments(interactions), overwrite=True))
+        self.weights_ = algebra_on(self.device).to_numpy(weights)
 
-    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Matrix:
+    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
         """Return the solution B from the moments, which ``overwrite`` allows to destroy."""
-        algebra = algebra_on(self.device)
         M, C = self._with_precision(M, C)
-        return algebra.to_numpy(algebra.solve(M, C, self.regularisation, overwrite))
+        return algebra_on(self.device).solve(M, C, self.regularisation, overwrite)
 
     def _with_precision(self, M: Any, C: Any) -> tuple[Any, Any]:
         algebra = algebra_on(self.device)
         precision = algebra.choose_precision(M, self.regularisation, self.precision)
         return algebra.astype(M, precision), algebra.astype(C, precision)
 
-    def finish_weights(self, weights: Matrix, interactions: Interactions) -> NDArray[np.float32]:
-        """Return the solution B in the form in which it is stored."""
-        return weights.astype(np.float32, order="C", copy=False)
+    def finish_weights(self, weights: Any) -> Any:
+        """Return the solution B in the form in which it is stored, on the device of the model."""
+        return algebra_on(self.device).stored(weights)
+
+    def coordinates(self) -> list[Coordinate]:
+        """Return the parameters that :meth:`tune` searches, the most important first."""
+        return [
+            Coordinate(("regularisation",), REGULARISATIONS),
+            Coordinate(("degree_exponent",), (0.0, 0.25, 0.5, 0.75, 1.0)),
+        ]
+
+    def tune(
+        self,
+        interactions: InteractionsLike,
+        validation: InteractionsLike | None = None,
+        *,
+        budget: int = 40,
+        k: int = 20,
+        rng: Rng = None,
+    ) -> Self:
+        """Choose the parameters by held-out interactions, set them and return the model, which is not fitted.
+
+        The search changes one parameter at a time and follows it as long as recall@k + NDCG@k improves. It
+        starts from the parameters of the model. What it chose is logged, and ``tuning_`` holds all scores.
+
+        Parameters
+        ----------
+        interactions
+            The training interactions. Models are fitted to those that are not in ``validation``.
+        validation
+            Interactions of the same users and items, all or none of which are in ``interactions``. By default
+            a tenth of ``interactions``, drawn by ``rng``.
+        budget
+            Largest number of settings to fit, 40 by default.
+        k
+            Length of the lists, 20 by default; at most the number of items.
+        rng
+            Seed or generator of the default validation part.
+
+        Examples
+        --------
+        >>> from nodecopy import datasets
+        >>> from nodecopy.recommend import EASE
+        >>> library = datasets.load("library")
+        >>> model = EASE().tune(library, budget=10, rng=0).fit(library)
+        >>> model.regularisation, len(model.tuning_)
+        (200.0, 8)
+        """
+        tuning.tune(self, interactions, validation, budget, k, rng)
+        return self
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return np.asarray(rows @ self.weights_)
@@ -155,7 +205,7 @@ class EASE(LinearRecommender):
         gram = algebra.gram(interactions.matrix, self.user_weights(interactions))
         return gram, gram
 
-    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Matrix:
+    def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
         algebra = algebra_on(self.device)
         precision = algebra.choose_precision(M, self.regularisation, self.precision)
@@ -165,4 +215,4 @@ class EASE(LinearRecommender):
         weights = inverse.T
         weights /= -inverse.diagonal()
         algebra.set_diagonal(weights, 0.0)
-        return algebra.to_numpy(weights)
+        return weights

@@ -1,0 +1,217 @@
+"""Coordinate search for the parameters of linear recommenders, by interactions that are held out.
+
+Moments do not depend on the regularisation, so that they are computed once for all of its values.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.csr import IntArray
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import log_decision
+from nodecopy._core.progress import track
+from nodecopy._core.random import Rng
+from nodecopy._core.validation import check_integer
+from nodecopy.conversion import InteractionsLike
+from nodecopy.datasets import interaction_split
+from nodecopy.errors import InputError
+from nodecopy.interactions import Interactions
+from nodecopy.recommend.dense_algebra import algebra_on, row_blocks
+from nodecopy.recommend.training_ids import check_nonempty, check_same_ids
+
+if TYPE_CHECKING:
+    from nodecopy.recommend.ease import LinearRecommender
+
+HELD_OUT_SHARE = 0.1
+REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0, 450.0, 700.0, 1000.0)
+MAX_BLOCK_SCORES = 2**25
+MIN_GAIN = 1e-5
+"""Smallest gain that counts: smaller ones are rounding."""
+SHARED_MOMENTS = ("regularisation", "item_bonus", "precision")
+"""Parameters on which the moments do not depend."""
+
+
+class Coordinate(NamedTuple):
+    """Parameters that take the same value, and the values to try, ascending."""
+
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+
+
+def tune(
+    model: LinearRecommender,
+    interactions: InteractionsLike,
+    validation: InteractionsLike | None,
+    budget: int,
+    k: int,
+    rng: Rng,
+) -> None:
+    """Set the parameters of a model that are best on held-out interactions; see its method ``tune``."""
+    train = check_nonempty(interactions, "interactions").binary()
+    check_integer(budget, "budget", low=1)
+    check_integer(k, "k", low=1, high=train.n_items, high_name="n_items")
+    model.check_params()
+    fitted, held_out = _hold_out(train, validation, rng)
+    if not ((held_out.rows.degrees > 0) & (fitted.rows.degrees > 0)).any():
+        raise InputError("a user must have interactions to fit and others in validation; got no such user.")
+    search = Search(model, fitted, held_out, k, budget)
+    best = search.run()
+    model.set_params(**best.settings)
+    model.tuning_ = [trial.to_dict(k) for trial in search.trials]
+    first = search.trials[0]
+    chosen = ", ".join(f"{name}={value:g}" for name, value in best.settings.items())
+    log_decision(
+        f"{type(model).__name__} was tuned with {len(search.trials)} settings on "
+        f"{held_out.n_interactions:,} held-out interactions: {chosen}. recall@{k} is {best.recall:.4f} "
+        f"(before: {first.recall:.4f}), ndcg@{k} {best.ndcg:.4f} ({first.ndcg:.4f}).",
+        *([Hint("{} searches further.", budget=2 * budget)] if len(search.trials) == budget else []),
+    )
+
+
+class Trial(NamedTuple):
+    """The scores of some settings on the held-out interactions."""
+
+    settings: dict[str, float]
+    recall: float
+    ndcg: float
+
+    @property
+    def score(self) -> float:
+        """What the search maximises."""
+        return self.recall + self.ndcg
+
+    def to_dict(self, k: int) -> dict[str, Any]:
+        """Return plain values."""
+        return {"settings": self.settings, f"recall@{k}": self.recall, f"ndcg@{k}": self.ndcg}
+
+
+@dataclass
+class Search:
+    """A coordinate search of at most ``budget`` fits of a model."""
+
+    model: LinearRecommender
+    fitted: Interactions
+    held_out: Interactions
+    k: int
+    budget: int
+    trials: list[Trial] = field(default_factory=list)
+    laws: dict[Any, Any] = field(default_factory=dict)
+    """Donor laws that were fitted, by what they are fitted to and by their parameters."""
+    fixed: dict[str, float] | None = None
+    owner: Any = None
+    moments: Any = ()
+    """The last moments, the model that computed them, and the settings on which they depend."""
+
+    def run(self) -> Trial:
+        """Return the best trial; ties go to the first."""
+        params = self.model.get_params()
+        coordinates = [
+            part
+            for part in self.model.coordinates()
+            if part.names and all(isinstance(params[name], (int, float)) for name in part.names)
+        ]
+        start = {name: params[name] for part in coordinates for name in part.names}
+        steps = track(range(self.budget), "setting")
+        best = self.fit(start, steps)
+        assert best is not None  # the parameters of the model have been checked
+        while True:
+            before = best.score
+            for coordinate in coordinates:
+                best = self.climb(best, coordinate, steps)
+            if best.score <= before or len(self.trials) >= self.budget:
+                break
+        for _ in steps:  # the rest of the budget is not needed
+            pass
+        return best
+
+    def climb(self, best: Trial, coordinate: Coordinate, steps: Iterator[int]) -> Trial:
+        """Follow one coordinate upwards, then downwards, as long as the score improves."""
+        at = best.settings[coordinate.names[0]]
+        upwards = [value for value in coordinate.values if value > at]
+        downwards = [value for value in coordinate.values if value < at][::-1]
+        for values in (upwards, downwards):
+            improved = False
+            for value in values:
+                trial = self.fit(best.settings | dict.fromkeys(coordinate.names, value), steps)
+                if trial is None or trial.score <= best.score + MIN_GAIN:
+                    break
+                best, improved = trial, True
+            if improved:
+                break
+        return best
+
+    def fit(self, settings: dict[str, float], steps: Iterator[int]) -> Trial | None:
+        """Return the scores of settings; ``None`` where they are not allowed or the budget is spent."""
+        for trial in self.trials:
+            if trial.settings == settings:
+                return trial
+        candidate = _unfitted(self.model).set_params(**settings)
+        try:
+            candidate.check_params()
+        except InputError:  # such as shares above one
+            return None
+        if next(steps, None) is None:
+            return None
+        fixed = {name: value for name, value in settings.items() if name not in SHARED_MOMENTS}
+        if fixed != self.fixed:
+            self.moments = ()  # frees the memory first
+            candidate.laws = self.laws
+            self.fixed, self.owner, self.moments = fixed, candidate, candidate.moments(self.fitted)
+        candidate = copy.copy(self.owner).set_params(**settings)
+        weights = candidate.finish_weights(candidate.solve(*self.moments))
+        trial = Trial(settings, *self.evaluate(weights))
+        self.trials.append(trial)
+        return trial
+
+    def evaluate(self, weights: Any) -> tuple[float, float]:
+        """Return the mean recall and NDCG of the users with held-out interactions."""
+        algebra, held_out = algebra_on(self.model.device), self.held_out.rows
+        users = np.flatnonzero((held_out.degrees > 0) & (self.fitted.rows.degrees > 0))
+        totals = np.zeros(2)
+        for block in row_blocks(len(users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
+            rows = self.fitted.matrix[users[block]]
+            lists = algebra.top_items(rows, weights, self.k)
+            totals += _list_scores(lists, held_out.csr[users[block]])
+        recall, ndcg = (totals / max(1, len(users))).tolist()
+        return recall, ndcg
+
+
+def _list_scores(lists: IntArray, relevant: Any) -> NDArray[np.float64]:
+    """Return the sums of recall and NDCG over users."""
+    k = lists.shape[1]
+    hits = np.take_along_axis(relevant.toarray() > 0, lists, axis=1)
+    n_relevant = np.diff(relevant.indptr)
+    discount = 1 / np.log2(np.arange(2, k + 2))
+    ideal = np.cumsum(discount)[np.minimum(n_relevant, k) - 1]
+    return np.array([(hits.sum(axis=1) / n_relevant).sum(), (hits @ discount / ideal).sum()])
+
+
+def _unfitted(model: LinearRecommender) -> LinearRecommender:
+    """Return a copy of a model with laws of its own."""
+    return type(model)(**copy.deepcopy(model.get_params(deep=False)))
+
+
+def _hold_out(
+    train: Interactions, validation: InteractionsLike | None, rng: Rng
+) -> tuple[Interactions, Interactions]:
+    """Return the interactions to fit and those to score."""
+    if validation is None:
+        shares = (1 - HELD_OUT_SHARE, HELD_OUT_SHARE, 0.0)
+        fitted, held_out, _ = interaction_split(train, shares, rng=rng)
+        return fitted, held_out
+    held_out = check_nonempty(check_same_ids(validation, train, "validation"), "validation").binary()
+    n_outside = held_out.difference(train).n_interactions
+    if n_outside not in (0, held_out.n_interactions):
+        raise InputError(
+            f"validation must be inside interactions or have none in common with them; {n_outside:,} of its "
+            f"{held_out.n_interactions:,} are outside. train.union(validation) makes it a part of train."
+        )
+    fitted = train.difference(held_out) if not n_outside else train
+    return check_nonempty(fitted, "interactions without validation"), held_out

@@ -1,0 +1,124 @@
+"""The coordinate search: its scores, what it computes again, and which parts it takes for validation."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import Any
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from nodecopy import Interactions, Jaccard, datasets
+from nodecopy.errors import InputError, NotFittedError
+from nodecopy.recommend import EASE, CopyEASE, dense_algebra
+from nodecopy.recommend.dense_algebra import TorchAlgebra
+from tests.contracts.recommenders import tastes
+
+LIBRARY = datasets.load("library")
+
+
+def parts(seed: int = 0) -> tuple[Interactions, Interactions]:
+    fitted, held_out, _ = datasets.interaction_split(LIBRARY, (0.8, 0.2, 0.0), rng=seed)
+    return fitted.binary(), held_out.binary()
+
+
+@pytest.mark.parametrize("model", [EASE(), CopyEASE(item_bonus=0.1), CopyEASE(user_law="uniform")])
+def test_scores_are_those_of_fitted_models(model: EASE | CopyEASE) -> None:
+    fitted, held_out = parts()
+    model.tune(LIBRARY, held_out, budget=7)
+    assert 4 < len(model.tuning_) <= 7
+    for trial in model.tuning_:
+        single = copy.deepcopy(model).set_params(**trial["settings"]).fit(fitted)
+        expected = single.evaluate(held_out, metrics=["recall@20", "ndcg@20"])
+        assert {name: trial[name] for name in expected} == pytest.approx(expected, abs=1e-3)
+    best = max(model.tuning_, key=lambda trial: trial["recall@20"] + trial["ndcg@20"])
+    assert {name: model.get_params()[name] for name in best["settings"]} == best["settings"]
+    with pytest.raises(NotFittedError):
+        model.score()
+
+
+def test_the_search_finds_the_peak_of_the_path() -> None:
+    """Along a path of one parameter with a single peak, climbing finds the best of all values."""
+    _, held_out = parts(1)
+    model = EASE(regularisation=5.0).tune(LIBRARY, held_out, budget=60)
+    scores = {
+        (trial["settings"]["regularisation"], trial["settings"]["degree_exponent"]): trial["recall@20"]
+        + trial["ndcg@20"]
+        for trial in model.tuning_
+    }
+    assert scores[model.regularisation, model.degree_exponent] == max(scores.values()) > scores[5.0, 0.0]
+    assert len(scores) == len(model.tuning_) < 60
+
+
+def test_moments_and_laws_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits, computed = (Mock(side_effect=part) for part in (Jaccard.fit, CopyEASE.moments))
+    monkeypatch.setattr(Jaccard, "fit", lambda law, data: fits(law, data))
+    monkeypatch.setattr(CopyEASE, "moments", lambda model, log: computed(model, log))
+    model = CopyEASE().tune(LIBRARY, budget=14, rng=0)
+    assert len(model.tuning_) == 14
+    settings = [trial["settings"] for trial in model.tuning_]
+    laws = {(side, s[f"{side}__exponent"], s[f"{side}__max_donors"]) for s in settings for side in LAWS}
+    assert fits.call_count == len(laws)
+    n_regularisations = len({s["regularisation"] for s in settings})
+    assert computed.call_count <= len(settings) - n_regularisations + 1
+
+
+LAWS = ("user_law", "item_law")
+
+
+def test_validation_inside_and_outside(caplog: pytest.LogCaptureFixture) -> None:
+    fitted, held_out = parts()
+    inside, outside = (EASE().tune(log, held_out, budget=4) for log in (LIBRARY, fitted))
+    assert inside.tuning_ == outside.tuning_
+    with pytest.raises(InputError, match=r"validation must be inside interactions or have none .* outside"):
+        EASE().tune(datasets.interaction_split(LIBRARY, rng=5).train, held_out)
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        EASE().tune(LIBRARY, held_out, budget=2)
+    assert "EASE was tuned with 2 settings on 674 held-out interactions: regularisation=" in caplog.text
+    assert "budget=4 searches further" in caplog.text
+
+
+def test_shares_above_one_are_not_tried() -> None:
+    model = CopyEASE(user_share=0.5, item_share=0.5).tune(tastes(), k=5, budget=50, rng=0)
+    shares = [trial["settings"]["user_share"] + trial["settings"]["item_share"] for trial in model.tuning_]
+    assert max(shares) <= 1
+
+
+def test_all_donors_stay_all_donors() -> None:
+    law = Jaccard(include_self=False)
+    model = CopyEASE(user_law=law, item_law=Jaccard(include_self=False)).tune(tastes(), k=5, budget=3, rng=0)
+    assert "user_law__max_donors" not in model.tuning_[0]["settings"]
+
+
+def test_users_and_items_without_interactions() -> None:
+    matrix = np.zeros((70, 30))
+    matrix[:60, :24] = tastes().matrix.toarray()
+    assert len(CopyEASE().tune(Interactions(matrix), k=5, budget=3, rng=0).tuning_) == 3
+
+
+def test_tuning_with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    _, held_out = parts()
+    expected = CopyEASE().tune(LIBRARY, held_out, budget=4).tuning_
+    monkeypatch.setattr(dense_algebra, "NumpyAlgebra", lambda dtype: TorchAlgebra("cpu", dtype))
+    for ours, theirs in zip(CopyEASE().tune(LIBRARY, held_out, budget=4).tuning_, expected, strict=True):
+        assert ours["recall@20"] == pytest.approx(theirs["recall@20"], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 0}, "budget must be an integer of at least 1"),
+        ({"k": 25}, "k must be"),
+        ({"validation": tastes().difference(tastes())}, "validation must hold at least one interaction"),
+        ({"validation": Interactions(np.ones((3, 24)))}, "validation must be of the users and items"),
+        ({"validation": tastes()}, "interactions without validation must hold at least one"),
+    ],
+)
+def test_wrong_arguments(options: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        EASE().tune(tastes(), **options)
+    with pytest.raises(InputError, match="a user must have interactions to fit and others"):
+        EASE().tune(Interactions(np.eye(3)), k=2)
