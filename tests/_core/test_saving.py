@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -241,6 +242,18 @@ def test_a_class_of_the_user_is_loaded_where_the_caller_names_it(tmp_path: Path)
         nodecopy.load(path)
 
 
+def test_a_function_is_named_by_the_file_and_given_to_load(tmp_path: Path) -> None:
+    """The code is not in the file; the module may be another than where the function was saved."""
+    Holder(len).save(tmp_path / "holder.npz")
+    assert nodecopy.load(tmp_path / "holder.npz", classes=[Holder, len]).value is len
+    with pytest.raises(InputError, match=r"classes must hold len\(\), since the file names it"):
+        nodecopy.load(tmp_path / "holder.npz", classes=[Holder])
+    Holder(Reversed).save(tmp_path / "class.npz")
+    assert nodecopy.load(tmp_path / "class.npz", classes=[Holder, Reversed]).value is Reversed
+    with pytest.raises(InputError, match="value of Holder must be a function with a name to be saved"):
+        Holder(partial(len)).save(tmp_path / "partial.npz")
+
+
 def test_load_of_a_class_refuses_other_classes(tmp_path: Path) -> None:
     NodeCopying(SameLabel()).fit(community_graph()).save(tmp_path / "model.npz")
     with pytest.raises(InputError, match="must hold a Reversed; it holds a NodeCopying"):
@@ -325,22 +338,21 @@ def test_other_suffixes_and_missing_files_are_errors(tmp_path: Path) -> None:
         nodecopy.load(tmp_path / "model.npz")
 
 
-def apply(function: Any) -> Any:
-    """A function, which has no representation in a file."""
-    return function
+SLICE = slice(3)
+"""An object that has no representation in a file."""
 
 
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        (apply, "value of Holder"),
-        ({"inner": [apply]}, "inner of value of Holder"),
-        (np.array([apply]), "value of Holder"),
+        (SLICE, "value of Holder"),
+        ({"inner": [SLICE]}, "inner of value of Holder"),
+        (np.array([SLICE]), "value of Holder"),
         ({1: 2}, "value of Holder"),
         ({1, 2}, "value of Holder"),
-        (Weighted(apply), "similarity of Weighted, value of Holder"),
+        (Weighted(SLICE), "similarity of Weighted, value of Holder"),
     ],
-    ids=["function", "nested function", "object array", "integer keys", "set", "parameter of a part"],
+    ids=["object", "nested object", "object array", "integer keys", "set", "parameter of a part"],
 )
 def test_an_error_names_what_cannot_be_saved_and_no_file_is_left(
     value: Any, name: str, tmp_path: Path
@@ -377,7 +389,7 @@ def test_private_attributes_are_no_state() -> None:
 @pytest.mark.parametrize("classes", [Graph, "own.Model", ["own.Model"], 3])
 def test_classes_must_be_class_objects(classes: Any, tmp_path: Path) -> None:
     NodeCopying(SameLabel()).fit(community_graph()).save(tmp_path / "model.npz")
-    with pytest.raises(InputError, match=r"classes must be a list of class objects such as \[MyModel\]; got"):
+    with pytest.raises(InputError, match=r"must be a list of classes and functions .*\[MyModel\]; got"):
         nodecopy.load(tmp_path / "model.npz", classes=classes)
 
 

@@ -69,7 +69,7 @@ def test_an_ensemble_is_the_mean_of_its_networks() -> None:
     classifier = BayesianGCN(n_graphs=3, n_weight_samples=1, base=GCN(n_epochs=5))
     (prediction,) = classifier.fit_trials([Trial(GRAPH, [0, 1, 2], rng=0)], keep_networks=True)
     networks = prediction.networks
-    assert networks is not None
+    assert isinstance(networks, Ensemble)
     singles = [
         replace(
             networks, weights=tuple(w[k : k + 1] for w in networks.weights), keys=networks.keys[k : k + 1]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from nodecopy import NodeCopying, SameLabel
 from nodecopy._core.progress import report_progress
 from nodecopy.classify import GCN, MLP, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
+from nodecopy.classify.ensemble import Ensemble
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph
@@ -142,7 +143,7 @@ def test_rounds_report_their_progress() -> None:
 def test_the_default_base_has_the_settings_that_are_given() -> None:
     given = SelfTraining(n_rounds=0, n_graphs=2, features="none", weights="binary")
     networks = given.fit(GRAPH, SPLIT.train, rng=0).prediction_.networks
-    assert networks is not None
+    assert isinstance(networks, Ensemble)
     assert len(networks.keys) == 2
     assert (networks.recipe.features, networks.recipe.weights) == ("none", "binary")
 

@@ -13,6 +13,7 @@ from numpy.random import SeedSequence
 from nodecopy import datasets
 from nodecopy.attacks import AdaptiveCopyingAttack
 from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN
+from nodecopy.classify.ensemble import Ensemble
 from nodecopy.defend import (
     CopyingDefence,
     Defence,
@@ -92,7 +93,7 @@ def test_bayesian_networks_are_evaluated_without_dropout(mode: str) -> None:
     graph = planted_graph()
     model = BayesianGCN(n_graphs=2, n_weight_samples=2, base=GCN(**QUICK)).fit(graph, TRAIN, rng=0)
     defence = CopyingDefence(n_donors=2, mode=mode).from_classifier(model, graph)
-    assert model.prediction_.networks is not None
+    assert isinstance(model.prediction_.networks, Ensemble)
     plain = replace(model.prediction_.networks, n_weight_samples=0)
     whole = WholeGraphCopier(lambda changed: plain.predict(changed, "cpu").probabilities, graph, mode)
     expected = (

@@ -84,6 +84,24 @@ def test_the_mode_is_restored_after_an_error() -> None:
     assert module.drop.training
 
 
+def test_dropout_samples_keep_running_statistics_and_the_mode() -> None:
+    module = Regularised().eval()
+    network = ModuleNetwork(module, "module")
+    x, edges = network.features(GRAPH), network.edges(GRAPH)
+    statistics = copy.deepcopy(module.norm.state_dict())
+    with torch.no_grad():
+        samples = network.sample_probabilities(x, edges, 4)
+        plain = network.sample_probabilities(x, edges, 0)
+    assert len(samples) == 4
+    assert not torch.equal(samples[0], samples[1])
+    assert torch.equal(module.norm.state_dict()["running_mean"], statistics["running_mean"])
+    assert not module.drop.training
+    assert np.array_equal(plain[0].float().numpy(), network.predict(GRAPH))
+    module.drop.p = 0.0
+    (only,) = network.sample_probabilities(x, edges, 4)  # without dropout all are equal
+    assert torch.equal(only, plain[0])
+
+
 def test_caches_of_layers_are_neither_used_nor_changed() -> None:
     """A cached layer would predict on every graph with the edges of its training graph."""
     cached, plain = pyg.GCNConv(12, 3, cached=True), pyg.GCNConv(12, 3)
@@ -104,7 +122,9 @@ def test_weights_of_edges_are_given_or_missed() -> None:
     expected = module(torch.tensor(GRAPH.features), edges_of(GRAPH), torch.full((GRAPH.rows.n_entries,), 2.5))
     predicted = ModuleNetwork(module, "module").predict(weighted)
     np.testing.assert_allclose(predicted, expected.softmax(dim=1).detach().numpy(), atol=1e-6)
-    with pytest.warns(DataWarning, match="weights of the graph are not used: forward of Regularised"):
+    with pytest.warns(
+        DataWarning, match="weights of the graph are not used: Regularised takes no edge_weight"
+    ):
         ModuleNetwork(Regularised(), "module").predict(weighted)
 
 

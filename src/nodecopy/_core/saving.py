@@ -2,7 +2,7 @@
 
 A file holds a tree of plain values as JSON and the arrays that the tree names. An object in the tree is its
 class, by public name, with the parameters of its constructor and its fitted state. Only classes of this
-package, and those that the caller of :func:`load` names, are ever imported.
+package are ever imported; other classes, and functions, are those that the caller of :func:`load` gives.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Saveable(Configurable):
         return loaded
 
 
-def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -> Any:
+def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = ()) -> Any:
     """Read a fitted graph model, classifier, defence or recommender that its ``save`` wrote.
 
     Parameters
@@ -77,7 +77,8 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -
     device
         Where networks are evaluated and trained again; the file does not say.
     classes
-        Classes of your own that the file may hold. No other class from outside the package is imported.
+        Classes and functions of your own that the file may name, such as the function that builds a network.
+        Nothing else from outside the package is imported or called.
 
     Examples
     --------
@@ -91,7 +92,9 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -
     True
     """
     format_of(path, (".npz",))
-    own = {public_name(kind): kind for kind in _check_classes(classes)}
+    given = _check_classes(classes)
+    own = {public_name(value): value for value in given if isinstance(value, type)}
+    own |= {_function_name(value): value for value in given}
     with reading(path) as name, name.open("rb") as file:
         with np.load(file, allow_pickle=False) as archive:
             if TREE not in archive.files:
@@ -105,13 +108,23 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[type] = ()) -
         return _decode(tree, arrays, own, device)
 
 
-def _check_classes(classes: Any) -> list[type]:
-    """Return the classes that a file may hold, or raise an error that says how to pass them."""
+def _check_classes(classes: Any) -> list[Any]:
+    """Return the classes and functions that a file may name, or raise an error that says how to pass them."""
     is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, type))
-    kinds = list(classes) if is_list else []
-    if not is_list or not all(isinstance(kind, type) for kind in kinds):
-        raise InputError(f"classes must be a list of class objects such as [MyModel]; got {classes!r}.")
-    return kinds
+    given = list(classes) if is_list else []
+    if not is_list or not all(hasattr(value, "__name__") for value in given):
+        raise InputError(
+            f"classes must be a list of classes and functions such as [MyModel]; got {classes!r}."
+        )
+    return given
+
+
+def _function_name(value: Any) -> str:
+    """Return the name by which :func:`load` finds a function, or a class that is called like one.
+
+    It has no module, which may be ``__main__`` where it is saved and another where it is loaded.
+    """
+    return f"{value.__name__}()"
 
 
 def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
@@ -139,6 +152,10 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
         params = {name: part for name, part in value.get_params(deep=False).items() if name != "device"}
         state = value.get_state() if isinstance(value, Saveable) else {}
         return _encode_object(value, {"params": params, "state": state}, arrays, where)
+    if callable(value):
+        if not hasattr(value, "__name__"):
+            raise InputError(f"{where} must be a function with a name to be saved; got {value!r}.")
+        return {"function": _function_name(value)}
     if hasattr(value, "to_parts"):
         return _encode_object(value, {"parts": value.to_parts()}, arrays, where)
     if hasattr(value, "_fields"):  # a named tuple
@@ -180,6 +197,12 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: dict[str, type], de
         matrix = sparse.csr_array((data, indices, indptr), shape=tuple(tree["shape"]))
         matrix.check_format(full_check=True)
         return matrix
+    if "function" in tree:
+        if tree["function"] not in own:
+            raise InputError(
+                f"classes must hold {tree['function']}, since the file names it and does not hold its code."
+            )
+        return own[tree["function"]]
     name = tree["class"]
     if name not in own and not str(name).startswith(f"{PACKAGE}."):
         raise InputError(f"classes must name {name}, since the file holds one and it is not of {PACKAGE}.")

@@ -1,6 +1,7 @@
 from nodecopy.classify.appnp import APPNP as APPNP
 from nodecopy.classify.base import Classifier as Classifier
 from nodecopy.classify.bayesian import BayesianGCN as BayesianGCN
+from nodecopy.classify.custom_network import CustomNetwork as CustomNetwork
 from nodecopy.classify.dfnet import DFNet as DFNet
 from nodecopy.classify.dgi import DGI as DGI
 from nodecopy.classify.ensemble import Prediction as Prediction

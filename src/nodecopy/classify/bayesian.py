@@ -15,7 +15,8 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
-from nodecopy.classify.batch import TrainingBatch, fit_by_classes
+from nodecopy.classify.batch import TrainingBatch, TrialBatch, fit_by_classes
+from nodecopy.classify.custom_network import CustomNetwork, wrap_factory
 from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.network_classifier import NetworkClassifier
@@ -24,6 +25,7 @@ from nodecopy.classify.trial import Trial
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.models import GraphModel, check_graph_model
+from nodecopy.nn.module_training import Factory
 from nodecopy.nn.networks import Matrix, Networks, propagation_matrix
 from nodecopy.nn.training import TrainingCallback
 
@@ -58,9 +60,11 @@ class BayesianGCN(Classifier):
         paper. ``"validation"`` compares up to three rounds, and none, by the accuracy on validation nodes.
         Always 1 in the online schedule.
     base
-        The networks: ``GCN()`` by default, or ``APPNP()``, with their parameters.
+        The networks: ``GCN()`` by default, ``APPNP()``, or :class:`CustomNetwork`, with their parameters. A
+        function of the numbers of features and classes that returns a ``torch.nn.Module`` stands for a
+        ``CustomNetwork`` with its defaults.
     device
-        ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
+        ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
 
     Examples
     --------
@@ -81,14 +85,13 @@ class BayesianGCN(Classifier):
     _: KW_ONLY
     schedule: str = "retrain"
     n_rounds: int | str = 1
-    base: NetworkClassifier | None = None
+    base: NetworkClassifier | CustomNetwork | Factory | None = None
     device: str = "cpu"
 
     @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         n_rounds = self._check_parameters(trials)
-        base = GCN(device=self.device) if self.base is None else self.base
-        batch = TrainingBatch(trials, base.build_recipe(), base.device, keep_networks=keep_networks)
+        batch: TrialBatch = self._build_base().build_batch(trials, keep_networks=keep_networks)
         if self.schedule == "online":
             return self._fit_online(batch)
         networks = batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS))
@@ -109,8 +112,10 @@ class BayesianGCN(Classifier):
         check_choice(self.schedule, "schedule of BayesianGCN", ["retrain", "online"])
         if self.graph_model is not None:
             check_graph_model(self.graph_model, "graph_model of BayesianGCN")
-        if self.base is not None and not isinstance(self.base, (GCN, APPNP)):
-            raise InputError(f"base of BayesianGCN must be GCN() or APPNP(); got {self.base!r}.")
+        if self.schedule == "online" and isinstance(self._build_base(), CustomNetwork):
+            raise InputError(
+                "schedule of BayesianGCN must be 'retrain' with a network of your own; got 'online'."
+            )
         if self.schedule == "online" and self.n_rounds != 1:
             raise InputError(
                 f"n_rounds of BayesianGCN must be 1 in the online schedule; got {self.n_rounds!r}."
@@ -127,8 +132,20 @@ class BayesianGCN(Classifier):
             )
         return ROUNDS_TRIED
 
+    def _build_base(self) -> GCN | APPNP | CustomNetwork:
+        """Return the networks: a bare factory becomes a ``CustomNetwork``."""
+        if self.base is None:
+            return GCN(device=self.device)
+        base = wrap_factory(self.base, self.device, "BayesianGCN")
+        if not isinstance(base, (GCN, APPNP, CustomNetwork)):
+            raise InputError(
+                f"base of BayesianGCN must be GCN(), APPNP(), CustomNetwork(...) or a function that builds a "
+                f"network; got {base!r}."
+            )
+        return base
+
     def sample_graphs(
-        self, batch: TrainingBatch, predictions: Sequence[Prediction], number: int, n_graphs: int
+        self, batch: TrialBatch, predictions: Sequence[Prediction], number: int, n_graphs: int
     ) -> list[sparse.csr_array]:
         """Return adjacencies that the graph model samples for each trial, with scaled weights.
 
@@ -148,7 +165,7 @@ class BayesianGCN(Classifier):
             adjacencies += [scaling.apply(sample.adjacency) for sample in samples]
         return adjacencies
 
-    def _fit_online(self, batch: TrainingBatch) -> list[Prediction]:
+    def _fit_online(self, batch: Any) -> list[Prediction]:
         """Train on the observed graph, then on a new sample in every epoch; average the last predictions."""
         n_observed = batch.recipe.n_epochs
         n_epochs = check_integer(
@@ -163,7 +180,7 @@ class BayesianGCN(Classifier):
         return online.average()
 
     def network_device(self) -> str:
-        return self.device if self.base is None else self.base.device
+        return self._build_base().device
 
 
 class _OnlineSchedule(TrainingCallback):

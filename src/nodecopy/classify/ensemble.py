@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -32,6 +32,13 @@ touching fresh memory takes longer than computing with it.
 
 SUM_TOLERANCE = 1e-3
 """How far probabilities that a classifier returns may be below 0, and their sum from 1."""
+
+
+class TrainedNetworks(Protocol):
+    """Trained networks that predict on graphs."""
+
+    def predict(self, graph: Graph, device: str) -> Prediction:
+        """Return the prediction on a graph with as many features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +70,7 @@ class Prediction:
     probabilities: NDArray[np.float32]
     mean_entropy: NDArray[np.float32]
     details: dict[str, Any] = field(default_factory=dict)
-    networks: Ensemble | None = field(default=None, repr=False)
+    networks: TrainedNetworks | None = field(default=None, repr=False)
 
     @classmethod
     def from_array(

@@ -99,9 +99,13 @@ class NetworkClassifier(Classifier):
         name = check_name(self.preset, self.presets, f"preset of {type(self).__name__}")
         return change_recipe(self.presets[name], self)
 
+    def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
+        """Return trials for which networks can be trained."""
+        return TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)
+
     @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        batch = TrainingBatch(trials, self.build_recipe(), self.device, keep_networks=keep_networks)
+        batch = self.build_batch(trials, keep_networks=keep_networks)
         return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
 
 

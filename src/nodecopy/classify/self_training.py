@@ -16,6 +16,7 @@ from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.bayesian import BayesianGCN
+from nodecopy.classify.custom_network import wrap_factory
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
@@ -23,6 +24,7 @@ from nodecopy.classify.trial import Trial
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.nn.module_training import Factory
 
 
 @dataclass(eq=False, repr=False)
@@ -35,7 +37,9 @@ class SelfTraining(Classifier):
     Parameters
     ----------
     base
-        Any classifier. By default :class:`BayesianGCN` with networks of 400 epochs and the graph model
+        Any classifier, or a function of the numbers of features and classes that returns a
+        ``torch.nn.Module``, for a :class:`CustomNetwork` with its defaults. By default
+        :class:`BayesianGCN` with networks of 400 epochs and the graph model
         ``NodeCopying(SameLabel(), keep=0.5, symmetrise="one-endpoint")``.
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
@@ -56,7 +60,7 @@ class SelfTraining(Classifier):
         For the default base; another base has its own. Sampled graphs (10 by default), and how networks see
         features and edge weights, as in :class:`GCN` (``"auto"`` by default).
     device
-        ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
+        ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
 
     Notes
     -----
@@ -77,7 +81,7 @@ class SelfTraining(Classifier):
     True
     """
 
-    base: Classifier | None = None
+    base: Classifier | Factory | None = None
     n_rounds: int = 4
     _: KW_ONLY
     share: float = 0.4
@@ -128,15 +132,19 @@ class SelfTraining(Classifier):
             scaling: dict[str, Any] = {"features": self.features, "weights": self.weights}
             networks = GCN(n_epochs=400, **scaling, device=self.device)
             return BayesianGCN(model, 10 if self.n_graphs is None else self.n_graphs, base=networks)
-        if not isinstance(self.base, Classifier):
-            raise InputError(f"base of SelfTraining must be a classifier; got {self.base!r}.")
+        base = wrap_factory(self.base, self.device, "SelfTraining")
+        if not isinstance(base, Classifier):
+            raise InputError(
+                f"base of SelfTraining must be a classifier, or a function that builds a network; got "
+                f"{base!r}."
+            )
         for name in ("n_graphs", "features", "weights"):
             if (value := getattr(self, name)) is not None:
                 raise InputError(
                     f"{name} of SelfTraining must be left out if a base is given; got {value!r}. Set it in "
                     "the base."
                 )
-        return self.base
+        return base
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
         """Return the problem of a round: labels, pseudo-labels, and a seed of its own."""
@@ -172,7 +180,7 @@ class SelfTraining(Classifier):
         return np.concatenate(chosen)
 
     def network_device(self) -> str:
-        return self.device if self.base is None else self.base.network_device()
+        return self.base.network_device() if isinstance(self.base, Classifier) else self.device
 
     def _log_round(self) -> None:
         """Log which round was chosen, and why."""

@@ -12,6 +12,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import Classifier, ModuleClassifier
+from nodecopy.classify.ensemble import Ensemble
 from nodecopy.defend.base import Defence, check_nodes
 from nodecopy.defend.copiers import MODES, Copier, PredictionsWithoutCopying, TwoHopCopier, WholeGraphCopier
 from nodecopy.defend.corrections import AttackedState, Correction
@@ -90,7 +91,7 @@ class CopyingCorrection(Correction):
 
 def choose_copier(state: AttackedState, mode: str) -> Copier:
     """Return the cheapest exact copier for a classifier."""
-    if state.networks is not None:
+    if isinstance(state.networks, Ensemble):
         recipe = state.networks.recipe
         if recipe.propagation == "none":
             return PredictionsWithoutCopying(state.probabilities)
@@ -169,7 +170,7 @@ class CopyingDefence(DonorDefence):
         features alone. ``"neighbourhoods"``: by the features within two hops. ``"expected"``: by features
         and the neighbourhood expected from them, which is learned from all other nodes, so that the node's
         own edges have no direct influence. Or an array with one row per node, or a function that returns
-        one for a graph (such a defence cannot be saved). Distances are Euclidean.
+        one for a graph (``load`` then needs it in ``classes``). Distances are Euclidean.
     n_donors
         Number of donors of each node (the paper's P).
     n_graphs

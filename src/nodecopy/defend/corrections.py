@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import type_name
 from nodecopy.classify import Classifier, Prediction, Trial
-from nodecopy.classify.ensemble import Ensemble
+from nodecopy.classify.ensemble import TrainedNetworks
 from nodecopy.errors import InputError
 from nodecopy.features.node_embeddings import NodeEmbeddings
 from nodecopy.graph import Graph
@@ -54,7 +54,7 @@ class AttackedState:
     graph: Graph
     probabilities: NDArray[np.float32]
     classifier: Any
-    networks: Ensemble | None
+    networks: TrainedNetworks | None
     seed: SeedSequence
     complete_graph: Graph
     trial: Trial | None = None
@@ -105,7 +105,7 @@ def predicts_graphs(classifier: Classifier) -> bool:
     return type(classifier).predict_graph is not Classifier.predict_graph
 
 
-def evaluate(classifier: Any, networks: Ensemble | None, graph: Graph) -> Prediction:
+def evaluate(classifier: Any, networks: TrainedNetworks | None, graph: Graph) -> Prediction:
     """Return the prediction of trained networks, or of a classifier without any, on a graph."""
     if networks is not None:
         return networks.predict(graph, classifier.network_device())

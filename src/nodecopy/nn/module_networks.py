@@ -1,11 +1,11 @@
-"""Trained modules of users, such as those of PyTorch Geometric, as networks on graphs."""
+"""Modules of users, such as those of PyTorch Geometric, as networks on graphs."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from nodecopy._core.csr import Rows
 from nodecopy._core.notices import warn_about_data
 from nodecopy._core.validation import check_finite
 from nodecopy.errors import InputError
@@ -22,11 +23,14 @@ SUM_TOLERANCE = 1e-4
 """How far the sum of a row may be from 1 for outputs that are taken for probabilities."""
 MAX_NOISE = 1e-3
 """How much probabilities may differ between two evaluations, by rounding on a GPU."""
+Edges: TypeAlias = tuple[Tensor, Tensor | None]
+"""Edges ``[2, n_edges]`` and, if there are any, their weights."""
+WEIGHTS_UNUSED = "the weights of the graph are not used: {} takes no edge_weight."
 FORWARD = "forward(x, edge_index) or forward(x, edge_index, edge_weight)"
 
 
 class ModuleNetwork:
-    """A trained module that predicts the classes of nodes, as a function of graphs.
+    """A module that predicts the classes of nodes, as a function of graphs.
 
     Parameters
     ----------
@@ -43,7 +47,9 @@ class ModuleNetwork:
         if not isinstance(module, torch.nn.Module):
             raise InputError(f"{owner} must be a trained torch.nn.Module with {FORWARD}; got {module!r}.")
         self.module, self.name = module, type(module).__name__
-        self.takes_weights = "edge_weight" in inspect.signature(module.forward).parameters
+        # The models of PyG take weights, but those that say so ignore them.
+        has_weights = "edge_weight" in inspect.signature(module.forward).parameters
+        self.takes_weights = has_weights and bool(getattr(module, "supports_edge_weight", True))
         tensors = [*module.parameters(), *module.buffers()]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self.dtype = next((part.dtype for part in tensors if part.is_floating_point()), torch.float32)
@@ -56,8 +62,12 @@ class ModuleNetwork:
                 f"a graph must have {least} to be classified by {self.name}; this one has none. If it "
                 "was trained on one feature per node, use graph.replace(features=np.eye(graph.n_nodes))."
             )
-        given = graph.features
-        dense: NDArray[Any] = given.toarray() if isinstance(given, sparse.csr_array) else np.array(given)
+        return self.dense_tensor(graph.features)
+
+    def dense_tensor(self, features: Any) -> Tensor:
+        """Return a feature matrix, dense, on the device and with the data type of the module."""
+        is_sparse = isinstance(features, sparse.csr_array)
+        dense: NDArray[Any] = features.toarray() if is_sparse else np.array(features)
         if self.dtype != torch.float64:
             with np.errstate(over="ignore"):
                 dense = dense.astype(np.float32)
@@ -70,14 +80,18 @@ class ModuleNetwork:
 
     def log_probabilities(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Return the logarithms of the class probabilities, ``[n_nodes, n_classes]``, in evaluation mode."""
-        return self._check_output(self.evaluate(x, edge_index, edge_weight), len(x))
+        return self.check_output(self.evaluate(x, edge_index, edge_weight), len(x))
 
     def evaluate(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
         """Return the unchecked output of the module in evaluation mode."""
+        with evaluation_mode(self.module):
+            return self.forward(x, edge_index, edge_weight)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
+        """Return the unchecked output of the module in the mode that it is in."""
         weights = {} if edge_weight is None else {"edge_weight": edge_weight}
         try:
-            with evaluation_mode(self.module):
-                return self.module(x, edge_index, **weights)
+            return self.module(x, edge_index, **weights)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -87,15 +101,32 @@ class ModuleNetwork:
                 "Wrap it in a module whose forward converts them."
             ) from error
 
-    def edges(self, graph: Graph) -> tuple[Tensor, Tensor | None]:
+    def sample_probabilities(self, x: Tensor, edges: Edges, n_samples: int) -> list[Tensor]:
+        """Return class probabilities with ``n_samples`` dropout masks, or one without dropout for 0.
+
+        A module whose first two samples are equal has no dropout, and one sample is returned.
+        """
+        if not n_samples:
+            return [self.log_probabilities(x, *edges).exp()]
+        samples: list[Tensor] = []
+        with evaluation_mode(self.module, dropout=True):
+            for _ in range(n_samples):
+                samples.append(self.check_output(self.forward(x, *edges), len(x)).exp())
+                if len(samples) == 2 and torch.equal(*samples):
+                    return samples[:1]
+        return samples
+
+    def edges(self, graph: Graph) -> Edges:
         """Return the edges of a graph and, for modules that take them, the weights of a weighted graph."""
-        rows, weights = graph.rows, None
+        if graph.rows.weights is not None and not self.takes_weights:
+            warn_about_data(WEIGHTS_UNUSED.format(self.name))
+        return self.edges_of_rows(graph.rows)
+
+    def edges_of_rows(self, rows: Rows) -> Edges:
+        """Return the edges in the rows of an adjacency, and their weights as :meth:`edges` does."""
+        weights = None
         if rows.weights is not None and self.takes_weights:
             weights = torch.tensor(rows.weights).to(self.device, self.dtype)
-        elif rows.weights is not None:
-            warn_about_data(
-                f"the weights of the graph are not used: forward of {self.name} has no edge_weight."
-            )
         return self.edge_index(rows.row_numbers, rows.indices), weights
 
     def predict(self, graph: Graph) -> NDArray[np.float32]:
@@ -115,7 +146,7 @@ class ModuleNetwork:
             )
         return first
 
-    def _check_output(self, output: Any, n_nodes: int) -> Tensor:
+    def check_output(self, output: Any, n_nodes: int) -> Tensor:
         """Return the logarithms of the probabilities that a module returned in one of three forms."""
         is_tensor = isinstance(output, Tensor)
         if not is_tensor or output.ndim != 2 or len(output) != n_nodes or output.shape[1] < 2:
@@ -126,8 +157,7 @@ class ModuleNetwork:
             )
         # The loss of a confident prediction is zero in single precision, and so is its gradient.
         output = output.float() if output.device.type == "mps" else output.double()
-        sums = output.detach().sum(dim=1)
-        if (output >= 0).all() and ((sums - 1).abs() < SUM_TOLERANCE).all():
+        if holds_probabilities(output):
             return torch.log(output.clamp_min(torch.finfo(output.dtype).tiny))
         logarithms: Tensor = output.log_softmax(dim=1)  # leaves log-probabilities as they are
         if logarithms.isnan().any():
@@ -138,11 +168,18 @@ class ModuleNetwork:
         return logarithms
 
 
+def holds_probabilities(output: Tensor) -> bool:
+    """Return whether the rows of an output are probabilities; otherwise they are logits."""
+    sums = output.detach().sum(dim=1)
+    return bool((output >= 0).all() and ((sums - 1).abs() < SUM_TOLERANCE).all())
+
+
 @contextmanager
-def evaluation_mode(module: torch.nn.Module) -> Iterator[None]:
+def evaluation_mode(module: torch.nn.Module, *, dropout: bool = False) -> Iterator[None]:
     """Switch off dropout, batch statistics and the caches of PyG's layers; restore all of them at the end.
 
     A layer such as ``GCNConv(cached=True)`` would otherwise use the edges of its first call for every graph.
+    ``dropout`` leaves dropout on: everything is in training mode but layers with running statistics.
     """
     before = []
     for part in module.modules():
@@ -151,7 +188,7 @@ def evaluation_mode(module: torch.nn.Module) -> Iterator[None]:
             caches = {key: value for key, value in vars(part).items() if key.startswith("_cached_")}
             state |= {"cached": part.cached, **caches}
             vars(part).update(dict.fromkeys(caches, None), cached=False)
-        part.training = False
+        part.training = dropout and not hasattr(part, "running_mean")
         before.append((part, state))
     try:
         yield
