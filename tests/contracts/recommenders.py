@@ -211,6 +211,19 @@ class RecommenderContract:
         with pytest.raises(InputError, match=f"k must be .* n_items - 1 = {N_ITEMS - 1}; got {N_ITEMS}"):
             fitted.similar_items(item_ids, N_ITEMS)
 
+    def test_similar_users(self, fitted: Recommender, split: Any) -> None:
+        """Every user is ranked, except the user; most of the nearest are of the same group."""
+        user_ids = split.train.user_ids[:LONER]
+        users, similarity = fitted.similar_users(user_ids, N_USERS - 1)
+        assert (np.diff(similarity, axis=1) <= 0).all()
+        group = {user: number % 3 for number, user in enumerate(split.train.user_ids.tolist())}
+        for user, ranked in zip(user_ids.tolist(), users.tolist(), strict=True):
+            assert sorted([user, *ranked]) == sorted(group)
+        own_group = [group[user] == group[ranked[0]] for user, ranked in zip(user_ids, users, strict=True)]
+        assert np.mean(own_group) > 0.6  # a third by chance
+        with pytest.raises(InputError, match="users must hold known ids; got 'nobody'"):
+            fitted.similar_users(["nobody"])
+
     def test_explanations_add_up_to_the_score(self, fitted: Recommender, split: Any) -> None:
         train = split.train
         user, loner = train.user_ids[[4, LONER]].tolist()
@@ -267,8 +280,14 @@ class RecommenderContract:
         assert metrics["recall@3"] == pytest.approx(np.mean(recalls), abs=0.02)  # ties by rounding
         printed = fitted.evaluate(test, metrics=["recall@3"], convention="printed")
         assert printed == fitted.evaluate(test, metrics=["recall@3"])  # without validation they agree
-        with pytest.raises(InputError, match="test must be of the users and items of training"):
+        users, items, _ = test.table()
+        assert fitted.evaluate(Interactions.from_table(users, items), metrics=["recall@3"]) == printed
+        with pytest.raises(InputError, match="test: users must hold strings, as in training; got"):
             fitted.evaluate(Interactions(test.matrix), metrics=["recall@3"])
+        strangers = Interactions.from_table(["nobody", users[0]], [items[0], items[0]])
+        with pytest.raises(InputError, match="test: users must hold known ids; got 'nobody'"):
+            fitted.evaluate(strangers, metrics=["recall@3"])
+        assert len(fitted.evaluate(strangers, metrics=["recall@3"], unknown="ignore").users) == 1
         with pytest.raises(InputError, match=r"metrics must be of the form 'recall@k'.*; got 'recall'"):
             fitted.evaluate(test, metrics=["recall"])
 
@@ -350,6 +369,7 @@ class RecommenderContract:
             lambda: recommender.recommend_new([[]]),
             lambda: recommender.recommend(items=["item 1"]),
             lambda: recommender.similar_items(["item 1"]),
+            lambda: recommender.similar_users(["user 1"]),
             lambda: recommender.explain("user 1", "item 1"),
             lambda: recommender.evaluate(split.test),
             lambda: recommender.save(tmp_path / "model.npz"),
@@ -372,7 +392,7 @@ class RecommenderContract:
     def test_validation_and_seen_have_the_same_ids(self, recommender: Recommender, split: Any) -> None:
         for name in ("validation", "seen"):
             other: Any = Interactions(split.test.matrix)
-            with pytest.raises(InputError, match=f"{name} must be of the users and items of training"):
+            with pytest.raises(InputError, match=f"{name}: users must hold strings, as in training"):
                 copy.deepcopy(recommender).fit(split.train, rng=0, **{name: other})
             with pytest.raises(InputError, match=f"{name} must be Interactions.*; got list"):
                 copy.deepcopy(recommender).fit(split.train, rng=0, **{name: [[1]]})

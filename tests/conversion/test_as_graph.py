@@ -214,6 +214,7 @@ LOG: dict[str, Any] = {
     "rating": [5.0, 3.0, 4.0],
 }
 EXPECTED = Interactions.from_table(LOG["user"], LOG["item"], LOG["rating"])
+OTHER = Interactions.from_table(["ann", "bob", "cleo"], ["ham", "jam", "tea"])
 LOGS = {
     "pandas": pd.DataFrame(LOG),
     "polars": pl.DataFrame(LOG),
@@ -227,10 +228,11 @@ def test_interactions_of_every_holder(holder: str, caplog: Any) -> None:
     with caplog.at_level(logging.INFO, logger="nodecopy"):
         assert as_interactions(LOGS[holder]) == EXPECTED
     assert "was converted to Interactions(2 users, 2 items" in caplog.text
-    fitted = EASE().fit(LOGS[holder], validation=LOGS[holder], seen=LOGS[holder])
+    fitted = EASE().fit(LOGS[holder], seen=LOGS[holder])
     assert fitted.interactions_ == EXPECTED.binary()
-    ours, theirs = (fitted.evaluate(test, metrics=["recall@1"]) for test in (LOGS[holder], EXPECTED))
-    np.testing.assert_equal(ours, theirs)
+    other = EASE().fit(OTHER, validation=LOGS[holder])
+    ours, theirs = (other.evaluate(test, metrics=["recall@1"]) for test in (LOGS[holder], EXPECTED))
+    assert ours == theirs
 
 
 def test_a_test_frame_gets_the_ids_of_training() -> None:
@@ -238,8 +240,7 @@ def test_a_test_frame_gets_the_ids_of_training() -> None:
     train = pd.DataFrame({"user": ["007", "7", "12"], "item": ["a", "b", "a"]})
     fitted = EASE().fit(train)
     test = convert_interactions(pd.DataFrame({"user": [7], "item": ["a"]}), "test", like=fitted.interactions_)
-    assert test.user_ids.tolist() == ["007", "12", "7"]
-    assert test.table()[0].tolist() == ["7"]
+    assert test.user_ids.tolist() == ["7"]
     matrix = convert_interactions(
         sparse.csr_array([[1, 0], [0, 1], [1, 0]]), "test", like=fitted.interactions_
     )

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from nodecopy import Interactions
-from nodecopy.errors import InputError
-from nodecopy.metrics import ranking
-from nodecopy.metrics.ranking import evaluate, per_user, top_items
+from nodecopy.errors import DataWarning, InputError
+from nodecopy.metrics import list_metrics, ranking
+from nodecopy.metrics.ranking import Evaluation, evaluate
 
 
 @st.composite
@@ -42,6 +44,10 @@ def oracle(
     relevant = test.matrix.toarray() > 0
     popularity = (train.matrix.toarray() > 0).sum(axis=0)
     recall, ndcg, listed = [], [], []
+    others: dict[str, list[float]] = {
+        name: [] for name in ("precision", "hit_rate", "map", "mrr", "popularity", "diversity")
+    }
+    vectors = (train.matrix.toarray() > 0).T.astype(float)
     for user in range(test.n_users):
         if not relevant[user].any():
             continue
@@ -54,13 +60,29 @@ def oracle(
         recall.append(sum(hits[:k]) / relevant[user].sum())
         ndcg.append(gain / best if best else 0.0)
         listed += ranked[:k]
+        others["precision"].append(sum(hits[:k]) / k)
+        others["hit_rate"].append(float(any(hits[:k])))
+        ranks = [rank for rank, hit in enumerate(hits[:k], 1) if hit]
+        others["mrr"].append(1 / ranks[0] if ranks else 0.0)
+        precisions = [number / rank for number, rank in enumerate(ranks, 1)]
+        others["map"].append(sum(precisions) / min(k, relevant[user].sum()))
+        shares = [popularity[item] / train.n_users for item in ranked[:k]]
+        others["popularity"].append(sum(shares) / len(shares) if shares else 0.0)
+        distances = [1 - cosine(vectors[i], vectors[j]) for i, j in combinations(ranked[:k], 2)]
+        others["diversity"].append(sum(distances) / len(distances) if distances else 0.0)
     bits = [-math.log2(max(popularity[item], 1) / train.n_users) for item in listed]
     return {
         f"recall@{k}": sum(recall) / len(recall),
         f"ndcg@{k}": sum(ndcg) / len(ndcg),
         f"coverage@{k}": len(set(listed)) / test.n_items,
         f"novelty@{k}": sum(bits) / len(bits) if bits else 0.0,
+        **{f"{name}@{k}": sum(values) / len(values) for name, values in others.items()},
     }
+
+
+def cosine(first: Any, second: Any) -> float:
+    norms = math.sqrt(first @ first) * math.sqrt(second @ second)
+    return float(first @ second) / norms if norms else 0.0
 
 
 @given(problems(), st.integers(1, 9))
@@ -104,7 +126,8 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     draws = np.random.default_rng(0)
     scores, part = draws.integers(5, size=(40, 30)), draws.choice(3, size=(40, 30))
     train, test = Interactions(part == 1), Interactions(part == 2)
-    whole = per_user(lambda rows: scores[rows], train, test)
+    names = [f"{metric}@5" for metric in ranking.METRICS]
+    whole = evaluate(lambda rows: scores[rows], train, test, metrics=names)
     monkeypatch.setattr(ranking, "MAX_BLOCK_SCORES", 70)
     sizes: list[int] = []
 
@@ -112,34 +135,13 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
         sizes.append(len(rows))
         return scores[rows]
 
-    blocks = per_user(score, train, test)
+    monkeypatch.setattr(list_metrics, "LISTS_PER_BLOCK", 3)
+    blocks = evaluate(score, train, test, metrics=names)
     assert set(sizes) == {2}
-    for name, values in whole.items():
-        assert np.array_equal(values, blocks[name])
-
-
-@given(
-    st.integers(0, 2**32),
-    st.integers(1, 40),
-    st.integers(1, 8),
-    st.sampled_from([1, 3, 1000]),
-    st.sampled_from([np.uint8, np.int64, np.float32, np.float64]),
-    st.sampled_from([1, ranking.MAX_SORTED_RATIO]),
-)
-def test_top_items_on_ties(seed: int, n_items: int, k: int, levels: int, dtype: Any, max_ratio: int) -> None:
-    """Few levels make many ties; with a small ratio most rows are ranked by counting ties."""
-    k = min(k, n_items)
-    scores = np.random.default_rng(seed).integers(levels, size=(5, n_items)).astype(dtype)
-    if np.dtype(dtype).kind == "f":
-        scores[0, ::2] = -np.inf
-    expected = [sorted(range(n_items), key=lambda item: (-row[item], item))[:k] for row in scores.tolist()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "MAX_SORTED_RATIO", max_ratio)
-        assert top_items(scores, k).tolist() == expected
-
-
-def test_top_items_without_users() -> None:
-    assert top_items(np.zeros((0, 4)), 2).shape == (0, 2)
+    assert blocks == whole
+    assert set(names) - set(whole.per_user) == {"coverage@5", "novelty@5"}
+    for name, values in whole.per_user.items():
+        assert np.array_equal(values, blocks.per_user[name])
 
 
 @pytest.mark.parametrize(
@@ -153,8 +155,8 @@ def test_top_items_without_users() -> None:
         ({"metrics": ["recall@one"]}, "metrics must be of the form .*; got 'recall@one'"),
         ({"convention": "paper"}, "convention must be one of 'formula', 'printed'; got 'paper'"),
         ({"test": Interactions(np.zeros((2, 3)))}, "test must hold at least one interaction"),
-        ({"test": Interactions(np.ones((1, 3)))}, "test must be of the users and items of train"),
-        ({"validation": Interactions(np.ones((2, 4)))}, "validation must be of the users and items of train"),
+        ({"test": Interactions(np.ones((1, 3)))}, "test must be of the users and items of "),
+        ({"validation": Interactions(np.ones((2, 4)))}, "validation must be of the users and items of "),
         ({"score": lambda rows: np.full((2, 3), np.nan)}, "scores must be finite; got nan"),
         ({"score": lambda rows: np.ones((2, 4))}, r"scores must have shape \(2, 3\)"),
     ],
@@ -164,23 +166,41 @@ def test_wrong_input(changes: dict[str, Any], message: str) -> None:
     defaults: dict[str, Any] = {
         "score": lambda rows: np.ones((len(rows), 3)),
         "metrics": ["recall@1"],
-        "test": train,
+        "test": Interactions([[0, 1, 0], [1, 0, 0]]),
     }
     arguments = defaults | changes
     with pytest.raises(InputError, match=message):
         evaluate(arguments.pop("score"), train, arguments.pop("test"), **arguments)
 
 
-def test_wrong_scores() -> None:
-    for scores, message in (
-        ([1.0, 2.0], "scores must hold numbers, one row per user"),
-        ([[1.0, np.nan]], "scores must be numbers; got nan"),
-    ):
-        with pytest.raises(InputError, match=message):
-            top_items(scores, 1)
+def test_test_interactions_in_train_are_misses_with_a_warning() -> None:
+    train, test = Interactions([[1, 0, 0], [0, 1, 0]]), Interactions([[1, 1, 0], [0, 0, 1]])
+    scores = np.tile([3.0, 2, 1], (2, 1))
+    with pytest.warns(DataWarning, match="test: 1 of its 3 interactions are in train or validation too"):
+        metrics = evaluate(lambda rows: scores[rows], train, test, metrics=["recall@2"])
+    assert metrics.per_user["recall@2"].tolist() == [0.5, 1.0]
 
 
-def test_metrics_of_users_are_recall_and_ndcg() -> None:
-    train = Interactions([[1, 0, 0], [0, 1, 0]])
-    with pytest.raises(InputError, match="metrics must be of the form 'recall@k', 'ndcg@k' with"):
-        per_user(lambda rows: np.ones((len(rows), 3)), train, train, metrics=["coverage@1"])
+def test_users_outside_training_have_a_history() -> None:
+    """Items of the history are no candidates; popularity is that in train."""
+    train = Interactions([[1, 0, 0], [1, 1, 0], [1, 1, 0]])
+    history, test = Interactions([[1, 0, 0], [0, 1, 0]]), Interactions([[0, 1, 0], [0, 0, 1]])
+    scores = np.array([[3.0, 2, 1], [1, 3, 2]])
+    metrics = evaluate(
+        lambda rows: scores[rows], train, test, history=history, metrics=["recall@1", "popularity@1"]
+    )
+    assert metrics == pytest.approx({"recall@1": 1.0, "popularity@1": 1 / 3})
+
+
+def test_an_evaluation_is_a_dictionary_with_the_values_of_users() -> None:
+    pytest.importorskip("pandas")
+    train = Interactions([[1, 0], [1, 0], [1, 0]], user_ids=["a", "b", "c"])
+    test = Interactions([[0, 1], [0, 0], [0, 1]], user_ids=["a", "b", "c"])
+    metrics = evaluate(lambda rows: np.ones((len(rows), 2)), train, test, metrics=["recall@1", "coverage@1"])
+    assert metrics == {"recall@1": 1.0, "coverage@1": 0.5}
+    again = pickle.loads(pickle.dumps(metrics))
+    assert isinstance(again, Evaluation)
+    assert again.users.tolist() == ["a", "c"]
+    frame = again.to_pandas()
+    assert list(frame.columns) == ["user", "recall@1"]
+    assert frame["user"].tolist() == ["a", "c"]

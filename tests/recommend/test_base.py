@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy import Interactions, Jaccard
+from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError
 from nodecopy.recommend import (
     EASE,
@@ -121,18 +122,6 @@ def test_similar_items_by_the_model() -> None:
     np.testing.assert_allclose(cosines, ((unit / norms) @ (unit / norms)[column])[others], atol=1e-5)
 
 
-def test_seen_is_forgotten_with_the_next_fit() -> None:
-    met = tastes()
-    half = met.matrix.copy()
-    half.data = half.data * (np.arange(met.n_interactions) % 2)
-    liked = Interactions(half, met.user_ids, met.item_ids)
-    fitted = EASE().fit(liked, seen=met)
-    assert (fitted.interactions_, fitted.seen_) == (liked, met)
-    assert EASE().fit(liked, seen=Interactions(3 * met.matrix, met.user_ids, met.item_ids)).seen_ == met
-    assert fitted.fit(liked).seen_ == liked
-    assert next(EASE().fit(liked, seen=met).fit_path(liked, [3.0])).seen_ == liked
-
-
 def test_recommendations_leave_out_what_is_seen() -> None:
     met = tastes()
     half = met.matrix.copy()
@@ -145,52 +134,58 @@ def test_recommendations_leave_out_what_is_seen() -> None:
     assert len(recommended) == met.n_users * met.n_items - met.n_interactions
 
 
-def test_a_recommender_without_score_rows_scores_no_new_users() -> None:
-    with pytest.raises(InputError, match="RandomProjection scores only the users that it was fitted to"):
-        RandomProjection().fit(tastes(), rng=0).score_new([["item 1"]])
-
-
-class FixedScores(Recommender):
-    """Return given scores, whatever the rows."""
-
-    def __init__(self, scores: Any = None) -> None:
-        self.scores = scores
-
-    def fit_interactions(
-        self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
-    ) -> None:
-        self.n_items_ = interactions.n_items
-
-    def score_rows(self, rows: sparse.csr_array) -> Any:
-        return self.scores
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        (None, r"must return numbers of shape \(2, 24\), .* got NoneType"),
-        (np.ones(24), r"must return numbers of shape \(2, 24\), .* got float64 of shape \(24,\)"),
-        (np.ones((1, 24)), r"got float64 of shape \(1, 24\)"),
-        (np.ones((2, 5)), r"got float64 of shape \(2, 5\)"),
-        (np.full((2, 24), "a"), r"got <U1 of shape \(2, 24\)"),
-        (np.full((2, 24), np.inf), "must hold finite numbers; got inf"),
-    ],
-)
-def test_results_of_score_rows_are_checked(scores: Any, message: str) -> None:
+def test_similar_users_by_the_model() -> None:
+    """Models without embeddings have the cosine of the users' items."""
     log = tastes()
-    fitted = FixedScores(scores).fit(log)
-    histories = [log.item_ids[:2], log.item_ids[3:5]]
-    for call in (
-        lambda: fitted.recommend(log.user_ids[:2], 1),
-        lambda: fitted.score_new(histories),
-        lambda: fitted.recommend_new(histories, 1),
-    ):
-        with pytest.raises(InputError, match="score_rows of FixedScores .*" + message):
-            call()
+    A = log.matrix.toarray().astype(float)
+    norms = np.maximum(np.sqrt(A.sum(axis=1)), 1e-12)
+    users, similarity = EASE().fit(log).similar_users(log.user_ids[[7]], 3)
+    cosines = A @ A[7] / norms / norms[7]
+    cosines[7] = -1.0
+    order = np.argsort(-cosines, kind="stable")[:3]
+    assert users[0].tolist() == log.user_ids[order].tolist()
+    np.testing.assert_allclose(similarity[0], cosines[order], rtol=1e-6)
+    with pytest.raises(InputError, match=r"k must be .* n_users - 1 = 59; got 60"):
+        EASE().fit(log).similar_users(log.user_ids[:1], 60)
 
 
-def test_sparse_scores_count_as_dense_ones() -> None:
+def test_unknown_items_are_refused_or_ignored() -> None:
     log = tastes()
-    scores = np.arange(48.0).reshape(2, 24)
-    fitted = FixedScores(sparse.csr_array(scores)).fit(log)
-    assert np.array_equal(fitted.score(log.user_ids[:2]), scores)
+    fitted, user, (first, second) = EASE().fit(log), log.user_ids[:1], log.item_ids[:2].tolist()
+    plain = fitted.recommend(user, 1, items=[first, second], exclude=[second], exclude_seen=False)
+    stock: dict[str, Any] = {
+        "items": [first, second, "new"],
+        "exclude": [second, "old"],
+        "exclude_seen": False,
+    }
+    ignored = fitted.recommend(user, 1, **stock, unknown="ignore")
+    assert (ignored[0].tolist(), ignored[1].tolist()) == (plain[0].tolist(), plain[1].tolist())
+    assert fitted.to_pandas(user, 1, **stock, unknown="ignore")["item"].tolist() == [first]
+    new = fitted.recommend_new([[second, "new"]], 3, unknown="ignore")[0]
+    assert new.tolist() == fitted.recommend_new([[second]], 3)[0].tolist()
+    assert np.array_equal(fitted.score_new([["new", first]], unknown="ignore"), fitted.score_new([[first]]))
+    with pytest.raises(InputError, match="items must hold known ids; got 'new'"):
+        fitted.recommend(user, 1, **stock)
+
+
+def test_users_outside_training_are_evaluated_by_their_history() -> None:
+    """Those of training have the same metrics, whether their history is given or not."""
+    log = tastes()
+    split = interaction_split(log, (0.8, 0.0, 0.2), rng=0)
+    fitted, names = EASE().fit(split.train), ["recall@3", "ndcg@3", "novelty@3"]
+    train = split.train.at_least()  # without users who have no history
+    history = Interactions(train.matrix, [f"new {user}" for user in train.user_ids.tolist()], train.item_ids)
+    users, items, _ = split.test.table()
+    is_new = np.isin(users, train.user_ids)
+    renamed = Interactions.from_table([f"new {user}" for user in users[is_new].tolist()], items[is_new])
+    test = Interactions.from_table(users[is_new], items[is_new])
+    known = fitted.evaluate(test, metrics=names)
+    new = fitted.evaluate(renamed, history=history, metrics=names)
+    assert new == pytest.approx(known)
+    assert {f"new {user}" for user in known.users.tolist()} == set(new.users.tolist())
+
+
+def test_a_validation_part_among_the_training_interactions_is_an_error() -> None:
+    log = tastes()
+    with pytest.raises(InputError, match=r"validation must hold other interactions .* 33 of its 33"):
+        EASE().fit(log, validation=interaction_split(log, rng=0).validation)

@@ -31,7 +31,12 @@ def test_select_best(
     """Ties go to the first item; seen items come last with minus infinity; blocks do not matter."""
     monkeypatch.setattr(best_items, "MAX_BLOCK_SCORES", block)
     items, scores = select_best(
-        lambda users: SCORES[users].copy(), SEEN, k, IDS, candidates, exclude_seen=exclude_seen
+        lambda users: SCORES[users].copy(),
+        len(SCORES),
+        k,
+        IDS,
+        find_candidates(candidates, None, IDS),
+        SEEN if exclude_seen else None,
     )
     assert ["".join(row) for row in items.tolist()] == expected
     position = {item: number for number, item in enumerate(IDS.tolist())}
@@ -46,5 +51,30 @@ def test_find_candidates() -> None:
     assert find_candidates(["d", "a", "d"], None, IDS).tolist() == [0, 3]  # type: ignore[union-attr]
     assert find_candidates(None, ["d", "a"], IDS).tolist() == [1, 2]  # type: ignore[union-attr]
     assert find_candidates(["d", "a"], ["a", "b"], IDS).tolist() == [3]  # type: ignore[union-attr]
-    with pytest.raises(InputError, match="items must hold a candidate"):
-        find_candidates([], None, IDS)
+    assert find_candidates(["d", "x"], ["y"], IDS, "ignore").tolist() == [3]  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="exclude must hold known ids; got 'y'"):
+        find_candidates(["d"], ["y"], IDS)
+    for items in ([], ["x"]):
+        with pytest.raises(InputError, match="items must hold a candidate"):
+            find_candidates(items, None, IDS, "ignore")
+
+
+def test_a_million_items_are_scored_in_blocks() -> None:
+    """The scores of all users are never held at once: 200 users x 10^6 items would take 800 MB."""
+    n_users, n_items, sizes = 200, 10**6, []
+
+    def score(users: slice) -> Any:
+        sizes.append(users.stop - users.start)
+        scores = np.zeros((sizes[-1], n_items), np.float32)
+        for row, user in enumerate(range(users.start, users.stop)):
+            scores[row, [user, 5 * user + 7, n_items - 1 - user]] = [1.0, 3.0, 2.0]
+        return scores
+
+    seen = sparse.csr_array((np.ones(1), ([3], [22])), shape=(n_users, n_items))
+    items, best = select_best(score, n_users, 2, np.arange(n_items), seen=seen)
+    assert max(sizes) * n_items <= best_items.MAX_BLOCK_SCORES
+    assert sum(sizes) == n_users
+    expected = [[5 * user + 7, n_items - 1 - user] for user in range(n_users)]
+    expected[3] = [n_items - 4, 3]
+    assert items.tolist() == expected
+    assert best[4].tolist() == [3.0, 2.0]

@@ -44,7 +44,7 @@ class TestNetworks(RecommenderContract):
 
 def validation_table(log: Interactions) -> Interactions:
     draws = np.random.default_rng(1)
-    return log.with_rows(Interactions(draws.random((60, 24)) < 0.1).rows)
+    return log.with_rows(Interactions(draws.random((60, 24)) < 0.1).rows).difference(log)
 
 
 def test_one_step_of_training() -> None:

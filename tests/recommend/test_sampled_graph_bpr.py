@@ -65,7 +65,7 @@ def test_the_test_graph_can_be_changed_after_training(tmp_path: Path) -> None:
 def test_the_threshold_is_chosen_on_validation() -> None:
     log = tastes()
     draws = np.random.default_rng(1)
-    validation = log.with_rows(Interactions(draws.random((60, 24)) < 0.1).rows)
+    validation = log.with_rows(Interactions(draws.random((60, 24)) < 0.1).rows).difference(log)
     thresholds = (0.1, 0.3, 0.6)
     chosen = SampledGraphBPR(LightGCN(**SHORT), thresholds=thresholds).fit(log, validation=validation, rng=0)
     recalls, scores = {}, {}

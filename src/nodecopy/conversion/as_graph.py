@@ -168,8 +168,8 @@ def convert_interactions(
 ) -> Interactions:
     """Return interactions as :func:`as_interactions` does.
 
-    ``name`` is what the object is called in errors and logs. A converted object gets the users and items of
-    ``like``, in their order, by default its own.
+    ``name`` is what the object is called in errors and logs. A converted object has ids of the type of those
+    of ``like``; a matrix of the same shape has those ids.
     """
     if isinstance(data, Interactions):
         return data
@@ -189,9 +189,7 @@ def convert_interactions(
     if like is not None and not _is_sparse(data):
         users, items, ratings = interactions.table()
         users, items = _with_type_of(users, like.user_ids), _with_type_of(items, like.item_ids)
-        interactions = Interactions.from_table(
-            users, items, ratings, user_ids=like.user_ids, item_ids=like.item_ids
-        )
+        interactions = Interactions.from_table(users, items, ratings)
     _log_conversion(data, interactions, [], name, "as_interactions or read_interactions")
     return interactions
 

@@ -6,6 +6,7 @@ Read :mod:`.structure` for graphs, :mod:`.classification` for probabilities and 
 
 from nodecopy.metrics.comparison import Comparison as Comparison
 from nodecopy.metrics.comparison import compare as compare
+from nodecopy.metrics.ranking import Evaluation as Evaluation
 from nodecopy.metrics.structure import edge_overlap as edge_overlap
 from nodecopy.metrics.structure import mean_path_length as mean_path_length
 from nodecopy.metrics.structure import statistics as statistics

@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
-from nodecopy.metrics import ranking
+from nodecopy.metrics.top_items import top_items
 from nodecopy.recommend.training_ids import find_ids
 
 Scores = NDArray[np.float32]
@@ -21,16 +21,19 @@ MAX_BLOCK_SCORES = 2**25
 
 
 def find_candidates(
-    items: ArrayLike | None, exclude: ArrayLike | None, item_ids: NDArray[Any]
+    items: ArrayLike | None, exclude: ArrayLike | None, item_ids: NDArray[Any], unknown: str = "error"
 ) -> IntArray | None:
-    """Return the columns of the items that may be recommended, ascending; ``None`` for all."""
+    """Return the columns of the items that may be recommended, ascending; ``None`` for all.
+
+    ``unknown`` says whether ids that are not in ``item_ids`` are an error or ignored.
+    """
     if items is None and exclude is None:
         return None
     is_candidate = np.full(len(item_ids), items is None)
     if items is not None:
-        is_candidate[find_ids(items, item_ids, "items")] = True
+        is_candidate[find_ids(items, item_ids, "items", unknown)] = True
     if exclude is not None:
-        is_candidate[find_ids(exclude, item_ids, "exclude")] = False
+        is_candidate[find_ids(exclude, item_ids, "exclude", unknown)] = False
     if not is_candidate.any():
         raise InputError("items must hold a candidate that is not in exclude; got none.")
     return np.flatnonzero(is_candidate)
@@ -38,35 +41,32 @@ def find_candidates(
 
 def select_best(
     score_block: Callable[[slice], Scores],
-    seen: sparse.csr_array,
+    n_rows: int,
     k: int,
-    item_ids: NDArray[Any],
-    items: ArrayLike | None = None,
-    exclude: ArrayLike | None = None,
-    exclude_seen: bool = True,
+    ids: NDArray[Any],
+    candidates: IntArray | None = None,
+    seen: sparse.csr_array | None = None,
 ) -> tuple[NDArray[Any], Scores]:
-    """Return the ids and scores of the ``k`` best candidates of each user, in blocks of users.
+    """Return the ids and scores of the ``k`` best columns of each row, in blocks of rows.
 
-    ``score_block`` returns the scores of a block of the users, whose rows of ``seen`` hold what they have.
+    ``score_block`` returns the scores of a block of the rows. Columns outside ``candidates`` are left out,
+    and entries of ``seen`` come last, with a score of minus infinity.
     """
-    candidates = find_candidates(items, exclude, item_ids)
-    if candidates is not None:
-        item_ids = item_ids[candidates]
+    chosen_ids = ids if candidates is None else ids[candidates]
     high_name = "n_items" if candidates is None else "number of candidates"
-    check_integer(k, "k", low=1, high=len(item_ids), high_name=high_name)
-    n_users, n_items = seen.shape
-    columns, best = np.empty((n_users, k), np.int64), np.empty((n_users, k), np.float32)
-    step = max(1, MAX_BLOCK_SCORES // n_items)
-    for start in range(0, n_users, step):
-        block = slice(start, min(start + step, n_users))
+    check_integer(k, "k", low=1, high=len(chosen_ids), high_name=high_name)
+    columns, best = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float32)
+    step = max(1, MAX_BLOCK_SCORES // len(ids))
+    for start in range(0, n_rows, step):
+        block = slice(start, min(start + step, n_rows))
         scores = score_block(block)
-        if exclude_seen:
+        if seen is not None:
             scores[seen[block].nonzero()] = -np.inf
         if candidates is not None:
             scores = scores[:, candidates]
-        columns[block] = ranking.top_items(scores, k)
+        columns[block] = top_items(scores, k)
         best[block] = np.take_along_axis(scores, columns[block], axis=1)
-    return item_ids[columns], best
+    return chosen_ids[columns], best
 
 
 def list_best(user_ids: NDArray[Any], items: NDArray[Any], scores: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -43,6 +43,9 @@ class EmbeddingRecommender(Recommender):
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return cosines(self.item_embeddings_, rows.indices)
 
+    def user_similarities(self, positions: IntArray) -> NDArray[Any]:
+        return cosines(self.user_embeddings_, positions)
+
     def score_positions(self, positions: IntArray) -> NDArray[Any]:
         return np.asarray(self.user_embeddings_[positions] @ self.item_embeddings_.T)
 

@@ -21,9 +21,10 @@ from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender, fit_copy
+from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.bpr import BPRRecommender
 from nodecopy.recommend.embeddings import cosines
+from nodecopy.recommend.scoring import fit_copy
 
 MAX_BLOCK_PAIRS = 2**22
 EmbeddingStacks = tuple[NDArray[Any], NDArray[Any]]

@@ -16,7 +16,8 @@ from nodecopy._core.random import child
 from nodecopy._core.validation import check_real
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.base import Recommender, fit_copy
+from nodecopy.recommend.base import Recommender
+from nodecopy.recommend.scoring import fit_copy
 
 
 class FusionSeeds(IntEnum):

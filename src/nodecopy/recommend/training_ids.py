@@ -11,9 +11,14 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.ids import check_ids, find_positions
+from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import check_choice
 from nodecopy.conversion import InteractionsLike, convert_interactions
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
+
+UNKNOWN = ("error", "ignore")
+"""What may be done with ids that were not in training."""
 
 
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
@@ -24,28 +29,55 @@ def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
     return interactions
 
 
-def check_same_ids(other: InteractionsLike, train: Interactions, name: str) -> Interactions:
-    """Return other interactions of the users and items of training, in the same order.
+def align(
+    other: InteractionsLike,
+    train: Interactions,
+    name: str,
+    unknown: str = "error",
+    *,
+    keep_users: bool = False,
+) -> Interactions:
+    """Return other interactions in the order of the users and items of training.
 
-    Objects of other libraries are converted with the ids of training.
+    Objects of other libraries are converted. Interactions with other users or items are an error or, with
+    ``unknown="ignore"``, left out. With ``keep_users`` the users are those of ``other``.
     """
     other = convert_interactions(other, name, like=train)
-    same = np.array_equal(other.user_ids, train.user_ids) and np.array_equal(other.item_ids, train.item_ids)
-    if not same:
-        raise InputError(
-            f"{name} must be of the users and items of training, {train!r}, in the same order; "
-            f"got {other!r}. Pass user_ids and item_ids of training to Interactions.from_table."
-        )
-    return other
+    user_ids = other.user_ids if keep_users else train.user_ids
+    if np.array_equal(other.user_ids, user_ids) and np.array_equal(other.item_ids, train.item_ids):
+        return other
+    users, items, weights = other.table()
+    rows = _positions(users, user_ids, f"{name}: users", unknown)
+    columns = _positions(items, train.item_ids, f"{name}: items", unknown)
+    is_known = (rows >= 0) & (columns >= 0)
+    if not is_known.all():
+        n_unknown = len(is_known) - int(is_known.sum())
+        log_decision(f"{name}: {n_unknown} of {len(is_known)} interactions are of unknown users or items.")
+    values = np.ones(len(users)) if weights is None else weights
+    shape = (len(user_ids), train.n_items)
+    entries = (values[is_known], (rows[is_known], columns[is_known]))
+    return Interactions(sparse.csr_array(entries, shape=shape), user_ids, train.item_ids)
 
 
-def find_ids(values: ArrayLike, ids: NDArray[Any], name: str) -> IntArray:
-    """Return the positions of external ids, which must be of the type of those in training."""
-    given = check_ids(values, name)
+def find_ids(values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error") -> IntArray:
+    """Return the positions of external ids, which must be of the type of those in training.
+
+    With ``unknown="ignore"``, ids that are not in ``ids`` are left out.
+    """
+    positions = _positions(check_ids(values, name), ids, name, unknown)
+    return positions[positions >= 0]
+
+
+def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str) -> IntArray:
+    """Return the positions of ids, -1 for those that are ignored."""
+    check_choice(unknown, "unknown", UNKNOWN)
     if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
         kind = "strings" if ids.dtype.kind == "U" else "integers"
         raise InputError(f"{name} must hold {kind}, as in training; got {given.tolist()[0]!r}.")
-    return find_positions(given, ids, name)
+    positions = np.full(len(given), -1)
+    is_known = np.isin(given, ids) if unknown == "ignore" else np.ones(len(given), bool)
+    positions[is_known] = find_positions(given[is_known], ids, name)
+    return positions
 
 
 def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
@@ -53,11 +85,13 @@ def one_hot(columns: IntArray, n_columns: int) -> sparse.csr_array:
     return sparse.csr_array(sparse.eye_array(n_columns, dtype=np.float32, format="csr")[columns])
 
 
-def history_rows(histories: Sequence[ArrayLike], item_ids: NDArray[Any]) -> sparse.csr_array:
+def history_rows(
+    histories: Sequence[ArrayLike], item_ids: NDArray[Any], unknown: str = "error"
+) -> sparse.csr_array:
     """Return a binary row for each list of item ids; an item that is named twice counts once."""
     if isinstance(histories, str) or any(isinstance(ids, str) or np.ndim(ids) != 1 for ids in histories):
         raise InputError("histories must hold one list of item ids per user; got something else.")
-    columns = [np.unique(find_ids(ids, item_ids, "histories")) for ids in histories]
+    columns = [np.unique(find_ids(ids, item_ids, "histories", unknown)) for ids in histories]
     indptr = np.append(0, np.cumsum([len(part) for part in columns])).astype(np.int64)
     indices = np.concatenate([np.zeros(0, np.int64), *columns])
     shape = (len(columns), len(item_ids))
