@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
 from nodecopy._core.random import seed_sequence
 from nodecopy.classify import APPNP, GCN, SBMGCN, Classifier, Trial
@@ -70,7 +71,8 @@ def test_losses_against_loops_over_edges_and_pairs(objective: str) -> None:
         recipe, SparseStack([batch.features], batch.device), 3, [seed_sequence(1)]
     )
     codes = trial.codes[train]
-    goal = GenerativeObjective(classifier, batch, posterior, Targets([train], [codes], batch.device))
+    targets = Targets([train], [codes], batch.device)
+    goal = GenerativeObjective(classifier, batch, batch.observed, [seed_sequence(2)], posterior, targets)
     with torch.no_grad():
         loss = goal.losses(0).item()
         q, p = (
@@ -103,7 +105,8 @@ def test_both_networks_are_trained() -> None:
     before: list[torch.Tensor] = []
 
     def build_objective(posterior: Networks, targets: Targets) -> GenerativeObjective:
-        objectives.append(GenerativeObjective(SBMGCN(), batch, posterior, targets))
+        seeds = [seed_sequence(1)]
+        objectives.append(GenerativeObjective(SBMGCN(), batch, batch.observed, seeds, posterior, targets))
         before.extend(weight.detach().clone() for weight in objectives[0].prior.weights)
         return objectives[0]
 
@@ -111,3 +114,22 @@ def test_both_networks_are_trained() -> None:
     (objective,) = objectives
     assert not any(torch.equal(*pair) for pair in zip(objective.prior.weights, before, strict=True))
     assert all(group["weight_decay"] == recipe.weight_decay for group in objective.parameter_groups)
+
+
+def test_networks_on_sampled_graphs() -> None:
+    """Each network has the edges of its own graph, and a prior network with a seed of its own."""
+    graph = planted_graph()
+    base = GCN(preset="g3nn", n_epochs=5, patience=0)
+    trials = [Trial(graph, [0, 1, 2], rng=0), Trial(graph, [3, 4, 5], rng=1)]
+    batch = SBMGCN(base=base).build_batch(trials)
+    empty = sparse.csr_array((60, 60), dtype=np.float32)
+    graphs: list[Any] = [batch.observed[0], empty, empty, batch.observed[0]]
+    seeds = [seed_sequence(number) for number in range(4)]
+    together = batch.train(graphs, seeds).weights[0].detach()
+    for number, trial in enumerate(trials):
+        alone = SBMGCN(base=base).build_batch([trial])
+        pair = slice(2 * number, 2 * number + 2)
+        np.testing.assert_allclose(
+            together[pair], alone.train(graphs[pair], seeds[pair]).weights[0].detach(), atol=1e-5
+        )
+    assert not torch.allclose(*(batch.train(graphs, [seeds[0]] * 4).weights[0].detach()[:2]))

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import SeedSequence
 from scipy import sparse
 from torch import Tensor
-from torch.nn.functional import log_softmax, one_hot
+from torch.nn.functional import log_softmax
 
+from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
@@ -22,7 +24,7 @@ from nodecopy.classify.network_classifier import ANY_DATA
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import Networks
+from nodecopy.nn.networks import Networks, propagation_matrix
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Targets, stack_matrices
 
@@ -84,6 +86,11 @@ class SBMGCN(Classifier):
 
     @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        batch = self.build_batch(trials, keep_networks=keep_networks)
+        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
+
+    def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
+        """Return trials for which networks can be trained, on the observed or on sampled graphs."""
         for name in ("within", "across"):
             chance = check_real(getattr(self, name), f"{name} of SBMGCN", low=0.0, high=1.0)
             if chance in (0.0, 1.0):
@@ -93,41 +100,67 @@ class SBMGCN(Classifier):
         if self.base is not None and not isinstance(self.base, GCN):
             raise InputError(f"base of SBMGCN must be GCN(); got {self.base!r}.")
         base = GCN(preset="g3nn", **ANY_DATA, device=self.device) if self.base is None else self.base
-        batch = TrainingBatch(trials, base.build_recipe(), base.device, keep_networks=keep_networks)
-        networks = batch.train(
-            batch.observed,
-            batch.seeds(ClassifierSeeds.NETWORKS),
-            build_objective=lambda posterior, targets: GenerativeObjective(self, batch, posterior, targets),
-        )
-        return batch.predict(networks)
+        return GenerativeBatch(self, base, trials, keep_networks)
 
     def network_device(self) -> str:
         return self.device if self.base is None else self.base.device
 
 
-class GenerativeObjective:
-    """The objective of B posterior networks, each with a prior network of its own."""
+class GenerativeBatch(TrainingBatch):
+    """Trials whose networks minimise the objective of SBM-GCN."""
 
     def __init__(
-        self, classifier: SBMGCN, batch: TrainingBatch, posterior: Networks, targets: Targets
+        self, classifier: SBMGCN, base: GCN, trials: Sequence[Trial], keep_networks: bool = False
+    ) -> None:
+        super().__init__(trials, base.build_recipe(), base.device, keep_networks=keep_networks)
+        self.classifier = classifier
+
+    def train(
+        self, adjacencies: Sequence[sparse.csr_array], seeds: Sequence[SeedSequence], **options: Any
+    ) -> Networks:
+        if adjacencies is self.observed:
+            prior_seeds = self.seeds(ClassifierSeeds.LABEL_PRIOR)
+        else:
+            prior_seeds = [child(seed, ClassifierSeeds.LABEL_PRIOR) for seed in seeds]
+
+        def build_objective(posterior: Networks, targets: Targets) -> GenerativeObjective:
+            return GenerativeObjective(self.classifier, self, adjacencies, prior_seeds, posterior, targets)
+
+        return super().train(adjacencies, seeds, build_objective=build_objective, **options)
+
+
+class GenerativeObjective:
+    """The objective of B posterior networks, each with a graph and a prior network of its own."""
+
+    def __init__(
+        self,
+        classifier: SBMGCN,
+        batch: TrainingBatch,
+        adjacencies: Sequence[sparse.csr_array],
+        prior_seeds: Sequence[SeedSequence],
+        posterior: Networks,
+        targets: Targets,
     ) -> None:
         self.classifier, self.posterior, self.targets = classifier, posterior, targets
-        device, n_classes, trials = batch.device, batch.n_classes, batch.trials
+        device, n_classes, per_trial = batch.device, batch.n_classes, len(adjacencies) // len(batch.trials)
+        trials = [trial for trial in batch.trials for _ in range(per_trial)]
         self.prior = Networks.initialise(
             replace(batch.recipe, propagation="none", drop_input=True),
             posterior.features,
             n_classes,
-            batch.seeds(ClassifierSeeds.LABEL_PRIOR),
+            prior_seeds,
         )
-        self.graphs = stack_matrices(posterior, batch.matrices)
-        patterns = {id(adjacency): _unweighted(adjacency) for adjacency in batch.observed}
-        self.edges = SparseStack([patterns[id(adjacency)] for adjacency in batch.observed], device)
-        self.n_edges = torch.tensor([max(1, adjacency.nnz) for adjacency in batch.observed], device=device)
+        matrices = {id(adjacency): propagation_matrix(adjacency, batch.recipe) for adjacency in adjacencies}
+        self.graphs = stack_matrices(posterior, [matrices[id(adjacency)] for adjacency in adjacencies])
+        patterns = {id(adjacency): _unweighted(adjacency) for adjacency in adjacencies}
+        self.edges = SparseStack([patterns[id(adjacency)] for adjacency in adjacencies], device)
+        self.n_edges = torch.tensor([max(1, adjacency.nnz) for adjacency in adjacencies], device=device)
         self.rows = torch.from_numpy(targets.rows).to(device)[:, :, None].expand(-1, -1, n_classes)
         self.labels = torch.zeros(len(trials), trials[0].graph.n_nodes, n_classes, device=device)
         for labels, trial in zip(self.labels, trials, strict=True):
-            codes = torch.from_numpy(trial.codes[trial.train]).to(device)
-            labels[torch.from_numpy(trial.train).to(device)] = one_hot(codes, n_classes).float()
+            own = np.eye(n_classes, dtype=np.float32)[trial.codes[trial.train]]
+            own = own if trial.soft_labels is None else trial.soft_labels
+            labels[torch.from_numpy(trial.train).to(device)] = torch.from_numpy(own).to(device)
         self.unlabelled = 1.0 - self.labels.sum(dim=2)
 
     @property

@@ -101,15 +101,15 @@ def split_columns(results: Results) -> list[list[Column]]:
 def iterate_tables(results: Results, style: Style) -> Iterator[tuple[str, list[Grid]]]:
     """Yield each dataset with its tables (results, gains, run times), then "" with the table of ranks.
 
-    Gains, run times and ranks are left out where there are none.
+    What has no rows is left out.
     """
     for dataset in results.experiment.task.datasets:
         tables = []
         for columns in split_columns(results):
-            tables.append(main_grid(results, dataset, style, columns))
-            below = (make_grid(results, dataset, style, columns) for make_grid in (gain_grid, time_grid))
-            tables += [(headings, rows) for headings, rows in below if rows]
-        yield dataset, tables
+            grids = (make(results, dataset, style, columns) for make in (main_grid, gain_grid, time_grid))
+            tables += [(headings, rows) for headings, rows in grids if rows]
+        if tables:
+            yield dataset, tables
     headings, rows = rank_grid(results, style)
     if rows:
         yield "", [(headings, rows)]
