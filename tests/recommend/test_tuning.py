@@ -113,7 +113,7 @@ def test_tuning_with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"budget": 0}, "budget must be an integer of at least 1"),
         ({"k": 25}, "k must be"),
         ({"validation": tastes().difference(tastes())}, "validation must hold at least one interaction"),
-        ({"validation": Interactions(np.ones((3, 24)))}, "validation must be of the users and items"),
+        ({"validation": Interactions(np.ones((3, 24)))}, "validation: users must hold strings"),
         ({"validation": tastes()}, "interactions without validation must hold at least one"),
     ],
 )

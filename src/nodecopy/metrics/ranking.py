@@ -53,9 +53,9 @@ class Evaluation(dict[str, float]):
     Examples
     --------
     >>> from nodecopy import Interactions
-    >>> from nodecopy.recommend import Popularity
     >>> train, test = Interactions([[1, 0, 0], [0, 1, 0]]), Interactions([[0, 1, 0], [0, 0, 1]])
-    >>> evaluation = Popularity().fit(train).evaluate(test, metrics=["recall@1", "mrr@2"])
+    >>> scores = np.array([[3, 2, 1], [3, 2, 1]])
+    >>> evaluation = evaluate(lambda rows: scores[rows], train, test, metrics=["recall@1", "mrr@2"])
     >>> evaluation
     {'recall@1': 0.5, 'mrr@2': 0.75}
     >>> evaluation.per_user["recall@1"].tolist()

@@ -19,7 +19,7 @@ from scipy import sparse
 from nodecopy._core.csr import IntArray, is_dense_product_faster
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
-from nodecopy.metrics import ranking
+from nodecopy.metrics.top_items import top_items
 from nodecopy.recommend import constrained_ridge
 
 BLOCK_ROWS = 1024
@@ -172,7 +172,7 @@ class NumpyAlgebra(Algebra):
     def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
         scores = rows @ weights
         scores[rows.nonzero()] = -np.inf
-        return ranking.top_items(scores, k)
+        return top_items(scores, k)
 
     def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
         return constrained_ridge.solve_constrained(M, C, regularisation, overwrite=overwrite)

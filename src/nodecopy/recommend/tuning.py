@@ -24,7 +24,7 @@ from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.dense_algebra import algebra_on, row_blocks
-from nodecopy.recommend.training_ids import check_nonempty, check_same_ids
+from nodecopy.recommend.training_ids import align, check_nonempty
 
 if TYPE_CHECKING:
     from nodecopy.recommend.ease import LinearRecommender
@@ -206,7 +206,7 @@ def _hold_out(
         shares = (1 - HELD_OUT_SHARE, HELD_OUT_SHARE, 0.0)
         fitted, held_out, _ = interaction_split(train, shares, rng=rng)
         return fitted, held_out
-    held_out = check_nonempty(check_same_ids(validation, train, "validation"), "validation").binary()
+    held_out = check_nonempty(align(validation, train, "validation"), "validation").binary()
     n_outside = held_out.difference(train).n_interactions
     if n_outside not in (0, held_out.n_interactions):
         raise InputError(
