@@ -8,31 +8,80 @@ sum of both.
 """
 
 # %%
-# Accuracy by certainty
-# ---------------------
-# Nodes are sorted from the most to the least certain. The accuracy should be high among the first.
+# Leaving uncertain nodes out
+# ---------------------------
+# The selective accuracy is that of the nodes that remain if the most uncertain ones are left out. It rises if
+# the uncertainty points at the errors.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from nodecopy import datasets
 from nodecopy.classify import GCN, BayesianGCN, Trial
+from nodecopy.metrics.classification import (
+    area_under_roc,
+    expected_calibration_error,
+    reliability_curve,
+    selective_accuracy,
+)
 from nodecopy.report import draw_accuracy_by_certainty
 
 digits = datasets.load("digits")
 splits = [datasets.label_split(digits.labels, 1, validation=0, test=1500, rng=seed) for seed in range(4)]
 trials = [Trial(digits, split.train, None, seed) for seed, split in enumerate(splits)]
+classifiers = {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=5)}
 
 curves = {}
-for name, classifier in {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=5)}.items():
+print("left out                    0 %  10 %  20 %  50 %")
+for name, classifier in classifiers.items():
     pairs = list(zip(classifier.fit_trials(trials), (split.test for split in splits), strict=True))
-    is_correct = [(p.probabilities.argmax(axis=1) == digits.labels)[test] for p, test in pairs]
-    uncertainties = [p.uncertainty().total[test] for p, test in pairs]
-    curves[name] = np.concatenate(is_correct), np.concatenate(uncertainties)
-    print(f"{name:13} accuracy {curves[name][0].mean():.3f}")
+    is_correct = np.concatenate(
+        [(p.probabilities.argmax(axis=1) == digits.labels)[test] for p, test in pairs]
+    )
+    for kind in ("total", "epistemic"):
+        if name == "GCN" and kind == "epistemic":
+            continue  # a single network does not disagree with itself
+        uncertainty = np.concatenate([getattr(p.uncertainty(), kind)[test] for p, test in pairs])
+        curves[f"{name}, {kind}"] = is_correct, uncertainty
+        accuracies = selective_accuracy(is_correct, uncertainty, [0, 0.1, 0.2, 0.5])
+        print(f"{name + ', ' + kind:24}", " ".join(f"{accuracy:.3f}" for accuracy in accuracies))
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 draw_accuracy_by_certainty(curves, axes=axes)
+
+# %%
+# Calibrated probabilities
+# ------------------------
+# With few labels networks are not confident enough. If there are validation nodes, a temperature that is
+# fitted to them scales the probabilities. The predicted classes stay the same.
+
+split = datasets.label_split(digits.labels, 2, validation=200, test=1500, rng=0)
+classifier = BayesianGCN(n_graphs=5).fit(digits, split.train, validation=split.validation, rng=0)
+probabilities = {"as predicted": classifier.predict_proba()}
+probabilities["calibrated"] = classifier.calibrate().predict_proba()
+
+figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
+for name, p in probabilities.items():
+    error = expected_calibration_error(p, digits.labels, split.test)
+    confidence, accuracy, _ = reliability_curve(p, digits.labels, split.test, n_bins=8)
+    axes.plot(confidence, accuracy, "o-", label=f"{name}, calibration error {error:.2f}")
+axes.plot([0, 1], [0, 1], ":", color="grey")
+axes.set_xlabel("confidence")
+axes.set_ylabel("accuracy")
+axes.legend()
+print(f"temperature {classifier.temperature_:.2f}")
+
+# %%
+# A class that nobody labelled
+# ----------------------------
+# Without labelled nines, every nine gets another class. Its uncertainty may give it away: the area under the
+# ROC curve is the probability that a nine is more uncertain than another digit.
+
+labels = np.where(digits.labels == 9, -1, digits.labels)
+train = split.train[labels[split.train] >= 0]
+for name, classifier in classifiers.items():
+    total = classifier.fit(digits.replace(labels=labels), train, rng=0).uncertainty().total
+    print(f"{name:13}", round(area_under_roc(total[split.test], digits.labels[split.test] == 9), 2))
 
 # %%
 # The most uncertain digits
@@ -40,7 +89,7 @@ draw_accuracy_by_certainty(curves, axes=axes)
 # The nodes with the largest epistemic uncertainty are candidates for labelling (active learning).
 
 test = splits[0].test
-classifier.fit(digits, splits[0].train, rng=0)
+classifier = BayesianGCN(n_graphs=5).fit(digits, splits[0].train, rng=0)
 uncertainty = classifier.uncertainty()
 most_uncertain = test[np.argsort(-uncertainty.epistemic[test])][:10]
 figure, axes = plt.subplots(1, 10, figsize=(11, 1.7), layout="constrained")
