@@ -159,9 +159,9 @@ def test_validation_nodes_are_hidden_where_asked(store: Store) -> None:
     text = FAKE.replace("test = 16", "test = 16\nvisible_validation = [4, 1, 0]")
     experiment = make_experiment(text=text.partition("[published")[0])
     assert [column.heading for column in experiment.task.columns[::2]] == [
-        "1 labels, 4 validation",
-        "1 labels, 1 validation",
-        "1 labels, no validation",
+        "1 label, 4 validation",
+        "1 label, 1 validation",
+        "1 label, no validation",
     ]
     cells = [cell for cell in experiment.cells(0) if cell.method == "weak" and cell.conditions["labels"] == 3]
     (other,) = (cell for cell in plain.cells(0) if cell.method == "weak" and cell.conditions["labels"] == 3)

@@ -161,15 +161,13 @@ class ClassifyTask(NodeTask):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(
-            Column(
-                "accuracy",
-                tuple(conditions.items()),
-                f"{conditions['labels']} labels" + _describe(conditions.get("visible_validation")),
-                part=_describe(conditions.get("visible_validation")),
-            )
-            for conditions in self.conditions
-        )
+        columns = []
+        for conditions in self.conditions:
+            labels, n_visible = conditions["labels"], conditions.get("visible_validation")
+            part = "" if n_visible is None else f", {n_visible or 'no'} validation"
+            heading = f"{labels} label{'s' if labels > 1 else ''}{part}"
+            columns.append(Column("accuracy", tuple(conditions.items()), heading, part=part))
+        return tuple(columns)
 
     def split(self, cell: Cell, trial: int) -> NodeSplit:
         split, n_visible = super().split(cell, trial), cell.conditions.get("visible_validation")
@@ -218,10 +216,6 @@ class ClassifyTask(NodeTask):
             return CachedGraphModel(model, time.perf_counter() - start)
 
         return FIT_CACHE.get_or_fit(cell, None, device, path, settings, fit)
-
-
-def _describe(n_visible: int | None) -> str:
-    return "" if n_visible is None else f", {n_visible or 'no'} validation"
 
 
 @cache
