@@ -8,7 +8,7 @@ from numpy.random import SeedSequence
 
 from nodecopy import Graph, GraphModel, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy._core.random import Rng, generator
-from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, Classifier, Prediction, Trial
+from nodecopy.classify import APPNP, GCN, MLP, SBMGCN, BayesianGCN, Classifier, Prediction, Trial
 from nodecopy.classify.batch import TrainingBatch
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.datasets import label_split
@@ -23,6 +23,11 @@ CLASSIFIERS = {
     "gcn": BayesianGCN(n_graphs=2, n_weight_samples=2, base=GCN(n_epochs=25, learning_rate=0.05)),
     "appnp": BayesianGCN(
         n_graphs=2, n_weight_samples=2, base=APPNP(n_epochs=25, learning_rate=0.05, n_steps=4)
+    ),
+    "sbm-gcn": BayesianGCN(
+        n_graphs=2,
+        n_weight_samples=2,
+        base=SBMGCN(base=GCN(preset="g3nn", n_hidden=16, n_epochs=30, patience=10, learning_rate=0.03)),
     ),
     "validation": BayesianGCN(
         n_graphs=2, n_weight_samples=2, n_rounds="validation", base=GCN(n_epochs=25, learning_rate=0.05)
@@ -198,6 +203,7 @@ def test_directed_and_weighted_graphs() -> None:
         ({"n_rounds": "many"}, "n_rounds of BayesianGCN must be an integer or 'validation'; got 'many'"),
         ({"n_rounds": 2, "schedule": "online"}, "n_rounds of BayesianGCN must be 1 in the online schedule"),
         ({"graph_model": 3}, "graph_model of BayesianGCN must be a graph model such as NodeCopying.*got 3"),
+        ({"schedule": "online", "base": SBMGCN()}, "schedule of BayesianGCN must be 'retrain' with SBMGCN"),
         ({"base": "gcn"}, r"base of BayesianGCN must be GCN\(\), APPNP\(\), .* got 'gcn'"),
         ({"base": MLP()}, r"base of BayesianGCN must be GCN\(\), APPNP\(\), .* got MLP\(\)"),
         (

@@ -295,7 +295,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 def test_the_online_schedule_is_that_of_the_stack() -> None:
     with pytest.raises(
-        InputError, match="schedule of BayesianGCN must be 'retrain' with a network of your own"
+        InputError, match=r"schedule of BayesianGCN must be 'retrain' with .* a network of your own"
     ):
         BayesianGCN(schedule="online", base=build_sage).fit(GRAPH, SPLIT.train, rng=0)
 

@@ -20,6 +20,7 @@ from nodecopy.classify.custom_network import CustomNetwork, wrap_factory
 from nodecopy.classify.ensemble import Ensemble, Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.network_classifier import NetworkClassifier
+from nodecopy.classify.sbm_gcn import SBMGCN
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.classify.trial import Trial
 from nodecopy.copying import NodeCopying, SameLabel
@@ -60,9 +61,10 @@ class BayesianGCN(Classifier):
         paper. ``"validation"`` compares up to three rounds, and none, by the accuracy on validation nodes.
         Always 1 in the online schedule.
     base
-        The networks: ``GCN()`` by default, ``APPNP()``, or :class:`CustomNetwork`, with their parameters. A
-        function of the numbers of features and classes that returns a ``torch.nn.Module`` stands for a
-        ``CustomNetwork`` with its defaults.
+        The networks: ``GCN()`` by default, ``APPNP()``, ``SBMGCN()``, or :class:`CustomNetwork`, with their
+        parameters. The edges that ``SBMGCN()`` explains are those of the sampled graph. A function of the
+        numbers of features and classes that returns a ``torch.nn.Module`` stands for a ``CustomNetwork`` with
+        its defaults.
     device
         ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
 
@@ -85,7 +87,7 @@ class BayesianGCN(Classifier):
     _: KW_ONLY
     schedule: str = "retrain"
     n_rounds: int | str = 1
-    base: NetworkClassifier | CustomNetwork | Factory | None = None
+    base: NetworkClassifier | SBMGCN | CustomNetwork | Factory | None = None
     device: str = "cpu"
 
     @fit_by_classes
@@ -112,9 +114,10 @@ class BayesianGCN(Classifier):
         check_choice(self.schedule, "schedule of BayesianGCN", ["retrain", "online"])
         if self.graph_model is not None:
             check_graph_model(self.graph_model, "graph_model of BayesianGCN")
-        if self.schedule == "online" and isinstance(self._build_base(), CustomNetwork):
+        if self.schedule == "online" and not isinstance(self._build_base(), (GCN, APPNP)):
             raise InputError(
-                "schedule of BayesianGCN must be 'retrain' with a network of your own; got 'online'."
+                "schedule of BayesianGCN must be 'retrain' with SBMGCN or a network of your own; got "
+                "'online'."
             )
         if self.schedule == "online" and self.n_rounds != 1:
             raise InputError(
@@ -132,15 +135,15 @@ class BayesianGCN(Classifier):
             )
         return ROUNDS_TRIED
 
-    def _build_base(self) -> GCN | APPNP | CustomNetwork:
+    def _build_base(self) -> GCN | APPNP | SBMGCN | CustomNetwork:
         """Return the networks: a bare factory becomes a ``CustomNetwork``."""
         if self.base is None:
             return GCN(device=self.device)
         base = wrap_factory(self.base, self.device, "BayesianGCN")
-        if not isinstance(base, (GCN, APPNP, CustomNetwork)):
+        if not isinstance(base, (GCN, APPNP, SBMGCN, CustomNetwork)):
             raise InputError(
-                f"base of BayesianGCN must be GCN(), APPNP(), CustomNetwork(...) or a function that builds a "
-                f"network; got {base!r}."
+                f"base of BayesianGCN must be GCN(), APPNP(), SBMGCN(), CustomNetwork(...) or a function "
+                f"that builds a network; got {base!r}."
             )
         return base
 
@@ -180,7 +183,7 @@ class BayesianGCN(Classifier):
         return online.average()
 
     def network_device(self) -> str:
-        return self._build_base().device
+        return self._build_base().network_device()
 
 
 class _OnlineSchedule(TrainingCallback):
