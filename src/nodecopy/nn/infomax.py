@@ -44,17 +44,16 @@ class Infomax:
         for parameter in self.parameters:
             parameter.requires_grad_()
 
-    def embed(self, permutation: Tensor | None = None) -> Tensor:
-        """Return the outputs of the nodes, with the rows of the features permuted if asked for."""
+    def embed(self, *permutations: Tensor) -> list[Tensor]:
+        """Return the outputs of the nodes, and those with the rows of the features permuted."""
         weight, bias, slope, _ = self.parameters
         projected = self.features @ weight
-        if permutation is not None:
-            projected = projected[:, permutation]
-        return prelu(self.matrix @ projected + bias, slope)[0]
+        inputs = [projected, *(projected[:, permutation] for permutation in permutations)]
+        return [prelu(self.matrix @ rows + bias, slope)[0] for rows in inputs]
 
     def loss(self, permutation: Tensor) -> Tensor:
         """Return the mean cross-entropy of the question whether an output is of the observed graph."""
-        outputs, corrupted = self.embed(), self.embed(permutation)
+        outputs, corrupted = self.embed(permutation)
         direction = self.parameters[3][0] @ outputs.mean(dim=0).sigmoid()
         return (softplus(-(outputs @ direction)).mean() + softplus(corrupted @ direction).mean()) / 2
 
@@ -92,4 +91,4 @@ def embed_by_infomax(
     with torch.no_grad():
         for parameter, value_at_best in zip(model.parameters, best, strict=True):
             parameter.copy_(value_at_best)
-        return model.embed().cpu().numpy(), epoch
+        return model.embed()[0].cpu().numpy(), epoch
