@@ -86,7 +86,7 @@ def write_table_pages() -> None:
     (HERE / "tables").mkdir(exist_ok=True)
     for page in (HERE / "tables").glob("*.md"):
         page.unlink()
-    for path in sorted(RESULTS.glob("table*.md")):
+    for path in sorted(set(RESULTS.glob("*.md")) - {RESULTS / "README.md"}):
         number, _, part = path.stem.removeprefix("table").partition("-")
         title, _, body = path.read_text(encoding="utf-8").partition("\n")
         # Non-breaking spaces keep numbers together in narrow columns.
@@ -95,12 +95,18 @@ def write_table_pages() -> None:
             "\u00a0",
             body,
         )
-        name = f"Table {number}, {part.replace('-', ' ')}" if part else f"Table {number}"
-        sections = [f"# {name}: {title.partition(': ')[2]}", body.strip()]
-        about = [note.partition("\n")[2].strip() for note in notes[1:] if number in note.partition("\n")[0]]
-        if about:
-            sections += ["## Differences from the paper", *(note.replace("#### ", "### ") for note in about)]
-        sections.append("See also: [](../original_code.md).")
+        title, body = title.partition(": ")[2], body.strip()
+        sections = [f"# {title}", body]
+        if path.stem.startswith("table"):  # of the paper
+            name = f"Table {number}, {part.replace('-', ' ')}" if part else f"Table {number}"
+            sections = [f"# {name}: {title}", body]
+            about = [
+                note.partition("\n")[2].strip() for note in notes[1:] if number in note.partition("\n")[0]
+            ]
+            if about:
+                sections.append("## Differences from the paper")
+                sections += [note.replace("#### ", "### ") for note in about]
+            sections.append("See also: [](../original_code.md).")
         (HERE / "tables" / path.name).write_text("\n\n".join(sections) + "\n", encoding="utf-8")
 
 

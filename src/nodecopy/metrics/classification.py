@@ -129,8 +129,8 @@ def expected_calibration_error(
     """Return the expected calibration error (Guo et al., 2017); 0 is best.
 
     The confidence of a node is the probability of its most probable class. Nodes fall into ``n_bins`` bins of
-    equal width, bin b holding confidences in ((b - 1) / n_bins, b / n_bins]. The error is the mean of
-    |accuracy - mean confidence| over bins, weighted by their numbers of nodes.
+    equal width, bin b holding confidences in ((b - 1) / n_bins, b / n_bins]. The error is the mean absolute
+    difference of accuracy and mean confidence over bins, weighted by their numbers of nodes.
 
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1]), 4)
     0.4
