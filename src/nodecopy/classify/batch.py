@@ -151,7 +151,8 @@ class TrainingBatch(TrialBatch):
             return self._train_part(adjacencies, seeds, range(n_models), callback, build_objective)
         is_on_cpu = self.device.type == "cpu"
         if is_on_cpu:
-            at_once = min(at_once, math.ceil(n_models / torch.get_num_threads()))
+            per_thread = math.ceil(n_models / torch.get_num_threads())
+            at_once = 1 if self.recipe.is_compiled(self.device) else min(at_once, per_thread)
         parts = [range(start, min(start + at_once, n_models)) for start in range(0, n_models, at_once)]
         if len(parts) == 1:
             return self._train_part(adjacencies, seeds, parts[0])

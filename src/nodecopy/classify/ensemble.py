@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from torch import Tensor
 
 from nodecopy._core.validation import as_array, check_finite, type_name
 from nodecopy.errors import InputError
@@ -19,8 +22,8 @@ from nodecopy.nn.devices import check_device
 from nodecopy.nn.feature_matrices import check_features
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
 from nodecopy.nn.stack import SparseStack
-from nodecopy.nn.threads import share_threads
-from nodecopy.nn.training import stack_matrices
+from nodecopy.nn.threads import map_on_threads, share_threads
+from nodecopy.nn.training import build_predictor
 
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
 """The largest number of activations in a layer of the networks that are computed together.
@@ -226,7 +229,6 @@ def max_networks(features: sparse.csr_array, recipe: Recipe, device: torch.devic
     return max(1, MAX_ACTIVATIONS[device.type] // recipe.count_activations(features))
 
 
-@torch.no_grad()
 def average_predictions(
     networks: Networks, features: sparse.csr_array, matrices: Sequence[Matrix], n_weight_samples: int
 ) -> list[Prediction]:
@@ -234,29 +236,48 @@ def average_predictions(
 
     ``matrices`` are the propagation matrices of the graphs; the networks of a graph follow each other.
     """
-    n_models = len(networks.weights[0])
-    per_graph, recipe = n_models // len(matrices), networks.recipe
-    at_once = max_networks(features, recipe, networks.features.values.device)
-    total: list[Any] = [0.0] * len(matrices)
-    entropies: list[Any] = [0.0] * len(matrices)
+    n_models, recipe, device = len(networks.weights[0]), networks.recipe, networks.features.device
+    per_graph, at_once = n_models // len(matrices), max_networks(features, recipe, device)
     # The masks continue where those of training ended.
     steps = range(recipe.n_epochs, recipe.n_epochs + n_weight_samples) or [None]
+
+    def sum_samples(models: range, stop: Event | None = None) -> list[tuple[Tensor, Tensor]]:
+        """Return the sums of probabilities and of entropies over the weight samples of each network."""
+        part = networks.select(slice(models.start, models.stop), features)
+        return _sum_samples(part, [matrices[model // per_graph] for model in models], steps)
+
+    total: list[Any] = [0.0] * len(matrices)
+    entropies: list[Any] = [0.0] * len(matrices)
     for start in range(0, n_models, at_once):
-        part = networks.select(slice(start, start + at_once), features)
-        graph_of = np.arange(start, start + len(part.weights[0])) // per_graph
-        graphs = stack_matrices(part, [matrices[graph] for graph in graph_of.tolist()])
-        numbers, counts = np.unique(graph_of, return_counts=True)
-        for step in steps:
-            with share_threads(part):
-                probabilities = part.logits(graphs, None, step).softmax(dim=2)
-            for graph, of_graph in zip(numbers, torch.split(probabilities, counts.tolist()), strict=True):
-                total[graph] = total[graph] + of_graph.sum(dim=0)
-                entropies[graph] = entropies[graph] + entropy(of_graph).sum(dim=0)
+        parts = [range(start, min(start + at_once, n_models))]
+        if recipe.is_compiled(device) and len(parts[0]) > 1:
+            parts = [range(model, model + 1) for model in parts[0]]
+            sums = chain(*map_on_threads(sum_samples, parts))
+        else:
+            sums = chain(*map(sum_samples, parts))
+        for model, (probabilities, of_model) in enumerate(sums, start):
+            total[model // per_graph] = total[model // per_graph] + probabilities
+            entropies[model // per_graph] = entropies[model // per_graph] + of_model
     n = per_graph * len(steps)
     return [
         Prediction((p / n).cpu().numpy(), (e / n).cpu().numpy())
         for p, e in zip(total, entropies, strict=True)
     ]
+
+
+@torch.no_grad()
+def _sum_samples(
+    networks: Networks, matrices: Sequence[Matrix], steps: Sequence[int | None]
+) -> list[tuple[Tensor, Tensor]]:
+    """Return the sums of probabilities and of entropies over steps for each network."""
+    compute_logits = build_predictor(networks, matrices)
+    total: Any = 0.0
+    entropies: Any = 0.0
+    with share_threads(networks):
+        for step in steps:
+            probabilities = compute_logits(step).softmax(dim=2)
+            total, entropies = total + probabilities, entropies + entropy(probabilities)
+    return list(zip(total, entropies, strict=True))
 
 
 def entropy(probabilities: Any) -> Any:

@@ -94,7 +94,7 @@ class DGLFRMB(GraphAutoencoder):
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
         targets = _select_features(graph) if self.reconstruct_features else None
-        device = features.values.device
+        device = features.device
         return CommunityDecoder(self.n_latent, self.decoder_widths, self.alpha, targets, rng, device)
 
     def _embed(self, encoded: Tensor, decoder: CommunityDecoder) -> Tensor:

@@ -66,7 +66,7 @@ class FeedbackDecoder(Decoder):
     ) -> None:
         self.features, self.feedback = features, feedback
         shapes = (features.shape[2], n_hidden), (n_latent, n_hidden), (n_hidden, n_latent)
-        device = features.values.device
+        device = features.device
         self.weights = [draw_glorot([rng], rows, columns, device) for rows, columns in shapes]
 
     def __call__(self, z: Tensor) -> Tensor:

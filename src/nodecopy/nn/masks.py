@@ -16,6 +16,8 @@ import torch
 from numpy.random import SeedSequence
 from torch import Tensor
 
+INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
+"""The places of dropout masks in a network."""
 GOLDEN, MIX_1, MIX_2 = 0x1E3779B9, 0x21F0AAAD, 0x735A2D97
 
 

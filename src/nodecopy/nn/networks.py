@@ -16,11 +16,11 @@ from torch.nn.functional import leaky_relu
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS
-from nodecopy.nn.masks import Masks, draw_keys
+from nodecopy.nn.convolution_kernels import Rows
+from nodecopy.nn.convolutions import Convolutions, ConvolutionSettings
+from nodecopy.nn.masks import FIRST_EDGES, HIDDEN, INPUT, SECOND_EDGES, Masks, draw_keys
 from nodecopy.nn.stack import LowRank, LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
 
-INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)
-"""The places of dropout masks in a network."""
 NEGATIVE_SLOPE = 0.2
 """Slope of the leaky activation below zero."""
 MAX_DROPOUT = 0.99
@@ -116,6 +116,11 @@ class Recipe:
         """Share of edges that a training step drops."""
         return self.drop_edges
 
+    def is_compiled(self, device: torch.device) -> bool:
+        """Return whether networks are computed in compiled code: graph convolutions on a CPU."""
+        is_plain = self.propagation == "convolution" and self.rank is None and not self.drop_edges
+        return is_plain and device.type == "cpu"
+
     def count_activations(self, features: sparse.csr_array) -> int:
         """Return about how many activations a layer of one network has."""
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
@@ -160,7 +165,7 @@ class Networks:
         cls, recipe: Recipe, features: SparseStack, n_classes: int, seeds: Sequence[SeedSequence]
     ) -> Self:
         """Return networks to train; weights and masks of a model depend on its own seed alone."""
-        device, rngs = features.values.device, [np.random.default_rng(seed) for seed in seeds]
+        device, rngs = features.device, [np.random.default_rng(seed) for seed in seeds]
         weights = cls._draw_weights(recipe, features.shape[2], n_classes, rngs, device)
         networks = cls(recipe, features, weights, draw_keys(seeds, device))
         networks.constrain()
@@ -194,6 +199,36 @@ class Networks:
 
     def constrain(self) -> None:
         """Enforce constraints on the weights after a step; these networks have none."""
+
+    def compile(
+        self, graphs: Sequence[sparse.csr_array], last: Sequence[sparse.csr_array] | None = None
+    ) -> list[Convolutions]:
+        """Return the networks in compiled code; they share their weights with these.
+
+        ``last`` are the rows of the graphs whose logits are computed, all by default.
+        """
+        recipe, threshold = self.recipe, self.masks.threshold
+        settings = ConvolutionSettings(
+            slope={"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}[recipe.activation],
+            input_threshold=threshold if recipe.drop_input else 0,
+            hidden_threshold=threshold,
+            learning_rate=recipe.learning_rate,
+            first_decay=recipe.weight_decay,
+            decay=recipe.weight_decay if recipe.decay_all else 0.0,
+        )
+        networks = []
+        for model, graph in enumerate(graphs):
+            networks.append(
+                Convolutions(
+                    settings,
+                    [weight[model].detach().numpy() for weight in self.weights],
+                    int(self.masks.keys[model]) % 2**32,
+                    Rows.from_csr(self.features.matrix(model)),
+                    Rows.from_csr(graph),
+                    None if last is None else Rows.from_csr(last[model]),
+                )
+            )
+        return networks
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
         """Return ``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.

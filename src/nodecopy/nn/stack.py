@@ -61,9 +61,28 @@ class SparseStack:
         self._copies, self._pattern = (
             (n_models, first) if same else (1, _block_diagonal(matrices, self.shape))
         )
-        self.index = _repeat_pattern(self._pattern, self._copies, device)
-        values = torch.from_numpy(self._pattern.data.copy()).to(device, dtype)
-        self.values = values.repeat(self._copies)
+        self.device, self.dtype = device, dtype
+
+    @cached_property
+    def index(self) -> tuple[Tensor, Tensor]:
+        """Row pointers and columns of the block-diagonal matrix."""
+        return _repeat_pattern(self._pattern, self._copies, self.device)
+
+    @cached_property
+    def values(self) -> Tensor:
+        """The stored values of the block-diagonal matrix."""
+        return torch.tensor(self._pattern.data, dtype=self.dtype, device=self.device).repeat(self._copies)
+
+    def matrix(self, model: int) -> sparse.csr_array:
+        """Return the matrix of one model, possibly padded."""
+        if self._copies > 1:
+            return self._pattern
+        _, n_rows, n_columns = self.shape
+        indptr = self._pattern.indptr[model * n_rows : (model + 1) * n_rows + 1]
+        entries = slice(indptr[0], indptr[-1])
+        columns = self._pattern.indices[entries] - np.int32(model * n_columns)
+        parts = self._pattern.data[entries], columns, indptr - indptr[0]
+        return sparse.csr_array(parts, shape=(n_rows, n_columns))
 
     @cached_property
     def tensor(self) -> Tensor:
@@ -73,7 +92,7 @@ class SparseStack:
     @cached_property
     def transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
         """The pattern of the transpose, the number of each entry in the original, and the transpose."""
-        device, pattern = self.values.device, self._pattern
+        device, pattern = self.device, self._pattern
         numbers = np.arange(pattern.nnz, dtype=np.int32)
         order = sparse.csr_array(
             sparse.csr_array((numbers, pattern.indices, pattern.indptr), shape=pattern.shape).T
@@ -88,7 +107,7 @@ class SparseStack:
     @cached_property
     def positions(self) -> tuple[Tensor, Tensor]:
         """The model of every stored entry, and the entry's number within that model."""
-        device = self.values.device
+        device = self.device
         entries = torch.from_numpy(self.entries).to(device)
         model = torch.repeat_interleave(entries)
         number = torch.arange(len(model), device=device) - (entries.cumsum(0) - entries)[model]

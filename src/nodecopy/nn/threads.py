@@ -29,7 +29,7 @@ def share_threads(networks: Networks) -> AbstractContextManager[object]:
     features = networks.features
     n_entries = max(int(features.entries.max()), features.shape[1] * networks.recipe.n_hidden)
     is_large = len(features.entries) == 1 and n_entries >= LARGE
-    if is_large or features.values.device.type != "cpu":
+    if is_large or features.device.type != "cpu":
         return nullcontext()
     return one_thread_per_operation()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Event
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy._core.csr import IntArray
+from nodecopy.nn.convolutions import Convolutions, ConvolutionTrainer
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import LowRankStack, SparseStack
 from nodecopy.nn.steps import AdamStepper
@@ -84,7 +85,7 @@ class CrossEntropy:
     parameter_groups: Sequence[dict[str, Any]] = ()
 
     def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
-        device = networks.features.values.device
+        device = networks.features.device
         self.networks, self.targets, self.graphs = networks, targets, stack_matrices(networks, matrices)
         self.last, self.rows = None, torch.from_numpy(targets.rows).to(device)
         recipe = networks.recipe
@@ -111,10 +112,73 @@ class TrainingCallback(Protocol):
 
 def stack_matrices(networks: Networks, matrices: Sequence[Any]) -> Stack | None:
     """Return the propagation matrices of B networks on their device, or None for perceptrons."""
-    device = networks.features.values.device
+    device = networks.features.device
     if networks.recipe.propagation == "none":
         return None
     return SparseStack(matrices, device) if networks.recipe.rank is None else LowRankStack(matrices, device)
+
+
+def build_predictor(networks: Networks, matrices: Sequence[Any]) -> Callable[[int | None], Tensor]:
+    """Return a function of a step that computes the logits of all nodes, with the masks of the step."""
+    if networks.recipe.is_compiled(networks.features.device):
+        compiled = networks.compile(matrices)
+        return lambda step: torch.stack([network.logits(step) for network in compiled])
+    graphs = stack_matrices(networks, matrices)
+    return lambda step: networks.logits(graphs, None, step)
+
+
+class TorchSteps:
+    """Training steps on an objective, the cross-entropy of labelled nodes by default."""
+
+    def __init__(
+        self,
+        networks: Networks,
+        matrices: Sequence[Matrix],
+        targets: Targets,
+        objective: Objective | None = None,
+    ) -> None:
+        self.networks, self.targets = networks, targets
+        self.objective = objective or CrossEntropy(networks, matrices, targets)
+        groups = [*networks.parameter_groups, *self.objective.parameter_groups]
+        self.stepper = AdamStepper(groups, networks.recipe.learning_rate, models_first=True)
+
+    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
+        """Continue with the cross-entropy on other graphs."""
+        self.objective = CrossEntropy(self.networks, matrices, self.targets)
+
+    def take(self, epoch: int) -> None:
+        """Take the step of an epoch."""
+        self.stepper.step(lambda: self.objective.losses(epoch).sum())
+
+
+class CompiledSteps:
+    """Training steps on the cross-entropy of labelled nodes in compiled code, one network after another."""
+
+    def __init__(self, networks: Networks, matrices: Sequence[Any], targets: Targets) -> None:
+        self.networks, self.targets = networks, targets
+        labels = targets.labels.numpy()
+        if labels.ndim == 2:
+            labels = np.eye(networks.weights[1].shape[2], dtype=np.float32)[labels]
+        self.trainers = [
+            ConvolutionTrainer(network, probabilities.astype(np.float32), weights)
+            for network, probabilities, weights in zip(
+                self._compile(matrices), labels, targets.weights.numpy(), strict=True
+            )
+        ]
+
+    def _compile(self, matrices: Sequence[Any]) -> list[Convolutions]:
+        rows = [sparse.csr_array(m[chosen]) for m, chosen in zip(matrices, self.targets.rows, strict=True)]
+        return self.networks.compile(matrices, rows)
+
+    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
+        """Continue on other graphs."""
+        for trainer, network in zip(self.trainers, self._compile(matrices), strict=True):
+            trainer.change_network(network)
+
+    def take(self, epoch: int) -> None:
+        """Take the step of an epoch."""
+        for trainer in self.trainers:
+            trainer.step(epoch)
 
 
 def train(
@@ -132,18 +196,19 @@ def train(
     With early stopping, each model takes back the weights of its lowest validation loss; the loop ends when
     all models have stopped, or before its next epoch once ``stop`` is set.
     """
-    recipe = networks.recipe
-    objective = objective or CrossEntropy(networks, matrices, targets)
-    groups = [*networks.parameter_groups, *objective.parameter_groups]
-    stepper = AdamStepper(groups, recipe.learning_rate, models_first=True)
+    steps: TorchSteps | CompiledSteps
+    if objective is None and networks.recipe.is_compiled(networks.features.device):
+        steps = CompiledSteps(networks, matrices, targets)
+    else:
+        steps = TorchSteps(networks, matrices, targets, objective)
     with share_threads(networks):
-        for epoch in range(recipe.n_epochs):
+        for epoch in range(networks.recipe.n_epochs):
             if stop is not None and stop.is_set():
                 return
             others = callback.before_epoch(epoch, networks) if callback is not None else None
             if others is not None:
-                objective = CrossEntropy(networks, others, targets)
-            stepper.step(lambda: objective.losses(epoch).sum())  # noqa: B023, called at once
+                steps.change_graphs(others)
+            steps.take(epoch)
             networks.constrain()
             if callback is not None:
                 callback.after_epoch(epoch, networks)
@@ -163,7 +228,7 @@ class EarlyStopping:
         assert networks.recipe.patience
         self.networks, self.patience = networks, networks.recipe.patience
         self.objective = CrossEntropy(networks, matrices, validation)
-        n_models, device = len(networks.weights[0]), networks.features.values.device
+        n_models, device = len(networks.weights[0]), networks.features.device
         self.best_loss = torch.full((n_models,), torch.inf, device=device)
         self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
         self.best = [weight.detach().clone() for weight in networks.weights]

@@ -1,0 +1,148 @@
+"""Compiled parts of an epoch on a CPU: dropout masks, sparse products, activations, losses and Adam.
+
+The masks are those of :class:`~nodecopy.nn.masks.Masks`, bit for bit; everything else is what torch computes,
+up to rounding. The kernels are small and called from Python, because a kernel that contains all others takes
+20 s to compile.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uint32
+
+from nodecopy.nn.masks import GOLDEN, MIX_1, MIX_2
+from nodecopy.nn.row_intrinsics import LANES, gather_rows, scatter_row
+
+compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+"""Of Adam, as torch has them."""
+ZERO, ONE = np.float32(0), np.float32(1)
+
+
+class Rows(NamedTuple):
+    """Rows of a sparse matrix: where the entries of each begin and end, their columns and their values."""
+
+    starts: Any
+    stops: Any
+    columns: Any
+    values: Any
+
+    @classmethod
+    def from_csr(cls, matrix: Any) -> Rows:
+        """Return all rows of a CSR matrix."""
+        indptr, columns = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32, copy=False)
+        return cls(indptr[:-1], indptr[1:], columns, matrix.data.astype(np.float32, copy=False))
+
+
+@compiled
+def multiply(rows, dense, out):
+    """Write the product of sparse rows and a dense matrix."""
+    width = dense.shape[1]
+    for i in range(len(rows.starts)):
+        start, stop = rows.starts[i], rows.stops[i]
+        for column in range(0, width - LANES + 1, LANES):
+            gather_rows(out, i, column, rows.columns, rows.values, start, stop, dense)
+        for column in range(width - width % LANES, width):
+            total = ZERO
+            for entry in range(start, stop):
+                total += rows.values[entry] * dense[rows.columns[entry], column]
+            out[i, column] = total
+
+
+@compiled
+def multiply_transpose(rows, dense, out):
+    """Write the product of the transpose of sparse rows and a dense matrix."""
+    out[:] = ZERO
+    width = dense.shape[1]
+    for i in range(len(rows.starts)):
+        start, stop = rows.starts[i], rows.stops[i]
+        for column in range(0, width - LANES + 1, LANES):
+            scatter_row(out, rows.columns, rows.values, start, stop, dense, i, column)
+        for column in range(width - width % LANES, width):
+            for entry in range(start, stop):
+                out[rows.columns[entry], column] += rows.values[entry] * dense[i, column]
+
+
+@njit(inline="always")
+def _mix(x):
+    x = uint32(x ^ (x >> uint32(16)))
+    x = uint32(x * uint32(MIX_1))
+    x = uint32(x ^ (x >> uint32(15)))
+    x = uint32(x * uint32(MIX_2))
+    return uint32(x ^ (x >> uint32(15)))
+
+
+@compiled
+def draw_words(key, step, place, words):
+    """Write the random words of a model, a step and a place."""
+    by_step, by_place = uint32(GOLDEN * (2 * step + 1)), uint32(MIX_2 * (place + 1))
+    mixed = _mix(uint32(uint32(uint32(key) + by_step) ^ by_place))
+    for i in range(len(words)):
+        words[i] = _mix(uint32(uint32(i) ^ mixed))
+
+
+@compiled
+def mask_values(values, numbers, threshold, out):
+    """Write values after dropout of those whose random byte is below a threshold."""
+    scale = np.float32(256) / np.float32(256 - threshold)
+    for i in range(len(values)):
+        out[i] = values[i] * (scale if numbers[i] >= threshold else ZERO)
+
+
+@compiled
+def activate(hidden, nodes, numbers, threshold, slope, bias, gates):
+    """Turn sums over neighbours into hidden units after dropout.
+
+    ``slope`` is that of the activation below zero. The random bytes of a unit are those of its node. Writes
+    the derivatives of the units, for the backward pass.
+    """
+    n_rows, width = hidden.shape
+    scale = np.float32(256) / np.float32(256 - threshold)
+    for row in range(n_rows):
+        place = nodes[row] * width
+        for k in range(width):
+            x = hidden[row, k] + bias[k]
+            gate = ONE if x > ZERO else slope
+            gate *= scale if numbers[place + k] >= threshold else ZERO
+            gates[row, k] = gate
+            hidden[row, k] = x * gate
+
+
+@compiled
+def shift_logits(logits, n_classes):
+    """Subtract the largest logit of each row; columns from ``n_classes`` on are padding."""
+    for row in range(len(logits)):
+        highest = logits[row, 0]
+        for k in range(1, n_classes):
+            highest = max(highest, logits[row, k])
+        for k in range(n_classes):
+            logits[row, k] -= highest
+
+
+@compiled
+def differentiate(exponentials, targets, weights):
+    """Replace exponentials of logits by the gradient of the weighted cross-entropy."""
+    n_rows, n_classes = targets.shape
+    for row in range(n_rows):
+        total, mass = ZERO, ZERO
+        for k in range(n_classes):
+            total += exponentials[row, k]
+            mass += targets[row, k]
+        for k in range(n_classes):
+            share = exponentials[row, k] / total
+            exponentials[row, k] = weights[row] * (share * mass - targets[row, k])
+
+
+@compiled
+def step_adam(weight, gradient, mean, square, learning_rate, decay, number):
+    """Change weights by the step of Adam with a number, counted from 1."""
+    size = np.float32(learning_rate / (1.0 - BETA_1**number))
+    correction = np.float32(np.sqrt(1.0 - BETA_2**number))
+    beta_1, beta_2, epsilon = np.float32(1.0 - BETA_1), np.float32(BETA_2), np.float32(EPSILON)
+    for i in range(len(weight)):
+        slope = gradient[i] + decay * weight[i]
+        mean[i] += beta_1 * (slope - mean[i])
+        square[i] = beta_2 * square[i] + (ONE - beta_2) * slope * slope
+        weight[i] -= size * mean[i] / (np.sqrt(square[i]) / correction + epsilon)
