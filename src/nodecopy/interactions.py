@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import RowData, Rows, keep_entries
+from nodecopy._core.csr import RowData, Rows, freeze
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
 from nodecopy._core.validation import check_finite, check_vector
 from nodecopy.errors import InputError
@@ -24,6 +24,9 @@ class Interactions(RowData):
         implicit feedback all interactions are one.
     user_ids, item_ids
         One unique integer or string per user and item; 0, 1, 2, ... by default.
+    times
+        One number or date per interaction, in the order of :meth:`table`; none by default. Splits by time
+        need them. Recommenders do not use them, and equal tables may differ in them.
 
     Examples
     --------
@@ -38,9 +41,14 @@ class Interactions(RowData):
     how_to_change = "build new ones from their matrix and ids"
     user_ids: NDArray[Any]
     item_ids: NDArray[Any]
+    times: NDArray[Any] | None = None
 
     def __init__(
-        self, matrix: Any, user_ids: ArrayLike | None = None, item_ids: ArrayLike | None = None
+        self,
+        matrix: Any,
+        user_ids: ArrayLike | None = None,
+        item_ids: ArrayLike | None = None,
+        times: ArrayLike | None = None,
     ) -> None:
         rows = Rows.from_matrix(matrix, "matrix")
         users = np.arange(rows.n_rows) if user_ids is None else user_ids
@@ -49,6 +57,7 @@ class Interactions(RowData):
             rows=rows,
             user_ids=check_ids(users, "user_ids", rows.n_rows),
             item_ids=check_ids(items, "item_ids", rows.n_columns),
+            times=None if times is None else freeze(check_times(times, rows.n_entries).copy()),
         )
 
     @classmethod
@@ -73,16 +82,14 @@ class Interactions(RowData):
         row_ids = np.unique(users) if user_ids is None else check_ids(user_ids, "user_ids")
         column_ids = np.unique(items) if item_ids is None else check_ids(item_ids, "item_ids")
         first, second = find_positions(users, row_ids, "users"), find_positions(items, column_ids, "items")
-        when: NDArray[Any] = np.zeros(len(users))
-        if times is not None:
-            when = check_vector(times, "times", length=len(users), per="row")
-            if when.dtype.kind not in "iufM":
-                raise InputError(f"times must be numbers or dates; got {when.dtype}.")
-            if when.dtype.kind == "M" and np.isnat(when).any():
-                raise InputError("times must not be missing; got NaT.")
-            check_finite(when, "times")
         shape = len(row_ids), len(column_ids)
-        return cls(deduplicate(first, second, values, shape, rank=when), row_ids, column_ids)
+        if times is None:
+            return cls(deduplicate(first, second, values, shape, np.zeros(len(users))), row_ids, column_ids)
+        when = check_times(times, len(users))
+        matrix = deduplicate(first, second, values, shape, rank=when)
+        row = deduplicate(first, second, np.arange(float(len(users))), shape, rank=when)
+        latest = row.data[matrix.data != 0].astype(np.int64)  # a rating of zero is no interaction
+        return cls(matrix, row_ids, column_ids, when[latest])
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -111,7 +118,25 @@ class Interactions(RowData):
     def binary(self) -> Interactions:
         """Return the interactions without weights."""
         rows = self.rows
-        return self.with_rows(Rows(rows.indptr, rows.indices, None, rows.n_columns))
+        return self._with(rows=Rows(rows.indptr, rows.indices, None, rows.n_columns))
+
+    def with_rows(self, rows: Rows) -> Interactions:
+        """Return a copy with other rows, which must be canonical and are not checked, without times."""
+        return self._with(rows=rows, times=None)
+
+    def without_times(self) -> Interactions:
+        """Return the interactions without times."""
+        return self if self.times is None else self._with(times=None)
+
+    def select(self, mask: NDArray[np.bool_]) -> Interactions:
+        """Return those of the interactions, in the order of :meth:`table`, where ``mask`` is true.
+
+        >>> Interactions([[1, 1], [0, 1]]).select([True, False, True]).matrix.toarray().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        is_selected = check_vector(mask, "mask", length=self.n_interactions, per="interaction").astype(bool)
+        times = None if self.times is None else freeze(self.times[is_selected])
+        return self._with(rows=self.rows.keep_entries(is_selected), times=times)
 
     def at_least(self, *, rating: float = 0.0, per_user: int = 1, per_item: int = 1) -> Interactions:
         """Return the interactions that pass three filters in turn, as in the paper's data.
@@ -120,14 +145,18 @@ class Interactions(RowData):
         interactions, then items with fewer than ``per_item``. By default nothing is dropped but users and
         items without interactions.
         """
-        matrix = keep_entries(self.matrix, self.matrix.data >= rating)
-        users = np.flatnonzero(np.diff(matrix.indptr) >= per_user)
-        matrix = matrix[users]
-        items = np.flatnonzero(np.bincount(matrix.indices, minlength=self.n_items) >= per_item)
-        return Interactions(matrix[:, items], self.user_ids[users], self.item_ids[items])
+        kept = self.select(self.matrix.data >= rating)
+        is_user = kept.rows.degrees >= per_user
+        kept = kept.select(is_user[kept.rows.row_numbers])
+        is_item = np.bincount(kept.rows.indices, minlength=self.n_items) >= per_item
+        kept = kept.select(is_item[kept.rows.indices])
+        matrix = kept.matrix[np.flatnonzero(is_user)][:, np.flatnonzero(is_item)]
+        return Interactions(matrix, self.user_ids[is_user], self.item_ids[is_item], kept.times)
 
     def union(self, other: Interactions) -> Interactions:
-        """Return the pairs that are in either of two tables of the same users and items, without weights.
+        """Return the pairs that are in either of two tables of the same users and items.
+
+        The result has neither weights nor times.
 
         >>> first, second = Interactions([[1, 0], [1, 0]]), Interactions([[1, 1], [0, 0]])
         >>> first.union(second).matrix.toarray().tolist()
@@ -145,7 +174,7 @@ class Interactions(RowData):
         """
         self.check_same_ids(other, "other")
         own, others = self._pair_numbers(), other._pair_numbers()
-        return self.with_rows(self.rows.keep_entries(~np.isin(own, others, assume_unique=True)))
+        return self.select(~np.isin(own, others, assume_unique=True))
 
     def _pair_numbers(self) -> NDArray[np.int64]:
         """Return a different number for every pair of user and item."""
@@ -162,7 +191,8 @@ class Interactions(RowData):
 
     def to_parts(self) -> dict[str, Any]:
         """Return the values from which :meth:`from_parts` rebuilds the interactions."""
-        return {"matrix": self.matrix, "user_ids": self.user_ids, "item_ids": self.item_ids}
+        parts = {"matrix": self.matrix, "user_ids": self.user_ids, "item_ids": self.item_ids}
+        return parts if self.times is None else parts | {"times": self.times}
 
     @classmethod
     def from_parts(cls, parts: dict[str, Any]) -> Interactions:
@@ -182,3 +212,14 @@ class Interactions(RowData):
         kind = "weighted" if self.is_weighted else "binary"
         counts = f"{self.n_users} users, {self.n_items} items, {self.n_interactions} interactions"
         return f"Interactions({counts}, {kind})"
+
+
+def check_times(times: ArrayLike, length: int) -> NDArray[Any]:
+    """Return times, numbers or dates without missing ones, as an array."""
+    when = check_vector(times, "times", length=length, per="interaction")
+    if when.dtype.kind not in "iufM":
+        raise InputError(f"times must be numbers or dates; got {when.dtype}.")
+    if when.dtype.kind == "M" and np.isnat(when).any():
+        raise InputError("times must not be missing; got NaT.")
+    check_finite(when, "times")
+    return when

@@ -84,3 +84,88 @@ def test_a_tenth_of_train_is_the_validation_part_if_there_is_none() -> None:
 def test_parts_that_do_not_fit(parts: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         datasets.fixed_split(*parts)
+
+
+def timed_log(n_users: int = 12, n_items: int = 9, seed: int = 0) -> Interactions:
+    draws = np.random.default_rng(seed)
+    row, column = np.nonzero(draws.random((n_users, n_items)) < 0.6)
+    times = draws.integers(30, size=len(row))
+    return Interactions.from_table(row, column, times=times, user_ids=range(n_users), item_ids=range(n_items))
+
+
+def as_set(part: Interactions) -> set[tuple[int, int]]:
+    users, items, _ = part.table()
+    return set(zip(users.tolist(), items.tolist(), strict=True))
+
+
+@given(
+    seed=st.integers(0, 2**32), shares=st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.0, 0.5), (0.6, 0.4, 0.0)])
+)
+@settings(max_examples=30, deadline=None)
+def test_time_split_puts_every_part_before_the_next(seed: int, shares: Any) -> None:
+    log = timed_log(seed=seed)
+    parts = datasets.time_split(log, shares)
+    assert sorted(pair for part in parts for pair in as_set(part)) == sorted(as_set(log))
+    latest = -1
+    for part, share in zip(parts, shares, strict=True):
+        assert part.times is not None
+        assert bool(part.n_interactions) or share < 0.2
+        if part.n_interactions:
+            assert part.times.min() > latest
+            latest = part.times.max()
+    assert parts.train.n_interactions <= shares[0] * log.n_interactions
+
+
+@given(seed=st.integers(0, 2**32), n_test=st.integers(1, 3), n_validation=st.integers(0, 2))
+@settings(max_examples=30, deadline=None)
+def test_last_item_split_against_sorting(seed: int, n_test: int, n_validation: int) -> None:
+    log = timed_log(seed=seed)
+    assert log.times is not None
+    users, items, _ = log.table()
+    expected: list[set[tuple[int, int]]] = [set(), set(), set()]
+    for user in range(log.n_users):
+        own = np.flatnonzero(users == user)
+        ranked = items[own[np.argsort(log.times[own], kind="stable")]].tolist()
+        n = len(ranked)
+        bounds = (n - n_test - n_validation, n - n_test) if n > n_test + n_validation else (n, n)
+        for part, names in zip(expected, np.split(ranked, bounds), strict=True):
+            part |= {(user, item) for item in names}
+    parts = datasets.last_item_split(log, n_test, n_validation)
+    assert [as_set(part) for part in parts] == expected
+
+
+@given(seed=st.integers(0, 2**32), history=st.sampled_from([0.2, 0.5, 0.8]))
+@settings(max_examples=30, deadline=None)
+def test_user_split_separates_users(seed: int, history: float) -> None:
+    log = timed_log(20)
+    split = datasets.user_split(log, (0.5, 0.2, 0.3), history=history, rng=seed)
+    tables = [split.train, split.validation.history, split.test.history]
+    assert [table.n_users for table in tables] == [10, 4, 6]
+    assert sorted(np.concatenate([table.user_ids for table in tables]).tolist()) == list(range(20))
+    everything = [split.train, *split.validation, *split.test]
+    assert all(np.array_equal(table.item_ids, log.item_ids) for table in everything)
+    assert sorted(pair for table in everything for pair in as_set(table)) == sorted(as_set(log))
+    for users in (split.validation, split.test):
+        assert np.array_equal(users.history.user_ids, users.test.user_ids)
+        degrees = users.history.rows.degrees + users.test.rows.degrees
+        expected = np.clip(np.round(history * degrees), 1, np.maximum(degrees - 1, 1))
+        assert users.history.rows.degrees.tolist() == np.where(degrees > 0, expected, 0).tolist()
+    again = datasets.user_split(log, (0.5, 0.2, 0.3), history=history, rng=seed)
+    assert again == split
+
+
+def test_splits_that_cannot_be_made() -> None:
+    log, plain = timed_log(), Interactions(np.ones((3, 3)))
+    for call, message in (
+        (lambda: datasets.time_split(plain), "time_split needs the times of interactions"),
+        (lambda: datasets.last_item_split(plain), "last_item_split needs the times of interactions"),
+        (lambda: datasets.time_split(log, (0.9, 0.2, 0.1)), "fractions must be three numbers .* add up to 1"),
+        (lambda: datasets.last_item_split(log, 0), "n_test must be an integer of at least 1; got 0"),
+        (lambda: datasets.user_split(log, (1.5, -0.5, 0.0)), "fractions must be three numbers of at least 0"),
+        (lambda: datasets.user_split(log, history=1.5), r"history must be above 0 and below 1; got 1\.5"),
+    ):
+        with pytest.raises(InputError, match=message):
+            call()
+    same = Interactions.from_table([0, 0, 1], [0, 1, 1], times=[5, 5, 5])
+    with pytest.raises(InputError, match=r"times must leave a training part of 0\.7; 3 of 3 interactions"):
+        datasets.time_split(same)

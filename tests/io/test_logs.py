@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.io import read_interactions
+from nodecopy.io import read_interactions, write_interactions
 
 Write = Callable[[str], Path]
 
@@ -152,3 +152,13 @@ def test_the_caller_decides_on_the_header(write: Write) -> None:
     assert read_interactions(path).n_users == 2
     assert read_interactions(path, header=True).n_users == 1
     assert read_interactions(write("user,item\nbob,tea\n"), header=False).n_users == 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "npz"])
+def test_times_are_written_and_read(suffix: str, tmp_path: Path) -> None:
+    log = Interactions.from_table(["ann", "ann", "bob"], ["tea", "jam", "tea"], times=[30, 10, 20])
+    write_interactions(log, tmp_path / f"log.{suffix}")
+    again = read_interactions(tmp_path / f"log.{suffix}")
+    assert again == log
+    assert again.times is not None
+    assert again.times.tolist() == [10, 30, 20]

@@ -12,8 +12,13 @@ from nodecopy.datasets.catalogue import load as load
 from nodecopy.datasets.catalogue import load_split as load_split
 from nodecopy.datasets.catalogue import names as names
 from nodecopy.datasets.catalogue import verify as verify
+from nodecopy.datasets.interaction_splits import HeldOutUsers as HeldOutUsers
+from nodecopy.datasets.interaction_splits import UserSplit as UserSplit
 from nodecopy.datasets.interaction_splits import fixed_split as fixed_split
 from nodecopy.datasets.interaction_splits import interaction_split as interaction_split
+from nodecopy.datasets.interaction_splits import last_item_split as last_item_split
+from nodecopy.datasets.interaction_splits import time_split as time_split
+from nodecopy.datasets.interaction_splits import user_split as user_split
 from nodecopy.datasets.readers import with_elliptic_features as with_elliptic_features
 from nodecopy.datasets.splits import Split as Split
 from nodecopy.datasets.splits import label_split as label_split

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng, generator
-from nodecopy._core.validation import check_vector
+from nodecopy._core.validation import check_integer, check_real, check_vector
 from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -40,18 +43,167 @@ def interaction_split(
     >>> [part.n_interactions for part in datasets.interaction_split(library, rng=0)]
     [2358, 337, 674]
     """
-    shares = check_vector(fractions, "fractions", length=3, per="part")
-    if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
-        raise InputError(
-            f"fractions must be three numbers of at least 0 that add up to 1; got {fractions!r}."
-        )
     n = interactions.n_interactions
-    # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
-    bounds = np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
     part_of = np.empty(n, np.int64)
-    part_of[generator(rng).permutation(n)] = np.searchsorted(bounds, np.arange(n), side="right")
+    numbers = np.searchsorted(_part_bounds(fractions, n), np.arange(n), side="right")
+    part_of[generator(rng).permutation(n)] = numbers
+    return _select_parts(interactions, part_of)
+
+
+def time_split(
+    interactions: Interactions, fractions: Sequence[float] = (0.7, 0.1, 0.2)
+) -> Split[Interactions]:
+    """Split the interactions by time: the first ones are the training part, the last ones the test part.
+
+    Interactions at the same time are in the same part, the later one. Users and items of the test part may
+    have no interactions in the training part.
+
+    Parameters
+    ----------
+    interactions
+        What to split, with :attr:`.Interactions.times`.
+    fractions
+        Shares of the training, validation and test part, which add up to 1.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions, datasets
+    >>> log = Interactions.from_table(["ann"] * 4, ["tea", "jam", "ham", "rye"], times=[3, 1, 4, 2])
+    >>> train, validation, test = datasets.time_split(log, (0.5, 0.25, 0.25))
+    >>> test.table()[1].tolist()
+    ['ham']
+    """
+    times = _check_times(interactions, "time_split")
+    ascending, bounds = np.sort(times), _part_bounds(fractions, len(times))
+    part_of = np.zeros(len(times), np.int64)
+    for bound in bounds[bounds < len(times)].tolist():
+        part_of += times >= ascending[bound]
+    parts = _select_parts(interactions, part_of)
+    if not parts.train.n_interactions:
+        n_first = int((times == ascending[0]).sum())
+        raise InputError(
+            f"times must leave a training part of {fractions[0]:g}; {n_first} of {len(times)} interactions "
+            f"have the first one, {ascending[0]}."
+        )
+    return parts
+
+
+def last_item_split(
+    interactions: Interactions, n_test: int = 1, n_validation: int = 1
+) -> Split[Interactions]:
+    """Split off the last interactions of each user: leave-last-out, as in sequential recommendation.
+
+    A user with no more than ``n_test + n_validation`` interactions is in the training part only. Of
+    interactions at the same time, those with items that come first in ``item_ids`` count as earlier.
+
+    Parameters
+    ----------
+    interactions
+        What to split, with :attr:`.Interactions.times`.
+    n_test, n_validation
+        Number of interactions of each user in the test part, the last ones, and in the validation part, the
+        ones before them; 1 each by default.
+
+    Examples
+    --------
+    >>> from nodecopy import Interactions, datasets
+    >>> log = Interactions.from_table(["ann"] * 3 + ["bob"], ["tea", "jam", "ham", "tea"], times=[3, 1, 2, 1])
+    >>> [part.table()[1].tolist() for part in datasets.last_item_split(log)]
+    [['jam', 'tea'], ['ham'], ['tea']]
+    """
+    times = _check_times(interactions, "last_item_split")
+    check_integer(n_test, "n_test", low=1)
+    check_integer(n_validation, "n_validation", low=0)
     rows = interactions.rows
-    return Split(*(interactions.with_rows(rows.keep_entries(part_of == part)) for part in range(3)))
+    order = np.lexsort((times, rows.row_numbers))  # users stay in their order
+    n_after = np.empty(len(times), np.int64)
+    n_after[order] = rows.indptr[1:][rows.row_numbers] - 1 - np.arange(len(times))
+    part_of = np.where(n_after < n_test, 2, np.where(n_after < n_test + n_validation, 1, 0))
+    part_of[rows.degrees[rows.row_numbers] <= n_test + n_validation] = 0
+    return _select_parts(interactions, part_of)
+
+
+class HeldOutUsers(NamedTuple):
+    """Users outside training: the interactions that a model is given, and those that it should recommend.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> users = datasets.user_split(datasets.load("library"), rng=0).test
+    >>> users.history.n_users == users.test.n_users == 30
+    True
+    """
+
+    history: Interactions
+    test: Interactions
+
+
+class UserSplit(NamedTuple):
+    """A training part, and users outside it for validation and test.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> datasets.user_split(datasets.load("library"), rng=0).train.n_users
+    240
+    """
+
+    train: Interactions
+    validation: HeldOutUsers
+    test: HeldOutUsers
+
+
+def user_split(
+    interactions: Interactions,
+    fractions: Sequence[float] = (0.8, 0.1, 0.1),
+    *,
+    history: float = 0.8,
+    rng: Rng = None,
+) -> UserSplit:
+    """Split the users at random, to evaluate on users outside training (strong generalisation).
+
+    All tables have all items. A model that is fitted to ``train`` gets the histories of the other users and
+    is evaluated on the rest of their interactions:
+    ``model.evaluate(split.test.test, history=split.test.history)``.
+
+    Parameters
+    ----------
+    interactions
+        What to split.
+    fractions
+        Shares of the users in the training, validation and test part, which add up to 1.
+    history
+        Share of the interactions of users outside training that are their history, above 0 and below 1. At
+        least one interaction is, and of users with several at least one is not.
+    rng
+        Seed or generator; ``None``, the default, gives another split at every call.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.datasets import user_split
+    >>> split = user_split(datasets.load("library"), (0.7, 0.1, 0.2), rng=0)
+    >>> split.train.n_users, split.validation.test.n_users, split.test.test.n_users
+    (210, 30, 60)
+    """
+    if not 0 < check_real(history, "history") < 1:
+        raise InputError(f"history must be above 0 and below 1; got {history!r}.")
+    n_users, draws = interactions.n_users, generator(rng)
+    order = draws.permutation(n_users)
+    bounds = _part_bounds(fractions, n_users)
+    rows = interactions.rows
+    # The random rank of each interaction among those of its user.
+    shuffled = np.lexsort((draws.random(rows.n_entries), rows.row_numbers))
+    rank = np.empty(rows.n_entries, np.int64)
+    rank[shuffled] = np.arange(rows.n_entries) - rows.indptr[rows.row_numbers]
+    degrees = rows.degrees[rows.row_numbers]
+    n_history = np.clip(np.round(history * degrees), 1, np.maximum(degrees - 1, 1))
+    seen, hidden = interactions.select(rank < n_history), interactions.select(rank >= n_history)
+    train, *others = (np.sort(part) for part in np.split(order, bounds))
+    return UserSplit(
+        _select_users(interactions, train),
+        *(HeldOutUsers(_select_users(seen, users), _select_users(hidden, users)) for users in others),
+    )
 
 
 def fixed_split(
@@ -89,3 +241,35 @@ def fixed_split(
             f"are not. If the parts are disjoint, train.union(validation) is the training part."
         )
     return Split(train, validation, test)
+
+
+def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
+    """Return where the second and the third part of n things begin."""
+    shares = check_vector(fractions, "fractions", length=3, per="part")
+    if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
+        raise InputError(
+            f"fractions must be three numbers of at least 0 that add up to 1; got {fractions!r}."
+        )
+    # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
+    return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)
+
+
+def _check_times(interactions: Interactions, name: str) -> NDArray[Any]:
+    if interactions.times is None or not interactions.n_interactions:
+        raise InputError(
+            f"{name} needs the times of interactions; got {interactions!r} without. read_interactions keeps "
+            f"those in a column of times, and Interactions.from_table takes times."
+        )
+    return interactions.times
+
+
+def _select_parts(interactions: Interactions, part_of: IntArray) -> Split[Interactions]:
+    return Split(*(interactions.select(part_of == part) for part in range(3)))
+
+
+def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
+    """Return the interactions of some users, given by position, ascending."""
+    is_user = np.zeros(interactions.n_users, bool)
+    is_user[users] = True
+    kept = interactions.select(is_user[interactions.rows.row_numbers])
+    return Interactions(kept.matrix[users], kept.user_ids[users], kept.item_ids, kept.times)

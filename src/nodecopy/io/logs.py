@@ -75,11 +75,11 @@ def read_interactions(
             n_repeated = len(user_codes) - len(np.unique(user_codes * len(item_ids) + item_codes))
         if n_repeated:
             log_decision(f"{describe(path)}: repeated user-item pairs: {n_repeated}; the latest row counts.")
-        return Interactions(log.matrix, user_ids, item_ids)
+        return Interactions(log.matrix, user_ids, item_ids, log.times)
 
 
 def write_interactions(interactions: Interactions, path: PathLike) -> None:
-    """Write interactions as columns ``user``, ``item`` and, if they are weighted, ``rating``.
+    """Write interactions as columns ``user``, ``item`` and, where there are some, ``rating`` and ``time``.
 
     Only ``.npz`` keeps users and items without any interaction.
 
@@ -94,7 +94,7 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
         npz.write_interactions(interactions, path)
     else:
         users, items, ratings = interactions.table()
-        write_table(path, {"user": users, "item": items, "rating": ratings})
+        write_table(path, {"user": users, "item": items, "rating": ratings, "time": interactions.times})
 
 
 def _encode_ids(column: Column) -> tuple[np.ndarray, np.ndarray]:

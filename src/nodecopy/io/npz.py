@@ -72,13 +72,15 @@ def read_interactions(path: Path) -> Interactions:
         if not keys >= OWN_KEYS | {"user_ids", "item_ids"}:
             raise _wrong_content(archive, "interactions")
         users, items = archive["user_ids"], archive["item_ids"]
-        return Interactions(_rows(archive, len(items)), users, items)
+        return Interactions(_rows(archive, len(items)), users, items, archive.get("times"))
 
 
 def write_interactions(interactions: Interactions, path: PathLike) -> None:
-    """Write interactions with their ids."""
-    ids = {"user_ids": interactions.user_ids, "item_ids": interactions.item_ids}
-    _save(path, _row_arrays(interactions.rows) | ids)
+    """Write interactions with their ids and, if they have some, times."""
+    arrays = {"user_ids": interactions.user_ids, "item_ids": interactions.item_ids}
+    if interactions.times is not None:
+        arrays["times"] = interactions.times
+    _save(path, _row_arrays(interactions.rows) | arrays)
 
 
 def read_matrix(path: Path) -> Any:

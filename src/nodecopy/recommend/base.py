@@ -270,7 +270,7 @@ class Recommender(ScoringModel):
             The validation interactions, if there are some.
         history
             For users outside training (strong generalisation): the interactions from which their items are
-            recommended. They are not candidates.
+            recommended; see :func:`.user_split`. They are not candidates.
         metrics
             Names such as ``"recall@10"``; recall, NDCG, coverage and novelty at 10 and 20 by default. See
             :func:`nodecopy.metrics.ranking.evaluate` for their definitions.

@@ -22,8 +22,8 @@ UNKNOWN = ("error", "ignore")
 
 
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
-    """Return interactions, converted if need be, that hold at least one, or raise an error."""
-    interactions = convert_interactions(interactions, name)
+    """Return interactions, converted if need be and without times, or raise an error if there are none."""
+    interactions = convert_interactions(interactions, name).without_times()
     if not interactions.n_interactions:
         raise InputError(f"{name} must hold at least one interaction; got {interactions!r}.")
     return interactions
