@@ -1,30 +1,17 @@
-"""Run the snippets of the README and check its commands, links and numbers."""
+"""Run the snippets of the README and check its commands, links and numbers, and those of "Few labels"."""
 
 from __future__ import annotations
 
-import csv
 import re
 from pathlib import Path
 
 import pytest
 
 from nodecopy.cli import import_command
-from nodecopy.experiments.toml import load
+from tests import documented_results
+from tests.documented_results import README, documented_tables, find_block
 
-README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
-RESULTS = README.parent / "results"
-
-# Title of a row; results table, dataset, labels, attack and score; the methods without and with copying.
-MEASURED = (
-    ("accuracy, Cora, 5 labels per class", "table2 cora 5  accuracy", "gcn", "bgcn-copy"),
-    ("accuracy, Citeseer, 5 labels per class", "table2 citeseer 5  accuracy", "gcn", "bgcn-copy"),
-    ("accuracy at targets of Nettack, Cora", "table5 cora 20 nettack accuracy", "gcn", "copying"),
-    ("accuracy at targets of Nettack, Citeseer", "table5 citeseer 20 nettack accuracy", "gcn", "copying"),
-    ("recall@20, MovieLens 100k", "table6 ml-100k 0  recall@20", "ease", "copy-ease"),
-    ("recall@20, Amazon CDs", "table6 amazon-cds 0  recall@20", "ease", "copy-ease"),
-)
-WITH_COPYING = re.compile("copy|ebpr|sgbpr|fusion")
 
 
 def test_snippets_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,43 +38,32 @@ def test_link_targets_exist() -> None:
         assert target.startswith("https://") or (README.parent / target).exists(), target
 
 
-def results_table() -> str:
-    """Return the results table of the README: our means, with those of the paper where it has them."""
-    lines = [
-        "| our mean in percent (the paper's, where printed) | baseline | the same with node copying "
-        "| best of all methods without copying | best of all methods with copying |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for title, which, *methods in MEASURED:
-        table, dataset, labels, attack, score = which.split(" ")
-        with (RESULTS / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-            rows = {
-                row["method"]: row
-                for row in csv.DictReader(file)
-                if (row["dataset"], row.get("labels", "0"), row.get("attack", ""), row["score"])
-                == (dataset, labels, attack, score)
-            }
-        full = max(int(row["n"]) for row in rows.values())
-        means = {name: float(row["mean"]) for name, row in rows.items() if int(row["n"]) == full}
-        for copying in (False, True):
-            methods.append(
-                max((n for n in means if bool(WITH_COPYING.search(n)) == copying), key=means.__getitem__)
-            )
-        titles = {method.name: method.title for method in load(table).methods}
-        cells = []
-        for method in methods:
-            published = rows[method]["published"]
-            paper = f" (paper {float(published):.1f})" if published else ""
-            cells.append(f"{titles[method]} {means[method]:.1f}{paper}")
-        lines.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def test_numbers_agree_with_the_results() -> None:
-    match = re.search(r"<!-- results -->\n(.*?)\n<!-- end of results -->", TEXT, re.DOTALL)
-    assert match is not None
-    assert match[1] == results_table()
+@pytest.mark.parametrize(("path", "name"), documented_tables(), ids=lambda part: Path(part).stem)
+def test_numbers_agree_with_the_results(path: Path, name: str) -> None:
+    table = documented_tables()[path, name]
+    assert find_block(path, name)[0] == table, "update it by python -m tests.documented_results"
 
 
 def test_readme_fits_on_two_screens() -> None:
     assert len(TEXT.splitlines()) <= 110
+
+
+def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = "dataset,labels,visible_validation,score,method,n,mean,best,seconds,published"
+    rows = [
+        "cora,5,0,accuracy,gcn,50,68.5,False,,,,",
+        "cora,5,0,accuracy,self-training,50,75.71,False,1.25,,,",
+        "cora,5,0,accuracy,self-training-copy,50,76.24,True,2,,0.53,0.0004",
+    ]
+    path = tmp_path / "few-labels.csv"
+    path.write_text("\n".join([f"{header},gain_over_self-training,p_over_self-training", *rows, ""]))
+    monkeypatch.setattr(documented_results, "RESULTS", tmp_path)
+    lines = documented_results.few_labels_table("dataset", "accuracy", labels="5").splitlines()
+    assert lines[0] == "| accuracy | cora |"
+    for line in ("| GCN | 68.5 |", "| self-training | 75.7 |", "| self-training with copying | **76.2** |"):
+        assert line in lines
+    assert lines[-1] == "| gain of copying over self-training | +0.5, p < 0.001 |"
+    (row,) = documented_results.results_table().splitlines()[2:]
+    assert "| self-training 75.7 | self-training with copying 76.2 (+0.5, p < 0.001) |" in row

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import logging
-import re
-import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
 
-from nodecopy import cli
-
-PAGE = Path(__file__).parents[1] / "docs/your_data.md"
-BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+from tests.page_blocks import run_blocks
 
 
 @pytest.fixture
@@ -38,16 +32,7 @@ def test_all_blocks_run(
     quiet_logger: None,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for language, block in BLOCKS:
-        if language == "python":
-            exec(compile(block, str(PAGE), "exec"), names)
-            continue
-        for line in block.splitlines():
-            monkeypatch.setattr(sys, "argv", shlex.split(line))
-            with pytest.raises(SystemExit) as stop:
-                cli.main()
-            assert not stop.value.code, line
+    run_blocks("your_data.md", monkeypatch)
     with Path("predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 120 - 24

@@ -36,8 +36,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     Parameters
     ----------
     classifier
-        The classifier of nodes. By default ``APPNP(n_epochs=100, features=scale)``. One that is given scales
-        the columns by its own parameter ``features``.
+        The classifier of nodes. By default ``APPNP(n_epochs=100, features=scale)``, which is fast enough for
+        cross-validation; ``SelfTraining(features=scale)`` is better with few labels and takes longer. One
+        that is given scales the columns by its own parameter ``features``.
     method, n_neighbours, metric
         As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows to
         which a new row is connected; it is lowered for tables with fewer rows.
@@ -63,9 +64,10 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     Notes
     -----
     A new row receives from fitted rows and sends nothing, so that the prediction of a row does not depend on
-    the other rows of the call. (It does with a ``BayesianGCN``, whose dropout masks depend on the position,
-    and with ``DFNet``, which normalises over the graph.) A row that equals a fitted row has the edges of that
-    row, or of the first such row. So ``predict`` of the fitted rows is ``transduction_``, up to duplicates.
+    the other rows of the call. (It does with ``BayesianGCN`` and ``SelfTraining``, whose dropout masks depend
+    on the position, and with ``DFNet``, which normalises over the graph.) A row that equals a fitted row has
+    the edges of that row, or of the first such row. So ``predict`` of the fitted rows is ``transduction_``,
+    up to duplicates.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample import create_law, name_law
-from nodecopy.cli.terminal import error_console, print_note
+from nodecopy.cli.terminal import error_console, print_note, show_training
 from nodecopy.copying import NodeCopying, choose_law
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.trials import TrialSeeds
@@ -135,7 +135,7 @@ def _graph_sections(
     if reason is None:
         split, root = node_splits.split_for_report(graph, source, seed)
         if Part.CLASSIFICATION not in without:
-            with error_console.status("training networks"):
+            with show_training("training networks"):
                 classifier = _fit_classifier(graph, split, child(root, TrialSeeds.METHOD), scalings)
             trained.append(_classification_section(graph, split, classifier))
             colours = {"predicted": classifier.predict(), "uncertainty": classifier.uncertainty().total}
@@ -208,7 +208,8 @@ def _classification_section(graph: Graph, split: NodeSplit, classifier: Classifi
         evaluations={"Bayesian GCN": evaluation} if len(test) else None,
         graph=GRAPH,
         text=f"A Bayesian GCN with {N_GRAPHS} sampled graphs was trained on {len(split.train)} labelled "
-        f"nodes. It is evaluated on {len(test)} nodes with held-out labels; {len(unlabelled)} have no label.",
+        f"nodes. It is evaluated on {len(test)} nodes with held-out labels; {len(unlabelled)} have no label. "
+        "nodecopy classify takes longer and predicts better where labels are few.",
     )
 
 

@@ -1,0 +1,168 @@
+"""The tables of the README and of the page "Few labels", from the stored results.
+
+``python -m tests.documented_results`` writes them into both files; tests check that they are up to date.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from nodecopy.experiments.toml import load
+
+ROOT = Path(__file__).parents[1]
+README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
+RESULTS = ROOT / "results"
+
+# Title of a row; experiment; dataset and condition; score; the methods without and with copying.
+MEASURED = (
+    ("accuracy, Cora, 5 labels per class", "table2", "cora 5", "accuracy", "gcn", "bgcn-copy"),
+    ("accuracy, Citeseer, 5 labels per class", "table2", "citeseer 5", "accuracy", "gcn", "bgcn-copy"),
+    (
+        "accuracy, Cora, 5 labels, pseudo-labels, no validation nodes",
+        "few-labels",
+        "cora 5 0",
+        "accuracy",
+        "self-training",
+        "self-training-copy",
+    ),
+    (
+        "accuracy, Citeseer, 5 labels, pseudo-labels, no validation nodes",
+        "few-labels",
+        "citeseer 5 0",
+        "accuracy",
+        "self-training",
+        "self-training-copy",
+    ),
+    ("accuracy at targets of Nettack, Cora", "table5", "cora 20 nettack", "accuracy", "gcn", "copying"),
+    (
+        "accuracy at targets of Nettack, Citeseer",
+        "table5",
+        "citeseer 20 nettack",
+        "accuracy",
+        "gcn",
+        "copying",
+    ),
+    ("recall@20, MovieLens 100k", "table6", "ml-100k", "recall@20", "ease", "copy-ease"),
+    ("recall@20, Amazon CDs", "table6", "amazon-cds", "recall@20", "ease", "copy-ease"),
+)
+CONDITIONS = ("dataset", "labels", "visible_validation", "attack")
+WITH_COPYING = re.compile("copy|ebpr|sgbpr|fusion")
+FEW = "few-labels"
+Row = Mapping[str, str]
+
+
+def read_results(experiment: str) -> list[Row]:
+    """Return the rows of a stored results table; none if the experiment was not run yet."""
+    path = RESULTS / f"{experiment}.csv"
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def describe_gain(row: Row, over: str) -> str:
+    """Return the gain over another method with its p value, such as "+0.5, p = 0.003"."""
+    p = float(row[f"p_over_{over}"])
+    return f"{float(row[f'gain_over_{over}']):+.1f}, p {'< 0.001' if p < 0.001 else f'= {p:.2g}'}"
+
+
+def results_table() -> str:
+    """Return the results table of the README: our means, with those of the paper where it has them."""
+    lines = [
+        "| our mean in percent (the paper's, or the gain over the baseline) | baseline | the same with node "
+        "copying | best of all methods without copying | best of all methods with copying |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for title, experiment, condition, score, *methods in MEASURED:
+        rows = {
+            row["method"]: row
+            for row in read_results(experiment)
+            if [row[name] for name in CONDITIONS if row.get(name)] == condition.split()
+            and row["score"] == score
+        }
+        if not rows:
+            continue
+        full = max(int(row["n"]) for row in rows.values())
+        means = {name: float(row["mean"]) for name, row in rows.items() if int(row["n"]) == full}
+        for copying in (False, True):
+            methods.append(
+                max((n for n in means if bool(WITH_COPYING.search(n)) == copying), key=means.__getitem__)
+            )
+        titles = {method.name: method.title for method in load(experiment).methods}
+        cells = []
+        for number, method in enumerate(methods):
+            row = rows[method]
+            cells.append(f"{titles[method]} {means[method]:.1f}")
+            if row["published"]:
+                cells[-1] += f" (paper {float(row['published']):.1f})"
+            elif number == 1:
+                cells[-1] += f" ({describe_gain(row, methods[0])})"
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: str) -> str:
+    """Return the methods of the experiment on few labels as rows, one column for each value of ``by``.
+
+    The best mean of a column is bold, and the last row is the gain of copying over self-training alone.
+    """
+    rows = [row for row in read_results(FEW) if all(row[name] == given for name, given in conditions.items())]
+    if not rows:
+        return f"Not computed yet; `nodecopy reproduce {FEW}` does it."
+    columns = list(dict.fromkeys(row[by] for row in rows))
+    cells = {(row["method"], row[by]): row for row in rows if row["mean"]}
+    lines = [f"| {heading} | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
+    for method in load(FEW).methods:
+        shown = []
+        for column in columns:
+            row = cells.get((method.name, column))
+            text = "-" if row is None else f"{float(row[value]):.1f}"
+            is_best = row is not None and value == "mean" and row["best"] == "True"
+            shown.append(f"**{text}**" if is_best else text)
+        lines.append(f"| {method.title} | {' | '.join(shown)} |")
+    if value == "mean":
+        gains = [
+            describe_gain(cells["self-training-copy", column], "self-training")
+            if cells.get(("self-training-copy", column), {}).get("gain_over_self-training")
+            else "-"
+            for column in columns
+        ]
+        lines.append(f"| gain of copying over self-training | {' | '.join(gains)} |")
+    return "\n".join(lines)
+
+
+def documented_tables() -> dict[tuple[Path, str], str]:
+    """Return every generated table by its file and the name of its markers."""
+    without = {"visible_validation": "0"}
+    cost = {"labels": "5", "visible_validation": "0"}
+    return {
+        (README, "results"): results_table(),
+        (FEW_LABELS, "five labels"): few_labels_table("dataset", "accuracy, 5 labels", **cost),
+        (FEW_LABELS, "labels"): few_labels_table("labels", "accuracy, labels", dataset="cora", **without),
+        (FEW_LABELS, "validation"): few_labels_table(
+            "dataset", "accuracy, 5 labels", labels="5", visible_validation="500"
+        ),
+        (FEW_LABELS, "cost"): few_labels_table("dataset", "seconds per trial", "seconds", **cost),
+    }
+
+
+def find_block(path: Path, name: str) -> re.Match[str]:
+    """Return the text between the markers of a generated table."""
+    pattern = rf"(?<=<!-- {name} -->\n).*?(?=\n<!-- end of {name} -->)"
+    match = re.search(pattern, path.read_text(encoding="utf-8"), re.DOTALL)
+    assert match is not None, f"{path} has no markers for {name}"
+    return match
+
+
+def main() -> None:
+    """Write all tables into their files."""
+    for (path, name), table in documented_tables().items():
+        block = find_block(path, name)
+        path.write_text(block.string[: block.start()] + table + block.string[block.end() :], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
