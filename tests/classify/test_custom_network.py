@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,13 @@ def test_results_do_not_depend_on_global_generators_nor_change_them() -> None:
         after: Any = np.random.get_state()  # noqa: NPY002
         assert np.array_equal(before[1][1], after[1])
     assert np.array_equal(states[0], states[1])
+
+
+def test_threads_do_not_draw_from_each_others_generators() -> None:
+    classifiers = [CustomNetwork(build_gat, **FAST) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        fitted = list(pool.map(lambda one: one.fit(GRAPH, SPLIT.train, rng=0).predict_proba(), classifiers))
+    assert all(np.array_equal(probabilities, fitted[0]) for probabilities in fitted)
 
 
 def test_dropout_samples_and_sampled_graphs_leave_disagreement() -> None:

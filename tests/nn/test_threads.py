@@ -5,7 +5,7 @@ from threading import Event, Thread
 import pytest
 import torch
 
-from nodecopy.nn.threads import map_on_threads, one_thread_per_operation
+from nodecopy.nn.threads import LARGE, choose_threads, map_on_threads, one_thread_per_operation
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +20,14 @@ def test_operations_have_one_thread_inside_the_block_only() -> None:
     with one_thread_per_operation() as n_before:
         assert (n_before, torch.get_num_threads()) == (2, 1)
     assert torch.get_num_threads() == 2
+
+
+def test_only_large_networks_share_operations_among_threads() -> None:
+    for n_entries, n_threads in ((LARGE - 1, 1), (LARGE, 2)):
+        with choose_threads(n_entries, torch.device("cpu")):
+            assert torch.get_num_threads() == n_threads
+    with choose_threads(0, torch.device("cuda")):
+        assert torch.get_num_threads() == 2
 
 
 def test_parts_run_at_the_same_time_with_one_thread_each() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from nodecopy.nn.module_training import (
     train_module,
 )
 from nodecopy.nn.networks import Recipe
+from nodecopy.nn.threads import choose_threads
 
 OWNER = "factory of CustomNetwork"
 
@@ -66,7 +68,7 @@ class ModuleBatch(TrialBatch):
         super().__init__(trials, recipe, device, keep_networks=keep_networks)
         self.factory = factory
         self._inputs: dict[torch.dtype, Tensor] = {}
-        self._is_warned = False
+        self._is_warned, self._n_entries = False, math.prod(self.features.shape)
         self._observed_rows = {id(part): Rows.from_matrix(part, "adjacency") for part in self.observed}
 
     def train(
@@ -82,7 +84,7 @@ class ModuleBatch(TrialBatch):
         """Train a module for the trial of a number; it depends on the seed alone."""
         trials = [self.trials[number]]
         first, second = (int(word) >> 1 for word in seed.generate_state(2, np.uint64))
-        with seed_global_generators(first, self.device):
+        with seed_global_generators(first, self.device), choose_threads(self._n_entries, self.device):
             network = build_network(self.factory, self.features.shape[1], self.n_classes, self.device, OWNER)
             self._warn_of_weights(network)
             x, early_stopping = self._input(network), None
@@ -204,7 +206,7 @@ def average_modules(
     """Return the mean prediction of modules on a graph, over all of them and their dropout samples."""
     means, entropies = [], []
     for network, seed in networks:
-        with seed_global_generators(seed, x.device):
+        with seed_global_generators(seed, x.device), choose_threads(x.numel(), x.device):
             samples = torch.stack(network.sample_probabilities(x, edges, n_weight_samples))
         means.append(samples.mean(dim=0))
         entropies.append(entropy(samples).mean(dim=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
@@ -22,6 +23,8 @@ Factory: TypeAlias = Callable[[int, int], torch.nn.Module]
 """A function of the numbers of features and classes that returns a new module."""
 EPOCHS_BETWEEN_CHECKS = 10
 """Reading the loss waits for the device, so it is read every tenth epoch only."""
+_generators = RLock()
+"""Held while the global generators are seeded, so that threads do not draw each other's numbers."""
 _built: WeakSet[torch.nn.Module] = WeakSet()
 """The modules that factories have returned, as long as somebody keeps them."""
 
@@ -30,11 +33,11 @@ _built: WeakSet[torch.nn.Module] = WeakSet()
 def seed_global_generators(seed: int, device: torch.device) -> Iterator[None]:
     """Seed the global generators of torch, NumPy and Python inside the block, and restore them at its end.
 
-    Modules draw their weights and dropout masks from these.
+    Modules draw their weights and dropout masks from these. Other threads wait at the beginning of the block.
     """
     devices = [device.index or 0] if device.type == "cuda" else []
-    before_numpy, before_python = np.random.get_state(), random.getstate()  # noqa: NPY002
-    with torch.random.fork_rng(devices):
+    with _generators, torch.random.fork_rng(devices):
+        before_numpy, before_python = np.random.get_state(), random.getstate()  # noqa: NPY002
         torch.default_generator.manual_seed(seed)
         for number in devices:
             torch.cuda.default_generators[number].manual_seed(seed)

@@ -28,8 +28,12 @@ def share_threads(networks: Networks) -> AbstractContextManager[object]:
     """Return the context in which networks are computed: one thread per operation, unless they are large."""
     features = networks.features
     n_entries = max(int(features.entries.max()), features.shape[1] * networks.recipe.n_hidden)
-    is_large = len(features.entries) == 1 and n_entries >= LARGE
-    if is_large or features.device.type != "cpu":
+    return choose_threads(n_entries if len(features.entries) == 1 else 0, features.device)
+
+
+def choose_threads(n_entries: int, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context in which a network is computed whose largest layer has ``n_entries`` entries."""
+    if n_entries >= LARGE or device.type != "cpu":
         return nullcontext()
     return one_thread_per_operation()
 
