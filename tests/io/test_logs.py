@@ -162,3 +162,22 @@ def test_times_are_written_and_read(suffix: str, tmp_path: Path) -> None:
     assert again == log
     assert again.times is not None
     assert again.times.tolist() == [10, 30, 20]
+
+
+def test_atomic_files_of_recbole(tmp_path: Path) -> None:
+    def write(text: str, name: str) -> Path:
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    text = "user_id:token\titem_id:token\trating:float\ttimestamp:float\ttags:token_seq\n"
+    path = write(text + "u1\ti 1\t5\t30.0\ta b\nu2\ti 2\t3\t10.0\tc\n", "ml.train.inter")
+    log = read_interactions(path)
+    assert log == Interactions.from_table(["u1", "u2"], ["i 1", "i 2"], [5, 3])
+    assert log.times is not None
+    assert log.times.tolist() == [30, 10]
+    with pytest.raises(InputError, match=r"must have a type behind each name.*; got 'item'"):
+        read_interactions(write("user:token\titem\n1\t2\n", "bad.inter"))
+    with pytest.raises(InputError, match="must have a column for user and item"):
+        read_interactions(write("user_id:token\titem_id_list:token_seq\n1\t2 3\n", "seq.inter"))
+    with pytest.raises(InputError, match="must end in one of"):
+        write_interactions(log, path)

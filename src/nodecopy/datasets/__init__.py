@@ -20,6 +20,7 @@ from nodecopy.datasets.interaction_splits import last_item_split as last_item_sp
 from nodecopy.datasets.interaction_splits import time_split as time_split
 from nodecopy.datasets.interaction_splits import user_split as user_split
 from nodecopy.datasets.readers import with_elliptic_features as with_elliptic_features
+from nodecopy.datasets.split_files import read_split as read_split
 from nodecopy.datasets.splits import Split as Split
 from nodecopy.datasets.splits import label_split as label_split
 from nodecopy.datasets.splits import without_test_edges as without_test_edges

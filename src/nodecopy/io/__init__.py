@@ -3,7 +3,9 @@
 =========================  ==========================================================================
 ``.csv``, ``.tsv``         edge lists and logs: one row per edge, with or without a header, separated by
                            commas, semicolons or tabs; comments above the rows start with # or %
-``.txt``, ``out.NAME``     the same, usually separated by white space, with comments anywhere
+``.txt``, ``out.NAME``     the same, usually separated by white space, with comments anywhere; logs may
+                           also have one line per user, with the user's items
+``.inter``                 logs in RecBole's atomic form, only to be read
 ``.csv.gz`` and the like   the same, compressed
 ``.parquet``               the same as a Parquet table (extra ``tables``)
 ``.npz``                   everything in a graph; files of SciPy and of the gnn-benchmark can be read

@@ -11,10 +11,12 @@ from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import npz
 from nodecopy.io.column_values import parse_numbers, parse_times
-from nodecopy.io.table_columns import check_identifiers, describe, read_columns, unify_ids
-from nodecopy.io.table_files import Column, write_table
+from nodecopy.io.item_lists import encode_ids, holds_item_lists, read_item_lists
+from nodecopy.io.table_columns import check_identifiers, describe, read_columns
+from nodecopy.io.table_files import ATOMIC, write_table
 
 FORMATS = (*TABLES, ".npz")
+"""Formats that can be written; atomic files can be read."""
 
 
 def read_interactions(
@@ -25,14 +27,16 @@ def read_interactions(
     rating: str | None = None,
     time: str | None = None,
     header: bool | None = None,
+    lists: bool | None = None,
 ) -> Interactions:
     """Return the interactions in a file or data frame.
 
     Parameters
     ----------
     path
-        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) with one row per interaction, or an ``.npz`` file
-        that :func:`write_interactions` or SciPy wrote; or a data frame of pandas, polars or Arrow.
+        A table (``.csv``, ``.tsv``, ``.txt``, ``.parquet``) with one row per interaction, an atomic file of
+        RecBole (``.inter``), or an ``.npz`` file that :func:`write_interactions` or SciPy wrote; or a data
+        frame of pandas, polars or Arrow. A ``.txt`` file may also have one line per user, ``user item item``.
     user, item, rating, time
         Names of columns. By default columns with usual names (``user``, ``customer``, ``item``, ``movie``,
         ``rating``, ``stars``, ``time``, ...); otherwise the first two that can hold ids (no dates, truth
@@ -42,6 +46,9 @@ def read_interactions(
     header
         Whether the first row is a header. By default this is decided by what is in it
         (:func:`~nodecopy.read_graph`). A table of which a column is named has a header in any case.
+    lists
+        Whether a ``.txt`` file has a line per user: the user, then the items, separated by white space. By
+        default it has if all ids are integers, no user has two lines and lines differ in length.
 
     Notes
     -----
@@ -57,16 +64,25 @@ def read_interactions(
     Interactions(2 users, 2 items, 2 interactions, binary)
     """
     column_names = {"user": user, "item": item, "rating": rating, "time": time}
-    suffix = format_of(path, FORMATS)
+    suffix = format_of(path, (*FORMATS, ATOMIC))
     with reading(path) as file:
+        if suffix == ".txt" and (lists if lists is not None else holds_item_lists(file)):
+            if lists is None:
+                decision = f"{describe(path)}: each line holds a user and that user's items."
+                log_decision(decision, Hint("{} reads a table.", lists=False))
+            return read_item_lists(file)
+        if lists:
+            raise InputError(
+                "lists of items can be read from .txt files only.", Hint("Leave {} out.", lists=True)
+            )
         if suffix == ".npz":
             if named := {role: name for role, name in column_names.items() if name}:
                 raise InputError("a .npz file has no columns to name.", Hint("Leave {} out.", **named))
             return npz.read_interactions(file)
         table, columns = read_columns(file, "interactions", column_names, header=header)
         users, items = (check_identifiers(table, columns[role], role) for role in ("user", "item"))
-        user_ids, user_codes = _encode_ids(users)
-        item_ids, item_codes = _encode_ids(items)
+        user_ids, user_codes = encode_ids(users)
+        item_ids, item_codes = encode_ids(items)
         ratings = parse_numbers(table, columns["rating"], "rating", low=0) if "rating" in columns else None
         when = parse_times(table, columns["time"]) if "time" in columns else None
         n_repeated = 0
@@ -95,12 +111,3 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
     else:
         users, items, ratings = interactions.table()
         write_table(path, {"user": users, "item": items, "rating": ratings, "time": interactions.times})
-
-
-def _encode_ids(column: Column) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct ids in ascending order, and the position of each entry among them."""
-    (values,) = unify_ids([column])
-    ids = sorted(set(values))
-    position_of = {value: number for number, value in enumerate(ids)}
-    codes = np.array([position_of[value] for value in values], np.int64)
-    return np.array(ids or np.zeros(0, np.int64)), codes

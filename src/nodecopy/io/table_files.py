@@ -29,6 +29,8 @@ Column: TypeAlias = Sequence[Any] | NDArray[Any]
 HeaderRule: TypeAlias = Callable[[list[str], list[list[str]]], bool]
 """Whether the first row of a text file is a header, from that row and the columns below it."""
 
+ATOMIC = ".inter"
+"""Interactions in RecBole's atomic form: tabs, and a header of names with types, such as user_id:token."""
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -58,10 +60,12 @@ def read_table(path: Any, has_header: HeaderRule) -> Table:
     """Return the table in a file or data frame; ``has_header`` decides whether text has a header."""
     if is_frame(path):
         return _from_frame(path)
-    suffix = format_of(path, TABLES)
+    suffix = format_of(path, (*TABLES, ATOMIC))
     if suffix == ".parquet":
         return _read_parquet(path)
     try:
+        if suffix == ATOMIC:
+            return _without_types(_read_text(path, ".tsv", lambda first, below: True))
         return _read_text(path, suffix, has_header)
     except UnicodeDecodeError as error:
         raise InputError(describe_encoding_error(error)) from error
@@ -74,7 +78,7 @@ def read_names(path: Any) -> list[str]:
     suffix = format_of(path, TABLES)
     if suffix == ".parquet":
         return list(import_optional("pyarrow.parquet", "reading Parquet").read_schema(path).names)
-    with _open_text(Path(path), "r") as file:
+    with open_text(Path(path), "r") as file:
         _, first = next(split_rows(file, suffix)[0], (0, [""]))
     return [first[0].lstrip("# ").strip(), *(cell.strip() for cell in first[1:])]
 
@@ -83,7 +87,7 @@ def _read_text(path: Path, suffix: str, has_header: HeaderRule) -> Table:
     cells: list[str] = []  # one flat list: a million small ones keep the garbage collector busy
     lines: list[int] = []
     width = 0
-    with _open_text(path, "r") as file:
+    with open_text(path, "r") as file:
         rows, comments = split_rows(file, suffix)
         for line, row in rows:
             width = width or len(row)
@@ -106,6 +110,18 @@ def _read_text(path: Path, suffix: str, has_header: HeaderRule) -> Table:
     return Table([cells[position::width] for position in range(width)], None, lines, comments=comments)
 
 
+def _without_types(table: Table) -> Table:
+    """Return an atomic table without the types behind the names, and without columns of sequences."""
+    names = table.names or []
+    if untyped := next((name for name in names if ":" not in name), None):
+        raise InputError(
+            f"the header of an .inter file must have a type behind each name, such as user_id:token; got "
+            f"{untyped!r}. Write a table without types as .tsv."
+        )
+    table = table.select(number for number, name in enumerate(names) if not name.endswith("_seq"))
+    return replace(table, names=[name.rpartition(":")[0] for name in table.names or []])
+
+
 def _has_row_names(first: list[str], second: list[str]) -> bool:
     """Return whether R numbered the rows: their first column then has no name in the header."""
     is_named = not any(name[:1].isdigit() for name in first)
@@ -123,7 +139,7 @@ def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> N
             import_optional("pyarrow.parquet", "writing Parquet").write_table(table, temporary)
             return
         rows = zip(*(column.tolist() for column in present.values()), strict=True)
-        with _open_text(temporary, "w", compressed=Path(path).suffix.lower() == ".gz") as file:
+        with open_text(temporary, "w", compressed=Path(path).suffix.lower() == ".gz") as file:
             if suffix == ".txt":
                 _check_words(present)
                 file.writelines(" ".join(map(str, row)) + "\n" for row in (list(present), *rows))
@@ -184,7 +200,7 @@ def _from_frame(frame: Any) -> Table:
 
 
 @contextmanager
-def _open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iterator[IO[str]]:
+def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Iterator[IO[str]]:
     """Open text, compressed or not; a gzip header has no name and no time: equal data are equal files."""
     if compressed is None:
         compressed = path.suffix.lower() == ".gz"

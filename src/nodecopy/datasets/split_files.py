@@ -1,0 +1,70 @@
+"""Published splits from files: a training, a test and perhaps a validation part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.formats import TableLike, is_frame
+from nodecopy.datasets.interaction_splits import fixed_split
+from nodecopy.datasets.splits import Split
+from nodecopy.interactions import Interactions
+from nodecopy.io import read_interactions
+
+
+def read_split(
+    train: TableLike | Sequence[TableLike],
+    test: TableLike,
+    validation: TableLike | None = None,
+    **options: Any,
+) -> Split[Interactions]:
+    r"""Return the split whose parts are in files, in the order of all users and items.
+
+    Parameters
+    ----------
+    train, test
+        Files or data frames that :func:`.read_interactions` reads: tables, lists of items such as the
+        ``train.txt`` and ``test.txt`` of LightGCN, or RecBole's atomic files. Several training files are
+        pooled.
+    validation
+        A part of ``train``. Where it is a file of its own, as the ``.valid.inter`` of RecBole is, it belongs
+        to the training files too: ``train=[train, validation]``. Without it, a tenth of ``train`` is drawn
+        with seed 0.
+    options
+        Parameters of :func:`.read_interactions`, for all files.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from nodecopy import datasets
+    >>> with TemporaryDirectory() as folder:
+    ...     train, test = Path(folder, "train.txt"), Path(folder, "test.txt")
+    ...     _ = train.write_text("0 3 4 5\n1 3\n"), test.write_text("0 6\n1 4 5\n")
+    ...     datasets.read_split(train, test).test
+    Interactions(2 users, 4 items, 3 interactions, binary)
+    """
+    several: Any = [train] if isinstance(train, (str, os.PathLike)) or is_frame(train) else train
+    files = {"train": several, "test": [test], "validation": [] if validation is None else [validation]}
+    parts = {name: [read_interactions(file, **options) for file in group] for name, group in files.items()}
+    tables = [table for group in parts.values() for table in group]
+    user_ids = _join_ids([table.user_ids for table in tables])
+    item_ids = _join_ids([table.item_ids for table in tables])
+    return fixed_split(**{name: _join(group, user_ids, item_ids) for name, group in parts.items() if group})
+
+
+def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return all ids in ascending order, as texts if some are."""
+    has_texts = any(part.dtype.kind == "U" for part in ids if part.size)
+    return np.unique(np.concatenate([part.astype(str) if has_texts else part for part in ids]))
+
+
+def _join(tables: Sequence[Interactions], user_ids: NDArray[Any], item_ids: NDArray[Any]) -> Interactions:
+    columns = [table.table() for table in tables]
+    users = np.concatenate([column.astype(user_ids.dtype) for column, _, _ in columns])
+    items = np.concatenate([column.astype(item_ids.dtype) for _, column, _ in columns])
+    return Interactions.from_table(users, items, user_ids=user_ids, item_ids=item_ids)
