@@ -146,7 +146,8 @@ class TrainingBatch(TrialBatch):
         They minimise the loss on training nodes, or the objective that ``build_objective`` returns. Large
         networks are trained a few at a time, and on a CPU parts of the stack on threads of their own.
         """
-        n_models, at_once = len(adjacencies), max_networks(self.features, self.recipe, self.device)
+        n_models = len(adjacencies)
+        at_once = max_networks(self.features, self.recipe, self.device, adjacencies)
         if callback is not None or build_objective is not None:
             return self._train_part(adjacencies, seeds, range(n_models), callback, build_objective)
         is_on_cpu = self.device.type == "cpu"

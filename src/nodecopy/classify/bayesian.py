@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 from scipy import sparse
 
 from nodecopy._core.random import child
@@ -32,6 +33,8 @@ from nodecopy.nn.training import TrainingCallback
 
 ROUNDS_TRIED = 3
 """Rounds that are compared on validation nodes."""
+MIN_ENTRIES_FOR_THREADS = 10**5
+"""Entries of an adjacency matrix from which on several threads draw samples."""
 PREDICTIONS_AVERAGED = 60
 """Predictions of the online schedule that are averaged: those of its last epochs."""
 
@@ -164,7 +167,10 @@ class BayesianGCN(Classifier):
             model = default if self.graph_model is None else copy.deepcopy(self.graph_model)
             seed = child(child(trial.rng, ClassifierSeeds.GRAPH_MODEL), number)
             model.fit(trial.graph.replace(labels=codes), rng=seed)
-            samples = model.sample_many(n_graphs, rng=child(trial.rng, ClassifierSeeds.GRAPHS + number))
+            seed = child(trial.rng, ClassifierSeeds.GRAPHS + number)
+            is_large = isinstance(model, NodeCopying) and trial.graph.adjacency.nnz >= MIN_ENTRIES_FOR_THREADS
+            workers = torch.get_num_threads() if is_large else 1
+            samples = model.sample_many(n_graphs, rng=seed, workers=workers)
             adjacencies += [scaling.apply(sample.adjacency) for sample in samples]
         return adjacencies
 

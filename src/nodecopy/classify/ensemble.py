@@ -26,7 +26,7 @@ from nodecopy.nn.threads import map_on_threads, share_threads
 from nodecopy.nn.training import build_predictor
 
 MAX_ACTIVATIONS = {"cpu": 2**22, "cuda": 2**27}
-"""The largest number of activations in a layer of the networks that are computed together.
+"""The largest number of activations in a layer, and of edges, of the networks that are computed together.
 
 On a CPU they take 16 MiB: the allocator returns larger arrays to the system after every operation, and
 touching fresh memory takes longer than computing with it.
@@ -224,9 +224,13 @@ class Ensemble:
         return self.recipe.network_type(self.recipe, stack, weights, torch.tensor(self.keys, device=device))
 
 
-def max_networks(features: sparse.csr_array, recipe: Recipe, device: torch.device) -> int:
-    """Return how many networks may be computed together."""
-    return max(1, MAX_ACTIVATIONS[device.type] // recipe.count_activations(features))
+def max_networks(
+    features: sparse.csr_array, recipe: Recipe, device: torch.device, matrices: Sequence[Any]
+) -> int:
+    """Return how many networks may be computed together, given the matrices of their graphs."""
+    n_entries = max(getattr(matrix, "nnz", 0) for matrix in matrices)
+    n_activations = max(recipe.count_activations(features), n_entries)
+    return max(1, MAX_ACTIVATIONS[device.type] // n_activations)
 
 
 def average_predictions(
@@ -237,7 +241,7 @@ def average_predictions(
     ``matrices`` are the propagation matrices of the graphs; the networks of a graph follow each other.
     """
     n_models, recipe, device = len(networks.weights[0]), networks.recipe, networks.features.device
-    per_graph, at_once = n_models // len(matrices), max_networks(features, recipe, device)
+    per_graph, at_once = n_models // len(matrices), max_networks(features, recipe, device, matrices)
     # The masks continue where those of training ended.
     steps = range(recipe.n_epochs, recipe.n_epochs + n_weight_samples) or [None]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint32
+from numba import njit, uint8, uint32
 
 from nodecopy.nn.masks import GOLDEN, MIX_1, MIX_2
 from nodecopy.nn.row_intrinsics import LANES, gather_rows, scatter_row
@@ -99,15 +99,16 @@ def activate(hidden, nodes, numbers, threshold, slope, bias, gates):
     the derivatives of the units, for the backward pass.
     """
     n_rows, width = hidden.shape
-    scale = np.float32(256) / np.float32(256 - threshold)
+    scale, threshold = np.float32(256) / np.float32(256 - threshold), uint8(threshold)
     for row in range(n_rows):
-        place = nodes[row] * width
+        units, factors = hidden[row], gates[row]
+        of_node = numbers[nodes[row] * width : (nodes[row] + 1) * width]
+        for k in range(width):  # a loop of its own becomes vector code
+            factors[k] = scale if of_node[k] >= threshold else ZERO
         for k in range(width):
-            x = hidden[row, k] + bias[k]
-            gate = ONE if x > ZERO else slope
-            gate *= scale if numbers[place + k] >= threshold else ZERO
-            gates[row, k] = gate
-            hidden[row, k] = x * gate
+            x = units[k] + bias[k]
+            factors[k] *= ONE if x > ZERO else slope
+            units[k] = x * factors[k]
 
 
 @compiled
