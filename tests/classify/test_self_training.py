@@ -137,7 +137,7 @@ def test_rounds_report_their_progress() -> None:
     lines: list[tuple[str, int, int]] = []
     with report_progress(lambda *line: lines.append(line)):
         SelfTraining(SHORT, 1).fit(GRAPH, SPLIT.train, rng=0)
-    assert lines == [("round 1 of 2", 0, 2), ("round 2 of 2", 1, 2), ("round 2 of 2", 2, 2)]
+    assert lines == [("training 1 of 2", 0, 2), ("training 2 of 2", 1, 2), ("training 2 of 2", 2, 2)]
 
 
 def test_the_default_base_has_the_settings_that_are_given() -> None:

@@ -76,7 +76,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     assert "page written to page.html" in ran.err
     assert "features: each column is standardised" in ran.err
     page = Path("page.html").read_text(encoding="utf-8")
-    assert "Bayesian GCN" in page
+    assert "Self-training with 5 sampled graphs learned from 96 labelled nodes" in page
     assert "premium" in page
 
 

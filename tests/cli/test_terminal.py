@@ -135,7 +135,7 @@ def test_training_shows_a_bar_that_moves_with_the_reported_progress(monkeypatch:
         for _ in track([1, 2], "round"):
             shown.print("a note")
     written = shown.file.getvalue()  # type: ignore[attr-defined]
-    assert "training, round 2 of 2" in written
+    assert "round 2 of 2" in written
     assert written.count("a note") == 2
 
 

@@ -108,7 +108,7 @@ class SelfTraining(Classifier):
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         base = self._check_parameters()
         rounds: list[list[Prediction]] = []
-        for number in track(range(self.n_rounds + 1), "round"):
+        for number in track(range(self.n_rounds + 1), "training"):
             labelled: Sequence[Trial] = trials
             if number:
                 pairs = zip(trials, rounds[-1], strict=True)

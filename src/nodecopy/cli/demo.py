@@ -150,6 +150,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
         rows.append([name, *_format_means(results, ("accuracy", "nll", "ece"))])
         evaluations[name] = join_trials(predictions, tests, labels)
     print_table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
+    _print("", "Self-training on sampled graphs takes longer: nodecopy classify digits --labels-per-class 1")
     curves = {
         name: (p.argmax(axis=1) == codes, uncertainty)
         for name, (p, codes, uncertainty) in evaluations.items()

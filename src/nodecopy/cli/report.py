@@ -16,6 +16,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.classifier_options import (
+    RECOMMENDED,
     NNeighbours,
     ScaleFeatures,
     ScaleWeights,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from nodecopy.classify import Classifier
 
 N_PLOTTED, N_GRAPHS = 3, 5
-"""Samples that are plotted, and sampled graphs of the Bayesian GCN."""
+"""Samples that are plotted, and sampled graphs of the classifier."""
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
 MAX_USERS = 100
 """Users with recommendations on the page."""
@@ -148,7 +149,7 @@ def _graph_sections(
     chosen, because = choose_law(labelled)
     law = name_law(chosen)
     if labelled is not graph:
-        because = "the Bayesian GCN predicts the labels of all nodes but the training nodes"
+        because = "the classifier predicts the labels of all nodes but the training nodes"
     log_decision(f"donor law {law}, since {because}.")
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
     donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
@@ -190,7 +191,7 @@ def _reason_against_training(graph: Graph) -> str | None:
 def _fit_classifier(
     graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str]
 ) -> Classifier:
-    classifier = create_classifier("bgcn-copy", *scalings, "cpu", n_graphs=N_GRAPHS)
+    classifier = create_classifier(RECOMMENDED, *scalings, "cpu", n_graphs=N_GRAPHS)
     return classifier.fit(graph, split.train, validation=split.validation, rng=rng)
 
 
@@ -205,11 +206,11 @@ def _classification_section(graph: Graph, split: NodeSplit, classifier: Classifi
         classifier.prediction_,
         np.union1d(test, unlabelled),
         truth=truth,
-        evaluations={"Bayesian GCN": evaluation} if len(test) else None,
+        evaluations={"self-training": evaluation} if len(test) else None,
         graph=GRAPH,
-        text=f"A Bayesian GCN with {N_GRAPHS} sampled graphs was trained on {len(split.train)} labelled "
-        f"nodes. It is evaluated on {len(test)} nodes with held-out labels; {len(unlabelled)} have no label. "
-        "nodecopy classify takes longer and predicts better where labels are few.",
+        text=f"Self-training with {N_GRAPHS} sampled graphs learned from {len(split.train)} labelled nodes and "
+        f"from its most confident predictions. It is evaluated on {len(test)} nodes with held-out labels; "
+        f"{len(unlabelled)} have no label.",
     )
 
 

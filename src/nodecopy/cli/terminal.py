@@ -111,7 +111,7 @@ def show_training(what: str) -> Iterator[None]:
         task = bar.add_task(what, total=None)
 
         def update(item: str, n_done: int, n: int) -> None:
-            bar.update(task, description=f"{what}, {item}", completed=n_done, total=n)
+            bar.update(task, description=item, completed=n_done, total=n)
 
         with report_progress(update):
             yield
