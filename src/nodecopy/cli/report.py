@@ -208,8 +208,8 @@ def _classification_section(graph: Graph, split: NodeSplit, classifier: Classifi
         truth=truth,
         evaluations={"self-training": evaluation} if len(test) else None,
         graph=GRAPH,
-        text=f"Self-training with {N_GRAPHS} sampled graphs learned from {len(split.train)} labelled nodes and "
-        f"from its most confident predictions. It is evaluated on {len(test)} nodes with held-out labels; "
+        text=f"Self-training with {N_GRAPHS} sampled graphs learned from {len(split.train)} labelled nodes "
+        f"and its most confident predictions. It is evaluated on {len(test)} nodes with held-out labels; "
         f"{len(unlabelled)} have no label.",
     )
 
