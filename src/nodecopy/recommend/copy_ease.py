@@ -57,12 +57,17 @@ class CopyEASE(LinearRecommender):
         A user with d interactions has a weight proportional to d^-degree_exponent in the objective; 0 by
         default, so that all have the same. The scale of lambda does not depend on it.
     device
-        ``"cpu"`` (default), or a device of torch such as ``"cuda"``.
+        ``"cpu"`` (default), or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
+    n_neighbours
+        Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
+        exact solution with dense matrices; ``"auto"`` (default) the sparse form, with 100, where they would
+        not fit into memory.
 
     Attributes
     ----------
     weights_
-        The matrix B + bonus Q'; entry (i, j) is what item i in a history adds to the score of item j.
+        The matrix B + bonus Q'; entry (i, j) is what item i in a history adds to the score of item j. It
+        is a CSR matrix in the sparse form.
 
     Examples
     --------
@@ -82,6 +87,7 @@ class CopyEASE(LinearRecommender):
     precision: str = "double"
     degree_exponent: float = 0.0
     device: str = "cpu"
+    n_neighbours: int | str | None = "auto"
 
     def check_params(self) -> None:
         super().check_params()
@@ -103,6 +109,17 @@ class CopyEASE(LinearRecommender):
         P = self._donors("users", self.user_law, interactions)
         transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
         Q = self._item_donors = self._donors("items", self.item_law, transpose)
+        weights = self.user_weights(interactions)
+        if n_neighbours := self.sparse_neighbours(interactions.n_items):
+            from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
+
+            if P is None or Q is None:
+                raise InputError(
+                    "the sparse form of CopyEASE needs laws with few donors; got 'uniform'. Use "
+                    "n_neighbours=None otherwise."
+                )
+            shares = (self.user_share, self.item_share)
+            return sparse_moments(interactions.matrix, P, Q, *shares, weights, n_neighbours)
         # Single precision is enough for sums of counts and probabilities, but not always for the solver.
         return copied_moments(
             interactions.matrix,
@@ -110,7 +127,7 @@ class CopyEASE(LinearRecommender):
             Q,
             self.user_share,
             self.item_share,
-            self.user_weights(interactions),
+            weights,
             algebra_on(self.device, np.float32),
         )
 
@@ -125,6 +142,9 @@ class CopyEASE(LinearRecommender):
     def finish_weights(self, weights: Any) -> Any:
         """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""
         stored = super().finish_weights(weights)
+        if self.item_bonus and isinstance(stored, sparse.csr_array):
+            bonus: Any = self._item_donors
+            return sparse.csr_array((stored + self.item_bonus * bonus.T).astype(np.float32))
         if self.item_bonus:
             algebra_on(self.device).add_transpose(stored, self.item_bonus, self._item_donors)
         return stored

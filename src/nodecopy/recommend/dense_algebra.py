@@ -170,7 +170,8 @@ class NumpyAlgebra(Algebra):
             weights[law.indices, law.tocoo().row] += (scale * law.data).astype(np.float32)
 
     def top_items(self, rows: sparse.csr_array, weights: Any, k: int) -> IntArray:
-        scores = rows @ weights
+        scores: Any = rows @ weights
+        scores = scores.toarray() if isinstance(scores, sparse.csr_array) else scores
         scores[rows.nonzero()] = -np.inf
         return top_items(scores, k)
 
@@ -181,8 +182,7 @@ class NumpyAlgebra(Algebra):
         return constrained_ridge.invert_regularised(M, regularisation, overwrite=True)
 
     def max_items(self) -> int:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return int((0.6 * memory / 16) ** 0.5)  # four matrices in single precision, or two in double
+        return _max_items_in_memory()
 
 
 class TorchAlgebra(Algebra):
@@ -290,7 +290,7 @@ class TorchAlgebra(Algebra):
 
     def max_items(self) -> int:
         if self.device.type != "cuda":
-            return NumpyAlgebra().max_items()
+            return _max_items_in_memory()
         memory = self.torch.cuda.get_device_properties(self.device).total_memory
         return int((0.8 * memory / 36) ** 0.5)  # M, C and B in double precision, with blocks of the inverse
 
@@ -298,6 +298,11 @@ class TorchAlgebra(Algebra):
 def algebra_on(device: str, dtype: Any = np.float32) -> Algebra:
     """Return the algebra of a device: NumPy on ``"cpu"``, torch elsewhere."""
     return NumpyAlgebra(dtype) if device == "cpu" else TorchAlgebra(device, dtype)
+
+
+def _max_items_in_memory() -> int:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int((0.6 * memory / 16) ** 0.5)  # four matrices in single precision, or two in double
 
 
 def uniform_law(size: int, dtype: Any) -> NDArray[Any]:

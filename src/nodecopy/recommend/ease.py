@@ -2,7 +2,7 @@
 
 EASE (Steck, 2019) predicts each item from the others by ridge regression. Its input is the observed matrix,
 so that M = C = A'A and B reduces to I - K diag(1 / K_ii), in the notation of :mod:`.constrained_ridge`. The
-items x items matrix B is stored, which bounds the number of items (10^4 take 400 MB).
+items x items matrix B is stored (10^4 items take 400 MB), or for many items its sparse form.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import log_decision, mute_decisions
 from nodecopy._core.random import Rng
-from nodecopy._core.validation import check_choice, check_real
+from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import InteractionsLike
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -30,6 +32,7 @@ from nodecopy.recommend.dense_algebra import algebra_on
 from nodecopy.recommend.training_ids import check_nonempty
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
+DEFAULT_NEIGHBOURS = 100
 MIN_SPECTRAL_PATH = 8
 """Number of regularisations from which one eigendecomposition is faster than as many factorisations."""
 
@@ -41,7 +44,8 @@ class LinearRecommender(Recommender):
     degree_exponent: float
     precision: str
     device: str
-    weights_: NDArray[np.float32]
+    n_neighbours: int | str | None
+    weights_: Any
     tuning_: list[dict[str, Any]]
 
     is_linear: ClassVar[bool] = True
@@ -64,12 +68,13 @@ class LinearRecommender(Recommender):
         for model in (self, *models):
             model.check_params()
         M, C = self.moments(train)
-        if len(regularisations) >= MIN_SPECTRAL_PATH and self.device == "cpu":
+        is_spectral = len(regularisations) >= MIN_SPECTRAL_PATH and self.device == "cpu"
+        if is_spectral and not isinstance(M, sparse.csr_array):
             solutions = solve_constrained_path(*self._with_precision(M, C), regularisations)
         else:
             solutions = (model.solve(M, C) for model in models)
         for model, weights in zip(models, solutions, strict=True):
-            model.weights_ = algebra_on(self.device).to_numpy(self.finish_weights(weights))
+            model.weights_ = self._to_host(self.finish_weights(weights))
             model.interactions_ = model.seen_ = train
             yield model
 
@@ -79,6 +84,8 @@ class LinearRecommender(Recommender):
             raise InputError(f"regularisation of {name} must be above 0; got {self.regularisation!r}.")
         check_real(self.degree_exponent, f"degree_exponent of {name}", low=0.0)
         check_choice(self.precision, f"precision of {name}", self.PRECISIONS)
+        if self.n_neighbours not in (None, "auto"):
+            check_integer(self.n_neighbours, f"n_neighbours of {name}", low=1)
 
     def user_weights(self, interactions: Interactions) -> NDArray[np.float64] | None:
         """Return the weight of each user in the objective; ``None`` where all are 1."""
@@ -91,13 +98,40 @@ class LinearRecommender(Recommender):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
-        weights = self.finish_weights(self.solve(*self.moments(interactions), overwrite=True))
-        self.weights_ = algebra_on(self.device).to_numpy(weights)
+        weights = self.solve(*self.moments(interactions), overwrite=True)
+        self.weights_ = self._to_host(self.finish_weights(weights))
+
+    def sparse_neighbours(self, n_items: int) -> int | None:
+        """Return the number of neighbours of an item in the sparse form; ``None`` for the exact solution."""
+        if self.n_neighbours != "auto":
+            return cast("int | None", self.n_neighbours)
+        max_items = algebra_on(self.device).max_items()
+        if n_items <= max_items:
+            return None
+        log_decision(
+            f"{type(self).__name__} predicts each item from {DEFAULT_NEIGHBOURS} others, because the exact "
+            f"weights of {n_items:,} items do not fit into memory (at most {max_items:,} on "
+            f"{self.device!r}).",
+            Hint(n_neighbours=None),
+        )
+        return DEFAULT_NEIGHBOURS
 
     def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
         """Return the solution B from the moments, which ``overwrite`` allows to destroy."""
+        if isinstance(M, sparse.csr_array):
+            return self._solve_sparse(M, C)
         M, C = self._with_precision(M, C)
         return algebra_on(self.device).solve(M, C, self.regularisation, overwrite)
+
+    def _solve_sparse(self, M: sparse.csr_array, C_t: sparse.csr_array) -> sparse.csr_array:
+        from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
+
+        with mute_decisions():
+            n_neighbours = self.sparse_neighbours(M.shape[0])
+        return solve_sparse(M, C_t, self.regularisation, cast(int, n_neighbours))
+
+    def _to_host(self, weights: Any) -> Any:
+        return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).to_numpy(weights)
 
     def _with_precision(self, M: Any, C: Any) -> tuple[Any, Any]:
         algebra = algebra_on(self.device)
@@ -106,7 +140,7 @@ class LinearRecommender(Recommender):
 
     def finish_weights(self, weights: Any) -> Any:
         """Return the solution B in the form in which it is stored, on the device of the model."""
-        return algebra_on(self.device).stored(weights)
+        return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).stored(weights)
 
     def coordinates(self) -> list[Coordinate]:
         """Return the parameters that :meth:`tune` searches, the most important first."""
@@ -156,7 +190,8 @@ class LinearRecommender(Recommender):
         return self
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        return np.asarray(rows @ self.weights_)
+        scores: Any = rows @ self.weights_
+        return np.asarray(scores.toarray() if isinstance(scores, sparse.csr_array) else scores)
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return what each item adds to the scores of all items."""
@@ -178,13 +213,17 @@ class EASE(LinearRecommender):
         A user with d interactions has a weight proportional to d^-degree_exponent in the objective; 0 by
         default, so that all have the same. The scale of lambda does not depend on it.
     device
-        ``"cpu"`` (default), or a device of torch such as ``"cuda"``.
+        ``"cpu"`` (default), or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
+    n_neighbours
+        Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
+        exact solution with dense matrices; ``"auto"`` (default) the sparse form, with 100, where they would
+        not fit into memory.
 
     Attributes
     ----------
     weights_
         The matrix B, in single precision; entry (i, j) is what item i in a history adds to the score of
-        item j.
+        item j. It is a CSR matrix in the sparse form.
 
     Examples
     --------
@@ -199,14 +238,22 @@ class EASE(LinearRecommender):
     precision: str = "double"
     degree_exponent: float = 0.0
     device: str = "cpu"
+    n_neighbours: int | str | None = "auto"
 
     def moments(self, interactions: Interactions) -> tuple[Any, Any]:
+        if n_neighbours := self.sparse_neighbours(interactions.n_items):
+            from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
+
+            weights = self.user_weights(interactions)
+            return sparse_moments(interactions.matrix, None, None, 0.0, 0.0, weights, n_neighbours)
         algebra = algebra_on(self.device, np.float32 if self.precision == "single" else np.float64)
         gram = algebra.gram(interactions.matrix, self.user_weights(interactions))
         return gram, gram
 
     def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
+        if isinstance(M, sparse.csr_array):
+            return self._solve_sparse(M, C)
         algebra = algebra_on(self.device)
         precision = algebra.choose_precision(M, self.regularisation, self.precision)
         M = algebra.astype(M if overwrite else 1 * M, precision)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.hints import Hint
@@ -23,7 +24,7 @@ from nodecopy.conversion import InteractionsLike
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.dense_algebra import algebra_on, row_blocks
+from nodecopy.recommend.dense_algebra import NumpyAlgebra, algebra_on, row_blocks
 from nodecopy.recommend.training_ids import align, check_nonempty
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class Search:
 
     def evaluate(self, weights: Any) -> tuple[float, float]:
         """Return the mean recall and NDCG of the users with held-out interactions."""
-        algebra, held_out = algebra_on(self.model.device), self.held_out.rows
+        algebra = NumpyAlgebra() if isinstance(weights, sparse.csr_array) else algebra_on(self.model.device)
+        held_out = self.held_out.rows
         users = np.flatnonzero((held_out.degrees > 0) & (self.fitted.rows.degrees > 0))
         totals = np.zeros(2)
         for block in row_blocks(len(users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):

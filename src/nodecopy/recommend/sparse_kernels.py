@@ -1,0 +1,160 @@
+"""Compiled products of sparse matrices of which only the largest entries of each row are kept.
+
+Rows are computed by threads of Python, which run compiled code without the GIL. Each holds an array with an
+entry per column, and no row depends on another, so that the number of threads changes no result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.csr import IntArray
+
+MAX_THREADS = 8
+ROWS_PER_TASK = 2048
+SYSTEMS_PER_TASK = 64
+
+
+def largest_products(
+    left: sparse.csr_array, right: sparse.csr_array, n_largest: int, importance: NDArray[Any]
+) -> sparse.csr_array:
+    """Return ``left @ right``, in single precision, with the most important entries of each row.
+
+    The importance of an entry is its value, which must not be negative, times that of its column; ties go
+    to the lowest column.
+    """
+    n_rows, n_columns = left.shape[0], right.shape[1]
+    left, right, importance = left.astype(np.float32), right.astype(np.float32), importance.astype(np.float32)
+
+    def multiply(first: int) -> Any:
+        last = min(first + ROWS_PER_TASK, n_rows)
+        part = _rows(left, first, last)
+        return _largest_products(
+            *part, right.indptr, right.indices, right.data, n_columns, n_largest, importance
+        )
+
+    counts, indices, data = zip(*run_tasks(multiply, range(0, n_rows, ROWS_PER_TASK)), strict=True)
+    indptr = np.append(0, np.cumsum(np.concatenate(counts)))
+    return sparse.csr_array(
+        (np.concatenate(data), np.concatenate(indices), indptr), shape=(n_rows, n_columns)
+    )
+
+
+def solve_neighbourhoods(
+    M: sparse.csr_array, C_t: sparse.csr_array, regularisation: float, start: int, stop: int
+) -> NDArray[np.float32]:
+    """Return the solution for each row of C' of M restricted to the columns of the row, like its data."""
+    solution = np.zeros(C_t.indptr[stop] - C_t.indptr[start], np.float32)
+    sizes = np.diff(C_t.indptr[start : stop + 1])
+    width = int(sizes.max(initial=0))
+    if not width:
+        return solution
+    position = np.full(M.shape[0], -1, np.int32)
+    for first in range(start, stop, SYSTEMS_PER_TASK):
+        last = min(first + SYSTEMS_PER_TASK, stop)
+        # Rows of zeros are filled up with ones on the diagonal: systems of one size are solved at once.
+        systems = np.zeros((last - first, width, width), np.float32)
+        targets = np.zeros((last - first, width, 1), np.float32)
+        csr = M.indptr, M.indices, M.data, C_t.indptr, C_t.indices, C_t.data
+        _fill_systems(*csr, first, position, systems, targets)
+        systems[:, np.arange(width), np.arange(width)] += np.float32(regularisation)
+        solved = np.linalg.solve(systems, targets)[:, :, 0]
+        for row in range(first, last):
+            size = sizes[row - start]
+            at = C_t.indptr[row] - C_t.indptr[start]
+            solution[at : at + size] = solved[row - first, :size]
+    return solution
+
+
+def run_tasks(task: Callable[[int], Any], arguments: range) -> Iterator[Any]:
+    """Yield what a task returns for each argument, in their order, from several threads."""
+    with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
+        yield from pool.map(task, arguments)
+
+
+def _rows(matrix: sparse.csr_array, first: int, last: int) -> tuple[IntArray, IntArray, NDArray[Any]]:
+    begin, end = matrix.indptr[first], matrix.indptr[last]
+    return matrix.indptr[first : last + 1] - begin, matrix.indices[begin:end], matrix.data[begin:end]
+
+
+@njit(cache=True, nogil=True)
+def _largest_products(
+    left_indptr, left_indices, left_data, indptr, indices, data, n_columns, n_largest, importance
+):
+    n_rows = len(left_indptr) - 1
+    total = np.zeros(n_columns, np.float32)
+    touched, weighted = np.empty(n_columns, np.int32), np.empty(n_columns, np.float32)
+    kept = np.empty(n_largest, np.int32)
+    counts = np.zeros(n_rows, np.int64)
+    columns = np.empty(n_rows * n_largest, np.int32)
+    values = np.empty(n_rows * n_largest, np.float32)
+    filled = 0
+    for row in range(n_rows):
+        n_touched = 0
+        for e in range(left_indptr[row], left_indptr[row + 1]):
+            middle, factor = left_indices[e], left_data[e]
+            for f in range(indptr[middle], indptr[middle + 1]):
+                column, value = indices[f], factor * data[f]
+                if total[column] == 0 and value > 0:
+                    touched[n_touched] = column
+                    n_touched += 1
+                total[column] += value
+        threshold, n_ties = np.float32(0.0), 0
+        for t in range(n_touched):
+            weighted[t] = total[touched[t]] * importance[touched[t]]
+        if n_touched > n_largest:
+            threshold = np.partition(weighted[:n_touched], n_touched - n_largest)[n_touched - n_largest]
+        n_kept = 0
+        for t in range(n_touched):
+            if weighted[t] > threshold:
+                kept[n_kept] = touched[t]
+                n_kept += 1
+            elif weighted[t] == threshold:  # moves to the front, where it overwrites what was seen
+                touched[n_ties] = touched[t]
+                n_ties += 1
+            else:
+                total[touched[t]] = 0
+        ties = np.sort(touched[:n_ties])
+        for t in range(n_ties):
+            if n_kept < n_largest:
+                kept[n_kept] = ties[t]
+                n_kept += 1
+            else:
+                total[ties[t]] = 0
+        for column in np.sort(kept[:n_kept]):
+            columns[filled] = column
+            values[filled] = total[column]
+            filled += 1
+            total[column] = 0
+        counts[row] = n_kept
+    return counts, columns[:filled].copy(), values[:filled].copy()
+
+
+@njit(cache=True, nogil=True)
+def _fill_systems(
+    indptr, indices, data, target_indptr, target_indices, target_data, first, position, systems, targets
+):
+    n_systems, width, _ = systems.shape
+    for number in range(n_systems):
+        begin, end = target_indptr[first + number], target_indptr[first + number + 1]
+        for e in range(begin, end):
+            position[target_indices[e]] = e - begin
+            targets[number, e - begin, 0] = target_data[e]
+        for e in range(begin, end):
+            item = target_indices[e]
+            for f in range(indptr[item], indptr[item + 1]):
+                column = position[indices[f]]
+                if column >= 0:
+                    systems[number, e - begin, column] = data[f]
+        for e in range(begin, end):
+            position[target_indices[e]] = -1
+        for column in range(end - begin, width):
+            systems[number, column, column] = 1.0
