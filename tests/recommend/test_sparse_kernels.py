@@ -19,7 +19,7 @@ def test_largest_products(seed: int, n_largest: int, rows_per_task: int) -> None
     right = draws.integers(0, 3, (5, 8)) * (draws.random((5, 8)) < 0.5)
     importance = draws.integers(1, 3, 8).astype(float)
     zeros = sparse.csr_array(np.ones((5, 8)))  # stored ones and zeros
-    zeros.data = right.ravel()
+    zeros.data = right.ravel().astype(float)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_kernels, "ROWS_PER_TASK", rows_per_task)
         result = largest_products(sparse.csr_array(left), zeros, n_largest, importance)
