@@ -8,6 +8,7 @@ from nodecopy.conversion import from_networkx as from_networkx
 from nodecopy.conversion import from_pyg as from_pyg
 from nodecopy.copying import Balanced as Balanced
 from nodecopy.copying import Jaccard as Jaccard
+from nodecopy.copying import KeepByDegree as KeepByDegree
 from nodecopy.copying import NearestNeighbours as NearestNeighbours
 from nodecopy.copying import NodeCopying as NodeCopying
 from nodecopy.copying import SameLabel as SameLabel

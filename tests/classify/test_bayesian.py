@@ -75,7 +75,7 @@ def calls_of(kind: str) -> list[Any]:
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_algorithm_1() -> None:
     """The graph model is fitted to a GCN's labels, with the training labels; its samples train networks."""
-    base = GCN(n_epochs=2, learning_rate=0.05)
+    base = GCN(preset="kipf", n_epochs=2, learning_rate=0.05)
     fitted = fit(BayesianGCN(Recording(), n_graphs=2, n_weight_samples=3, base=base))
     expected = base.fit(GRAPH, SPLIT.train, rng=0).predict_proba().argmax(axis=1)
     assert (expected[SPLIT.train] != np.array(GRAPH.labels)[SPLIT.train]).any()

@@ -22,7 +22,7 @@ CLASSIFIERS = {
     "gcn": SelfTraining(SHORT, 2),
     "soft": SelfTraining(SHORT, 1, pseudo_labels="soft", loss_weights="confidence"),
     "copying": SelfTraining(COPYING, 1),
-    "mlp": SelfTraining(MLP(n_epochs=25), 1, loss_weights="equal", balance=0.0),
+    "mlp": SelfTraining(MLP(n_epochs=80), 1, share=0.4, loss_weights="equal", balance=0.0),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy import Balanced, Graph, Jaccard, KeepByDegree, NearestNeighbours, SameLabel, Weighted
 from nodecopy.copying import DonorDistribution
 from nodecopy.copying.donor_law import crosses_components, group_labels, reads_edges, restrict_law
 from nodecopy.copying.graph_batches import WithinGraphs
@@ -36,16 +36,17 @@ class Grouped(Plain):
 
 def test_laws_that_read_edges() -> None:
     by_degree = NearestNeighbours(1, max_degree_ratio=2.0)
-    for law in (Jaccard(), by_degree, Balanced(by_degree), Plain(), WithinGraphs(Jaccard(), [3])):
+    keeping = KeepByDegree(SameLabel())
+    for law in (Jaccard(), by_degree, Balanced(by_degree), keeping, Plain(), WithinGraphs(Jaccard(), [3])):
         assert reads_edges(law)
     for other in (SameLabel(), NearestNeighbours(1), Weighted(np.eye(3)), Balanced(SameLabel()), Grouped()):
         assert not reads_edges(other)
 
 
 def test_laws_whose_donors_are_in_other_components() -> None:
-    for law in (SameLabel(), Balanced(SameLabel()), Plain()):
+    for law in (SameLabel(), Balanced(SameLabel()), KeepByDegree(SameLabel()), Plain()):
         assert crosses_components(law)
-    for other in (Jaccard(), Balanced(Jaccard()), Grouped()):
+    for other in (Jaccard(), Balanced(Jaccard()), KeepByDegree(Jaccard()), Grouped()):
         assert not crosses_components(other)
 
 
@@ -57,8 +58,15 @@ def test_values_of_some_nodes() -> None:
 
 
 def test_labels_that_donors_share() -> None:
-    grouped = NearestNeighbours(1, groups="labels")
-    for law in (SameLabel(), grouped, Balanced(SameLabel()), WithinGraphs(SameLabel(), [3]), Grouped()):
+    grouped, keeping = NearestNeighbours(1, groups="labels"), KeepByDegree(SameLabel())
+    for law in (
+        SameLabel(),
+        grouped,
+        keeping,
+        Balanced(SameLabel()),
+        WithinGraphs(SameLabel(), [3]),
+        Grouped(),
+    ):
         assert group_labels(law, GRAPH).tolist() == [0, 1, 0]
     for other in (NearestNeighbours(1), Jaccard(), Plain()):
         assert group_labels(other, GRAPH) is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nodecopy import Balanced, Graph, Jaccard, NearestNeighbours, SameLabel, Weighted
+from nodecopy import Balanced, Graph, Jaccard, KeepByDegree, NearestNeighbours, SameLabel, Weighted
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.copying.graph_batches import WithinGraphs, join_distributions, split_graph
 from nodecopy.errors import InputError
@@ -59,6 +59,7 @@ LAWS = [
     (Weighted(sparse.csr_array(SIMILARITY)), lambda part: Weighted(SIMILARITY[part, part])),
     (Balanced(SameLabel()), lambda part: Balanced(SameLabel())),
     (Balanced(Jaccard()), lambda part: Balanced(Jaccard())),
+    (KeepByDegree(SameLabel(LABELS)), lambda part: KeepByDegree(SameLabel(LABELS[part]))),
     (SameDegree(), lambda part: SameDegree()),
     (Shifted(LABELS), lambda part: Shifted(LABELS[part])),
 ]

@@ -25,6 +25,7 @@ MEASUREMENTS = RNG.normal(size=(50, 4)) * [1, 10, 1000, 0.01] + [0, 40, 30_000, 
     [
         ("none", [[1, 0, 3], [0, 0, 0], [-2, 2, 0]]),
         ("binary", [[1, 0, 1], [0, 0, 0], [1, 1, 0]]),
+        ("unit", [[0.1**0.5, 0, 0.9**0.5], [0, 0, 0], [-(0.5**0.5), 0.5**0.5, 0]]),
         ("rows", [[0.25, 0, 0.75], [0, 0, 0], [-0.5, 0.5, 0]]),
     ],
 )
@@ -32,16 +33,16 @@ def test_scaled_features(kind: str, expected: Any) -> None:
     features = np.array([[1.0, 0, 3], [0, 0, 0], [-2, 2, 0]])
     scaled = FeatureScaling.fit(features, kind).apply(features)
     assert scaled.dtype == np.float32
-    assert scaled.toarray().tolist() == expected
+    np.testing.assert_allclose(scaled.toarray(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("features", "kind", "reason"),
     [
-        (COUNTS, "rows", "none is negative"),
-        (COUNTS * RNG.uniform(0.5, 5, 30), "rows", "none is negative"),  # TF-IDF
-        (np.eye(20), "rows", "95% of them are zero"),
-        (np.eye(3)[[0, 1, 2, 2, 2, 2]], "rows", "67% of them are zero"),
+        (COUNTS, "unit", "none is negative"),
+        (COUNTS * RNG.uniform(0.5, 5, 30), "unit", "none is negative"),  # TF-IDF
+        (np.eye(20), "unit", "95% of them are zero"),
+        (np.eye(3)[[0, 1, 2, 2, 2, 2]], "unit", "67% of them are zero"),
         (MEASUREMENTS, "standardise", "some values are negative"),
         (abs(MEASUREMENTS), "standardise", "only 0% of them are zero"),
         (COUNTS - 0.1, "standardise", "some values are negative"),
@@ -54,7 +55,7 @@ def test_scaled_features(kind: str, expected: Any) -> None:
             "standardise",
             "12 columns are too few",
         ),
-        (ANSWERS, "rows", "80% of them are zero"),
+        (ANSWERS, "unit", "80% of them are zero"),
     ],
 )
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -73,7 +74,7 @@ def test_encoded_columns_are_no_word_counts(caplog: pytest.LogCaptureFixture) ->
     texts = {f"question {number}": list("abcde" * 10) for number in range(5)}
     encoder = FeatureEncoder().fit(texts)
     matrix = encoder.transform(texts)
-    assert FeatureScaling.fit(matrix).kind == "rows"
+    assert FeatureScaling.fit(matrix).kind == "unit"
     graph = Graph(np.zeros((50, 50)), matrix).with_feature_encoder(encoder)
     with caplog.at_level(logging.INFO, "nodecopy"):
         scaled = scale_features(graph, purpose="to find donors")

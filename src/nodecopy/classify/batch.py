@@ -28,6 +28,8 @@ from nodecopy.nn.stack import SparseStack, normalise_adjacency
 from nodecopy.nn.threads import map_on_threads
 from nodecopy.nn.training import EarlyStopping, Objective, Targets, TrainingCallback, train
 
+MAX_PART = 0.98
+"""A larger part of the nodes is not cut out: networks then share the features of the whole graph."""
 FitTrials = TypeVar("FitTrials", bound=Callable[..., list[Prediction]])
 
 
@@ -210,7 +212,7 @@ class TrainingBatch(TrialBatch):
     def _cut_out(
         self, adjacencies: Sequence[sparse.csr_array], nodes: Sequence[NDArray[np.int64]], targets: Targets
     ) -> tuple[list[Matrix], list[sparse.csr_array]]:
-        """Return graphs and features of the nodes within two hops of the training nodes.
+        """Return graphs and features of the nodes within two hops of the training nodes, if they are a part.
 
         The gradient is exactly that of the whole graph: no other node has a part in the loss. The rows of
         the targets become positions among these nodes.
@@ -224,6 +226,10 @@ class TrainingBatch(TrialBatch):
             rows = normalise_adjacency(adjacency, inner)  # the rows of other nodes are not used, and empty
             reached[rows.indices] = True
             outer = np.flatnonzero(reached)
+            if len(outer) > MAX_PART * len(reached):
+                graphs.append(normalise_adjacency(adjacency))
+                features.append(self.features)
+                continue
             place = np.empty(len(reached), np.int32)
             place[outer] = np.arange(len(outer))
             lengths = np.zeros(len(outer), np.int32)

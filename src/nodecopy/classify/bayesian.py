@@ -18,7 +18,7 @@ from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, TrialBatch, fit_by_classes
 from nodecopy.classify.custom_network import CustomNetwork, wrap_factory
-from nodecopy.classify.ensemble import Ensemble, Prediction
+from nodecopy.classify.ensemble import Ensemble, Prediction, entropy
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.network_classifier import NetworkClassifier
 from nodecopy.classify.sbm_gcn import SBMGCN
@@ -99,8 +99,7 @@ class BayesianGCN(Classifier):
         batch: TrialBatch = self._build_base().build_batch(trials, keep_networks=keep_networks)
         if self.schedule == "online":
             return self._fit_online(batch)
-        networks = batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS))
-        predictions = [batch.predict(networks)]
+        predictions = [self._first_predictions(batch)]
         for number in range(1, n_rounds + 1):
             sampled = self.sample_graphs(batch, predictions[-1], number, self.n_graphs)
             seeds = batch.seeds(ClassifierSeeds.NETWORKS + number, self.n_graphs)
@@ -109,6 +108,13 @@ class BayesianGCN(Classifier):
             return predictions[-1]
         by_trial = zip(trials, zip(*predictions, strict=True), strict=True)
         return [_best_by_validation(trial, rounds) for trial, rounds in by_trial]
+
+    def _first_predictions(self, batch: TrialBatch) -> list[Prediction]:
+        """Return those of an earlier round of self-training, or train a network on each observed graph."""
+        earlier = [trial.predictions for trial in batch.trials]
+        if all(probabilities is not None for probabilities in earlier):
+            return [Prediction(p, entropy(p)) for p in earlier if p is not None]
+        return batch.predict(batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS)))
 
     def _check_parameters(self, trials: Sequence[Trial]) -> int:
         """Check everything before anything is trained; return the number of rounds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nodecopy.classify.network_classifier import ANY_DATA, GNN_BENCHMARK, NetworkClassifier
+from nodecopy.classify.network_classifier import DEFAULT, GNN_BENCHMARK, NetworkClassifier
 from nodecopy.nn.networks import KIPF, Recipe
 
 G3NN = Recipe(n_hidden=64, bias=True, drop_input=False, decay_all=True, n_epochs=2000, patience=200)
@@ -38,7 +38,7 @@ class GCN(NetworkClassifier):
     """
 
     presets = {  # noqa: RUF012
-        "default": replace(KIPF, **ANY_DATA),
+        "default": replace(KIPF, **DEFAULT),
         "kipf": KIPF,
         "gnn-benchmark": GNN_BENCHMARK,
         "g3nn": G3NN,

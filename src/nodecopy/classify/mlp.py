@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodecopy.classify.network_classifier import ANY_DATA, GNN_BENCHMARK, NetworkClassifier
+from nodecopy.classify.network_classifier import DEFAULT, GNN_BENCHMARK, NetworkClassifier
 from nodecopy.nn.networks import KIPF
 
 
@@ -24,7 +24,7 @@ class MLP(NetworkClassifier):
     """
 
     presets = {  # noqa: RUF012
-        "default": replace(KIPF, propagation="none", **ANY_DATA),
+        "default": replace(KIPF, propagation="none", **DEFAULT),
         "kipf": replace(KIPF, propagation="none"),
         "gnn-benchmark": replace(GNN_BENCHMARK, propagation="none"),
     }

@@ -16,6 +16,8 @@ from nodecopy.nn.networks import Recipe
 
 ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}
 """Settings that choose the scaling of features and weights by the data."""
+DEFAULT: dict[str, Any] = {**ANY_DATA, "weight_decay": 5e-3}
+"""Settings of the preset ``"default"``; the decay suits features of unit length."""
 AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
 
 GNN_BENCHMARK = Recipe(
@@ -32,7 +34,8 @@ class NetworkClassifier(Classifier):
     Parameters
     ----------
     preset
-        ``"default"``: the settings of ``"kipf"``, with ``features`` and ``weights`` that are ``"auto"``.
+        ``"default"``: the settings of ``"kipf"``, with ``features`` and ``weights`` that are ``"auto"`` and a
+        weight decay of 0.005 (0.0005 for :class:`APPNP`).
         ``"kipf"``: those of Kipf and Welling (2017), 200 epochs, with features by ``"rows"`` and ``"raw"``
         weights.
         ``"gnn-benchmark"``: those of Shchur et al. (2018), which stop by the validation loss, with
@@ -44,10 +47,10 @@ class NetworkClassifier(Classifier):
     bias
         Whether both layers have a bias.
     features
-        ``"auto"``: word counts are scaled by rows, anything else is standardised, and the choice is logged
-        (:class:`~nodecopy.features.scaling.FeatureScaling`). ``"rows"``: each node's features are scaled to a
-        sum of one; ``"standardise"``: each column to mean 0 and deviation 1; ``"binary"``: present or not;
-        ``"none"``: as they are.
+        ``"auto"``: word counts are scaled by ``"unit"``, anything else is standardised, and the choice is
+        logged (:class:`~nodecopy.features.scaling.FeatureScaling`). ``"unit"``: each node's features are
+        scaled to a length of one; ``"rows"``: to a sum of one; ``"standardise"``: each column to mean 0 and
+        deviation 1; ``"binary"``: present or not; ``"none"``: as they are.
     weights
         Of edges. ``"auto"``: heavy-tailed weights are ``"log"``, others ``"raw"``, and the choice is logged
         (:class:`~nodecopy.features.scaling.WeightScaling`). ``"raw"``: as they are; ``"log"``:

@@ -21,10 +21,13 @@ from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.classify.trial import Trial
-from nodecopy.copying import NodeCopying, SameLabel
+from nodecopy.copying import KeepByDegree, NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.module_training import Factory
+
+N_GRAPHS = 5
+"""Sampled graphs of the default base in every round."""
 
 
 @dataclass(eq=False, repr=False)
@@ -39,17 +42,17 @@ class SelfTraining(Classifier):
     base
         Any classifier, or a function of the numbers of features and classes that returns a
         ``torch.nn.Module``, for a :class:`CustomNetwork` with its defaults. By default
-        :class:`BayesianGCN` with networks of 400 epochs and the graph model
-        ``NodeCopying(SameLabel(), keep=0.5, symmetrise="one-endpoint")``.
+        :class:`BayesianGCN` with the graph model ``NodeCopying(KeepByDegree(SameLabel()))``.
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
     share
-        Pseudo-labels of a class are at most this share of its estimated size.
+        Pseudo-labels of a class are at most this share of its estimated size. By default 0.8 - 0.4 / r, where
+        r is the square root of the mean number of labels per class: 0.4 with one label, 0.62 with five.
     balance
         How the size of a class is estimated: ``n ** (1 - balance) * m ** balance``, where n is the number
         of nodes that are predicted to be of it and m the mean over classes. 0 trusts the predictions, 1
-        makes all classes equal. By default one over the square root of the mean number of labels per class,
-        since predictions from few labels favour some classes too much.
+        makes all classes equal. By default 1 / r, since predictions from few labels
+        favour some classes too much.
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
     loss_weights
@@ -57,7 +60,7 @@ class SelfTraining(Classifier):
         ``"equal"``: each weighs as much as a label; ``"confidence"``: each weighs as much as its largest
         probability times a label.
     n_graphs, features, weights
-        For the default base; another base has its own. Sampled graphs (10 by default), and how networks see
+        For the default base; another base has its own. Sampled graphs (5 by default), and how networks see
         features and edge weights, as in :class:`GCN` (``"auto"`` by default).
     device
         ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
@@ -84,7 +87,7 @@ class SelfTraining(Classifier):
     base: Classifier | Factory | None = None
     n_rounds: int = 4
     _: KW_ONLY
-    share: float = 0.4
+    share: float | None = None
     balance: float | None = None
     pseudo_labels: str = "hard"
     loss_weights: str = "balanced"
@@ -122,16 +125,15 @@ class SelfTraining(Classifier):
     def _check_parameters(self) -> Classifier:
         """Check everything before anything is trained; return the base."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
-        check_real(self.share, "share of SelfTraining", low=0, high=1)
         check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
         check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
-        if self.balance is not None:
-            check_real(self.balance, "balance of SelfTraining", low=0, high=1)
+        for name in ("share", "balance"):
+            if getattr(self, name) is not None:
+                check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=1)
         if self.base is None:
-            model = NodeCopying[Any](SameLabel(), keep=0.5, symmetrise="one-endpoint")
-            scaling: dict[str, Any] = {"features": self.features, "weights": self.weights}
-            networks = GCN(n_epochs=400, **scaling, device=self.device)
-            return BayesianGCN(model, 10 if self.n_graphs is None else self.n_graphs, base=networks)
+            model = NodeCopying[Any](KeepByDegree(SameLabel()))
+            networks = GCN(features=self.features, weights=self.weights, device=self.device)
+            return BayesianGCN(model, N_GRAPHS if self.n_graphs is None else self.n_graphs, base=networks)
         base = wrap_factory(self.base, self.device, "SelfTraining")
         if not isinstance(base, Classifier):
             raise InputError(
@@ -159,7 +161,9 @@ class SelfTraining(Classifier):
         soft = probabilities[nodes] if self.pseudo_labels == "soft" else None
         codes = probabilities[nodes].argmax(axis=1)
         seed = child(trial.rng, ClassifierSeeds.SELF_TRAINING, number)
-        return trial.with_pseudo_labels(nodes, codes, soft=soft, weights=weights, rng=seed)
+        return trial.with_pseudo_labels(
+            nodes, codes, soft=soft, weights=weights, predictions=probabilities, rng=seed
+        )
 
     def _choose_nodes(self, trial: Trial, probabilities: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the most confident nodes of each predicted class."""
@@ -169,14 +173,14 @@ class SelfTraining(Classifier):
             is_free[trial.validation] = False
         free = np.flatnonzero(is_free)
         predicted, confidence = probabilities[free].argmax(axis=1), probabilities[free].max(axis=1)
-        balance = self.balance
-        if balance is None:
-            balance = min(1.0, (trial.n_classes / len(trial.train)) ** 0.5)
+        scarcity = (trial.n_classes / len(trial.train)) ** 0.5  # at most 1: each class has a label
+        balance = scarcity if self.balance is None else self.balance
+        share = 0.8 - 0.4 * scarcity if self.share is None else self.share
         n_predicted = np.bincount(predicted, minlength=trial.n_classes)
         sizes = n_predicted ** (1 - balance) * (len(free) / trial.n_classes) ** balance
         order = free[np.argsort(-confidence, kind="stable")]
         ordered = probabilities[order].argmax(axis=1)
-        chosen = [order[ordered == c][: int(np.ceil(self.share * size))] for c, size in enumerate(sizes)]
+        chosen = [order[ordered == c][: int(np.ceil(share * size))] for c, size in enumerate(sizes)]
         return np.concatenate(chosen)
 
     def network_device(self) -> str:

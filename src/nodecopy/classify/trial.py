@@ -48,6 +48,9 @@ class Trial:
     soft_labels, weights
         Class probabilities and weights of the training nodes, if they have pseudo-labels
         (:meth:`with_pseudo_labels`); otherwise ``None``.
+    predictions
+        Class probabilities of all nodes from an earlier round of self-training, for graph models that read
+        labels; otherwise ``None``.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class Trial:
     n_classes: int = field(init=False)
     soft_labels: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
     weights: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
+    predictions: NDArray[np.float32] | None = field(init=False, repr=False, default=None)
 
     def __init__(
         self,
@@ -114,6 +118,7 @@ class Trial:
         *,
         soft: NDArray[np.float32] | None = None,
         weights: NDArray[np.float32] | None = None,
+        predictions: NDArray[np.float32] | None = None,
         rng: Rng = None,
     ) -> Trial:
         """Return the problem with further training nodes, whose classes are pseudo-labels.
@@ -127,6 +132,8 @@ class Trial:
         weights
             Weights of all training nodes in the loss, these nodes last; equal by default. Classifiers of your
             own may ignore weights and probabilities.
+        predictions
+            Class probabilities of all nodes, of which these classes are a part.
         rng
             Seed of the new trial.
         """
@@ -137,6 +144,7 @@ class Trial:
             certain = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
             vars(changed).update(soft_labels=np.concatenate([certain, soft]))
         vars(changed).update(train=train, codes=relabelled, weights=weights, rng=seed_sequence(rng))
+        vars(changed).update(predictions=predictions)
         return changed
 
 

@@ -40,7 +40,7 @@ Delete = Literal["same-class", "any"]
 """Which edges DICE deletes."""
 Method = Literal["dice", "nettack", "fga", "random"]
 """The attacks."""
-ScaleFeatures = Literal["auto", "rows", "standardise", "none", "binary"]
+ScaleFeatures = Literal["auto", "unit", "rows", "standardise", "none", "binary"]
 """The scalings of features."""
 
 

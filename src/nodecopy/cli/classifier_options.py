@@ -43,10 +43,10 @@ METHODS_OF: dict[str, tuple[Method, ...]] = {
 }
 """Options that apply to some methods only."""
 ScaleFeatures: TypeAlias = Annotated[
-    Literal["auto", "rows", "standardise", "none", "binary"],
+    Literal["auto", "unit", "rows", "standardise", "none", "binary"],
     typer.Option(
-        help="How networks see features. auto: word counts by rows, anything else standardised; the choice "
-        "is printed."
+        help="How networks see features. auto: word counts by unit length, anything else standardised; "
+        "the choice is printed."
     ),
 ]
 ScaleWeights: TypeAlias = Annotated[

@@ -37,7 +37,7 @@ class NodeCopying(GraphModel[Data]):
     ----------
     law
         Donor law: :class:`SameLabel`, :class:`NearestNeighbours`, :class:`Jaccard`, :class:`Weighted`,
-        :class:`Balanced`, or any object with their ``fit``.
+        :class:`Balanced`, :class:`KeepByDegree`, or any object with their ``fit``.
     keep
         Probability that a node keeps its own neighbours, 0 by default. Larger values give samples closer
         to the observed graph.

@@ -46,9 +46,9 @@ class Recipe:
         ``"relu"`` between the layers, ``"leaky"`` (a slope of 0.2 below zero), or ``"none"``: a linear
         network.
     features
-        ``"rows"``: each node's features are scaled to a sum of one; ``"standardise"``: each column to mean 0
-        and deviation 1; ``"binary"``: present or not; ``"none"``: as they are; ``"auto"``: rows or
-        standardised (:class:`~nodecopy.features.scaling.FeatureScaling`).
+        ``"unit"``: each node's features are scaled to a length of one; ``"rows"``: to a sum of one;
+        ``"standardise"``: each column to mean 0 and deviation 1; ``"binary"``: present or not; ``"none"``: as
+        they are; ``"auto"``: unit or standardised (:class:`~nodecopy.features.scaling.FeatureScaling`).
     weights
         Of edges: ``"raw"``: as they are; ``"log"``: log(1 + weight / smallest); ``"binary"``: all one;
         ``"auto"``: raw or log (:class:`~nodecopy.features.scaling.WeightScaling`).
