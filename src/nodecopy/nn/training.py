@@ -127,6 +127,22 @@ def build_predictor(networks: Networks, matrices: Sequence[Any]) -> Callable[[in
     return lambda step: networks.logits(graphs, None, step)
 
 
+def build_losses(
+    networks: Networks, matrices: Sequence[Any], targets: Targets
+) -> Callable[[int | None], Tensor]:
+    """Return a function of a step that computes the cross-entropy of labelled nodes of each network."""
+    if not networks.recipe.is_compiled(networks.features.device):
+        return CrossEntropy(networks, matrices, targets).losses
+    compiled = _compile(networks, matrices, targets)
+    return lambda step: targets.losses(torch.stack([network.logits(step) for network in compiled]))
+
+
+def _compile(networks: Networks, matrices: Sequence[Any], targets: Targets) -> list[Convolutions]:
+    """Return networks in compiled code that compute the logits of labelled nodes."""
+    rows = [sparse.csr_array(matrix[chosen]) for matrix, chosen in zip(matrices, targets.rows, strict=True)]
+    return networks.compile(matrices, rows)
+
+
 class TorchSteps:
     """Training steps on an objective, the cross-entropy of labelled nodes by default."""
 
@@ -162,17 +178,15 @@ class CompiledSteps:
         self.trainers = [
             ConvolutionTrainer(network, probabilities.astype(np.float32), weights)
             for network, probabilities, weights in zip(
-                self._compile(matrices), labels, targets.weights.numpy(), strict=True
+                _compile(networks, matrices, targets), labels, targets.weights.numpy(), strict=True
             )
         ]
 
-    def _compile(self, matrices: Sequence[Any]) -> list[Convolutions]:
-        rows = [sparse.csr_array(m[chosen]) for m, chosen in zip(matrices, self.targets.rows, strict=True)]
-        return self.networks.compile(matrices, rows)
-
     def change_graphs(self, matrices: Sequence[Matrix]) -> None:
         """Continue on other graphs."""
-        for trainer, network in zip(self.trainers, self._compile(matrices), strict=True):
+        for trainer, network in zip(
+            self.trainers, _compile(self.networks, matrices, self.targets), strict=True
+        ):
             trainer.change_network(network)
 
     def take(self, epoch: int) -> None:
@@ -227,7 +241,7 @@ class EarlyStopping:
     def __init__(self, networks: Networks, matrices: Sequence[Matrix], validation: Targets) -> None:
         assert networks.recipe.patience
         self.networks, self.patience = networks, networks.recipe.patience
-        self.objective = CrossEntropy(networks, matrices, validation)
+        self.compute_losses = build_losses(networks, matrices, validation)
         n_models, device = len(networks.weights[0]), networks.features.device
         self.best_loss = torch.full((n_models,), torch.inf, device=device)
         self.best_epoch = torch.zeros(n_models, dtype=torch.int64, device=device)
@@ -236,7 +250,7 @@ class EarlyStopping:
     @torch.no_grad()
     def update(self, epoch: int) -> bool:
         """Compare the losses after an epoch with the lowest; return whether all models have stopped."""
-        losses = self.objective.losses(None)
+        losses = self.compute_losses(None)
         running = epoch - self.best_epoch <= self.patience
         better = running & (losses < self.best_loss)
         self.best_loss = torch.where(better, losses, self.best_loss)
