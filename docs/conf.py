@@ -19,6 +19,7 @@ GALLERY = (
     "uncertainty",
     "scikit_learn",
     "attack_and_defence",
+    "any_network",
     "own_network",
     "recommendation",
     "own_data",
