@@ -190,6 +190,10 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
             ["graph.csv", *TABLES, "--validation", "1.5"],
             "--validation must be a number between 0 and 0.9",
         ),
+        (
+            ["graph.csv", *TABLES, "--validation", "0.1"],
+            "0.1 of the labels of a class, which are at most 4, gives none. Leave it out, or label more",
+        ),
         (["graph.csv", *TABLES, "--labels-per-class", "5"], "--labels-per-class applies to datasets only"),
         (["graph.csv", *TABLES, "--out", "predictions.png"], "predictions.png must end in one of .csv"),
         (["graph.csv", *TABLES, "--save", "model.pt"], "model.pt must end in one of .npz"),

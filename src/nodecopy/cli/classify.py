@@ -267,9 +267,10 @@ def _print_results(results: dict[str, Any], graph: Graph) -> None:
     print_note(f"{graph!r}, {', '.join(origin)}")
     keys = [key for key in ("train", "validation", "predicted", "accuracy", "rounds") if key in results]
     print_table(keys, [[results[key] for key in keys]])
-    print_note("predicted classes")
+    is_self_trained = "self_training" in results
+    print_note("predicted classes" + ", and pseudo-labels that training used" * is_self_trained)
     columns = {"class": results["classes"].keys(), "nodes": results["classes"].values()}
-    if "self_training" in results:
+    if is_self_trained:
         columns["pseudo-labels"] = results["self_training"]["pseudo_labels"].values()
     print_table(list(columns), zip(*columns.values(), strict=True))
     print_note("most uncertain predictions (uncertainty in nats)")

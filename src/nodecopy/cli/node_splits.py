@@ -60,6 +60,12 @@ def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> Nod
         )
     validation = _hold_out(graph.labels, validation_share, generator(seed))
     labelled = np.flatnonzero(graph.labels != UNLABELLED)
+    if validation_share and not len(validation):
+        most = np.unique(graph.labels[labelled], return_counts=True)[1].max()
+        raise InputError(
+            f"--validation must be a share that gives validation nodes; {validation_share:g} of the labels of "
+            f"a class, which are at most {most}, gives none. Leave it out, or label more nodes."
+        )
     return Split(np.setdiff1d(labelled, validation), validation, unlabelled)
 
 
