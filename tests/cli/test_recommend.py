@@ -240,7 +240,7 @@ def _short(make: Any) -> Any:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["library"], "the users must be given; got none. Give --user ID or --all-users."),
+        (["library"], "the users must be given; got none. Give --user ID, --users FILE or --all-users."),
         (["library", "--user", "raeder 007"], "Did you mean reader 007"),
         (["library", "--user", "reader 001", "--all-users"], "--user applies to some users only"),
         (["library", "--all-users", "--k", "0"], "--k must be an integer of at least 1; got 0"),
@@ -250,8 +250,8 @@ def _short(make: Any) -> Any:
             "--min-rating must be at most 5, the highest rating",
         ),
         (
-            ["library", "--all-users", "--device", "cuda"],
-            "--device applies to networks only; got --model copy-ease",
+            ["library", "--all-users", "--device", "cuda", "--model", "item-knn"],
+            "--device applies to models that use torch only; got --model item-knn",
         ),
         (["library", "--all-users", "--out", "all.xlsx"], "must end in one of"),
         (["library", "--all-users", "--save", "model.pkl"], "must end in one of .npz"),
@@ -300,7 +300,7 @@ def test_a_missing_package_is_named_before_anything_is_learnt(
     def missing(module: str, purpose: str) -> Any:
         raise MissingExtraError(f"{purpose} needs {module}")
 
-    monkeypatch.setattr(command, "import_optional", missing)
+    monkeypatch.setattr("nodecopy.cli.recommenders.import_optional", missing)
     monkeypatch.setattr("nodecopy.cli.options.import_optional", missing)
     ran = run("recommend", "library", "--all-users", "--out", "all.parquet")
     assert (ran.code, "writing Parquet needs pyarrow" in ran.err) == (2, True)
@@ -321,3 +321,40 @@ def test_blocks_of_users_give_the_same_table(run: Run, log: str, monkeypatch: py
     monkeypatch.setattr(command, "show_progress", record)
     assert run("recommend", log, "--all-users", "--json").out == whole.out
     assert steps == [3]
+
+
+def test_users_and_items_are_filtered(run: Run, log: str) -> None:
+    """Lists of ids are given by commas or in a file; the candidates are those in stock."""
+    Path("users.txt").write_text("ben\ncleo\n\n", encoding="utf-8")
+    answer = recommend_json(
+        run, log, "--users", "users.txt", "--user", "cleo", "--items", "tea,pie", "--k", "9"
+    )
+    lists = {row["user"]: [item["item"] for item in row["items"]] for row in answer["recommendations"]}
+    assert lists == {"cleo": ["tea"], "ben": ["pie"]}
+    answer = recommend_json(run, log, "--users", "ben,cleo", "--exclude", "pie", "--include-seen", "--k", "2")
+    for row in answer["recommendations"]:
+        assert len(row["items"]) == 2
+        assert "pie" not in [item["item"] for item in row["items"]]
+
+
+def test_unknown_ids_are_refused_or_ignored(run: Run, log: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("stock.txt").write_text("tea\nnew\n", encoding="utf-8")
+    options = (log, "--users", "cleo,nobody", "--items", "stock.txt", "--k", "1")
+    answer = recommend_json(run, *options, "--unknown", "ignore")
+    assert [row["user"] for row in answer["recommendations"]] == ["cleo"]
+    assert answer["notices"][-2:] == [
+        "--users: 1 of 2 ids are not in the source.",
+        "--items: 1 of 2 ids are not in the source.",
+    ]
+    monkeypatch.setattr(CopyEASE, "fit", None)  # errors come before the fit
+    for changes, message in (
+        ((), "--users must hold ids of users; got 'nobody'"),
+        (("--users", "cleo"), "--items must hold ids of items; got 'new'"),
+        (
+            ("--unknown", "ignore", "--exclude", "tea"),
+            "--items must hold an item of the source that is",
+        ),
+        (("--users", " , "), "--users must name at least one user"),
+    ):
+        ran = run("recommend", *options, *changes)
+        assert (ran.code, message in ran.err) == (2, True), ran.err

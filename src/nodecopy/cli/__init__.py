@@ -26,6 +26,7 @@ COMMANDS = {
     "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
     "defend": "Correct the predictions for attacked nodes by node copying.",
     "recommend": "Recommend items that a user has not interacted with, best first.",
+    "evaluate": "Evaluate recommenders on held-out interactions.",
     "datasets": "List, fetch and verify datasets.",
     "reproduce": "Reproduce a table of the paper, or the part of it that the options choose.",
     "report": "Write an HTML page with a graph, its samples and what can be learnt from them.",

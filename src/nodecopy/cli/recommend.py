@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,14 +10,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from nodecopy import datasets
 from nodecopy._core.formats import TABLES
-from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.random import child, seed_sequence
-from nodecopy._core.validation import check_real
 from nodecopy.cli import options, sources, terminal
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
+from nodecopy.cli.recommenders import Model, fit_recommender, make_recommender, select_positive
 from nodecopy.cli.terminal import (
     format_value,
     print_json,
@@ -27,7 +24,6 @@ from nodecopy.cli.terminal import (
     show_progress,
 )
 from nodecopy.errors import InputError
-from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.interactions import Interactions
 from nodecopy.io.table_files import write_table
 
@@ -38,12 +34,42 @@ MAX_USERS_SHOWN, N_USERS_SHOWN = 20, 3
 """Of more users than the first number, the second number is printed."""
 USERS_PER_BLOCK = 1024
 """Users for whom items are chosen between two steps of the progress bar."""
-VALIDATION_SHARE = 0.1
-"""Share of the interactions by which networks choose their number of epochs."""
 
 
-Model = Literal["popularity", "item-knn", "ease", "copy-ease", "ials", "bprmf", "lightgcn", "mgccf"]
-"""The recommenders."""
+@dataclass(frozen=True)
+class Filters:
+    """The users and items that the options choose; texts are ids separated by commas, or files."""
+
+    user: list[str]
+    users: str | None
+    all_users: bool
+    items: str | None
+    exclude: str | None
+    unknown: str
+
+    def find_users(self, interactions: Interactions) -> NDArray[np.int64]:
+        """Return the positions of the users, each once."""
+        if self.all_users:
+            return np.arange(interactions.n_users)
+        positions = sources.find_ids(self.user, interactions.user_ids, "--user")
+        if self.users is not None:
+            others = sources.parse_ids(self.users, interactions.user_ids, "--users", self.unknown)
+            positions = np.concatenate([positions, others])
+        return np.array(list(dict.fromkeys(positions.tolist())), np.int64)
+
+    def find_items(self, interactions: Interactions) -> NDArray[Any] | None:
+        """Return the ids of the items that may be recommended, ``None`` for all."""
+        if self.items is None and self.exclude is None:
+            return None
+        ids = interactions.item_ids
+        is_candidate = np.full(len(ids), self.items is None)
+        if self.items is not None:
+            is_candidate[sources.parse_ids(self.items, ids, "--items", self.unknown)] = True
+        if self.exclude is not None:
+            is_candidate[sources.parse_ids(self.exclude, ids, "--exclude", self.unknown)] = False
+        if not is_candidate.any():
+            raise InputError("--items must hold an item of the source that is not in --exclude; got none.")
+        return np.asarray(ids[is_candidate])
 
 
 @reads("interactions")
@@ -54,8 +80,19 @@ def recommend(
         ".parquet .npz. Not with --model-file.",
     ),
     user: list[str] | None = option("Id of a user, as in the file. May be repeated."),
+    users: str | None = option("Ids of users, separated by commas, or a file with one id per line."),
     all_users: bool = flag("--all-users", "Recommend to all users of the file."),
     k: int = option("Number of items for each user.", 10, at_least(1)),
+    items: str | None = option(
+        "Ids of the items that may be recommended, such as those in stock: separated by commas, or a file "
+        "with one id per line. (default: all)"
+    ),
+    exclude: str | None = option("Ids of items that are not recommended, given in the same way."),
+    unknown: Literal["error", "ignore"] = option(
+        "Whether ids in --users, --items and --exclude that are not in the source are an error or left out.",
+        "error",
+    ),
+    include_seen: bool = flag("--include-seen", "Also recommend items that the user has interacted with."),
     model: Model | None = option("The recommender. (default: copy-ease)"),
     min_rating: float | None = option(
         "Lowest rating that is a positive interaction; lower ones are not fitted."
@@ -78,25 +115,27 @@ def recommend(
     from nodecopy.recommend.best_items import list_best
 
     check_outputs([source, model_file], out=(out, TABLES), save=(save, (".npz",)))
-    if not (user or all_users or save):
-        raise InputError("the users must be given; got none. Give --user ID or --all-users.")
+    if not (user or users or all_users or save):
+        raise InputError("the users must be given; got none. Give --user ID, --users FILE or --all-users.")
     if all_users:
-        check_applicable("some users", "--all-users", user=user or None)
-    ids = list(dict.fromkeys(user or []))  # without repetitions
+        check_applicable("some users", "--all-users", user=user or None, users=users)
+    filters = Filters(user or [], users, all_users, items, exclude, unknown)
     if model_file is not None:
         recommender = _load_recommender(model_file, source, model, min_rating, device, reading)
     else:
-        recommender = _fit_recommender(source, model or "copy-ease", min_rating, ids, device, seed, reading)
+        recommender = _fit_recommender(
+            source, model or "copy-ease", min_rating, filters, device, seed, reading
+        )
     seen = recommender.seen_
-    positions = np.arange(seen.n_users) if all_users else sources.find_ids(ids, seen.user_ids, "--user")
-    users = seen.user_ids[positions]
-    items, scores = _recommend(recommender, users, min(k, seen.n_items))
+    positions = filters.find_users(seen)
+    user_ids = seen.user_ids[positions]
+    best, scores = _recommend(recommender, user_ids, k, filters.find_items(seen), not include_seen)
     rounded = np.round(scores.astype(np.float64), 7)
     if out is not None:
-        write_table(out, list_best(users, items, rounded))
+        write_table(out, list_best(user_ids, best, rounded))
     if save is not None:
         recommender.save(save)
-    rows = _describe_users(recommender, positions, items, rounded)
+    rows = _describe_users(recommender, positions, best, rounded)
     if json_:
         run = sources.describe_run(
             source or str(model_file),
@@ -135,7 +174,7 @@ def _fit_recommender(
     source: str | None,
     model: Model,
     min_rating: float | None,
-    ids: list[str],
+    filters: Filters,
     device: str,
     seed: int,
     reading: ReadingOptions,
@@ -143,58 +182,31 @@ def _fit_recommender(
     """Fit a recommender to the positive interactions; it excludes all items that a user has seen."""
     if source is None:
         raise InputError("the source must be a file of interactions or a dataset; got none.")
-    if model in ("bprmf", "lightgcn", "mgccf"):
-        import_optional("torch", f"the model {model}")
-    import nodecopy.recommend
-
-    class_names = {name.lower(): name for name in nodecopy.recommend.__all__}
-    recommender = getattr(nodecopy.recommend, class_names[model.replace("-", "")])()
-    if hasattr(recommender, "device"):
-        recommender.device = device
-    elif device != "cpu":
-        check_applicable("networks", f"--model {model}, which has a closed form", device=device)
+    recommender = make_recommender(model, device)
     seen = sources.load_interactions(source, reading)
-    positive = seen if min_rating is None else _select_positive(seen, min_rating)
-    sources.find_ids(ids, seen.user_ids, "--user")  # an unknown user is an error before the fit
+    positive = seen if min_rating is None else select_positive(seen, min_rating)
+    filters.find_users(seen)  # an unknown id is an error before the fit
+    filters.find_items(seen)
     with terminal.error_console.status(f"fitting {model}"):
-        return _fit(recommender, positive, None if positive is seen else seen, seed)
+        return fit_recommender(recommender, positive, seed, seen=None if positive is seen else seen)
 
 
-def _select_positive(seen: Interactions, min_rating: float) -> Interactions:
-    """Return the interactions with at least that rating, on all users and items."""
-    check_real(min_rating, "--min-rating")
-    if not seen.is_weighted:
-        raise InputError(
-            "--min-rating needs ratings; the source has none, or all of them are one. Name their column with "
-            "--rating NAME."
-        )
-    positive = seen.at_least(rating=min_rating, per_user=0, per_item=0)
-    if not positive.n_interactions:
-        highest = seen.matrix.data.max()
-        raise InputError(f"--min-rating must be at most {highest:g}, the highest rating; got {min_rating:g}.")
-    return positive
-
-
-def _fit(recommender: Any, positive: Interactions, seen: Interactions | None, seed: int) -> Recommender:
-    """Fit a recommender; networks first choose the number of epochs by held-out interactions."""
-    root = seed_sequence(seed)
-    rng = child(root, TrialSeeds.METHOD)
-    if hasattr(recommender, "n_epochs"):
-        shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
-        split = datasets.interaction_split(positive, shares, rng=child(root, TrialSeeds.SPLIT))
-        if split.train.n_interactions and split.validation.n_interactions:
-            trial = replace(recommender).fit(split.train, validation=split.validation, rng=rng)
-            recommender = replace(recommender, n_epochs=max(1, trial.n_epochs_))
-    fitted: Recommender = recommender.fit(positive, seen=seen, rng=rng)
-    return fitted
-
-
-def _recommend(recommender: Recommender, users: NDArray[Any], k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _recommend(
+    recommender: Recommender,
+    users: NDArray[Any],
+    k: int,
+    candidates: NDArray[Any] | None,
+    exclude_seen: bool,
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the best items of each user and their scores, under a progress bar over blocks of users."""
+    k = min(k, recommender.interactions_.n_items if candidates is None else len(candidates))
     blocks = np.split(users, range(USERS_PER_BLOCK, len(users), USERS_PER_BLOCK))
-    parts = [recommender.recommend(part, k) for part in show_progress(blocks, len(blocks), "recommending")]
-    items, scores = zip(*parts, strict=True)
-    return np.concatenate(items), np.concatenate(scores)
+    parts = [
+        recommender.recommend(part, k, items=candidates, exclude_seen=exclude_seen)
+        for part in show_progress(blocks, len(blocks), "recommending")
+    ]
+    best, scores = zip(*parts, strict=True)
+    return np.concatenate(best), np.concatenate(scores)
 
 
 def _describe_users(

@@ -14,6 +14,7 @@ import nodecopy
 from nodecopy import datasets
 from nodecopy._core.formats import reading as reading_file
 from nodecopy._core.lookup import check_name
+from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_unique
 from nodecopy.cli.options import check_applicable
 from nodecopy.cli.reading_options import ReadingOptions
@@ -85,16 +86,31 @@ def parse_nodes(graph: Graph, nodes: str) -> NDArray[np.int64]:
 
     A text that is an id is never taken for the name of a file.
     """
-    words = nodes.split(",")
-    if len(words) == 1 and nodes not in set(map(str, graph.node_ids.tolist())) and Path(nodes).is_file():
-        with reading_file(nodes) as path:
-            words = path.read_text(encoding="utf-8").splitlines()
-    ids = [word.strip() for word in words if word.strip()]
-    if not ids:
-        raise InputError(f"--nodes must name at least one node; got {nodes!r}.")
-    positions = find_ids(ids, graph.node_ids, "--nodes")
+    positions = parse_ids(nodes, graph.node_ids, "--nodes")
     check_unique(graph.node_ids[positions], "--nodes")
     return positions
+
+
+def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error") -> NDArray[np.int64]:
+    """Return the positions of ids that are separated by commas, or in a file with one id per line.
+
+    A text that is an id is never taken for the name of a file. With ``unknown="ignore"``, ids that are not
+    in ``ids`` are left out.
+    """
+    words, names = text.split(","), set(map(str, ids.tolist()))
+    if len(words) == 1 and text not in names and Path(text).is_file():
+        with reading_file(text) as path:
+            words = path.read_text(encoding="utf-8").splitlines()
+    named = [word.strip() for word in words if word.strip()]
+    if not named:
+        kind = option.strip("-").removesuffix("s")
+        raise InputError(f"{option} must name at least one {kind}; got {text!r}.")
+    if unknown == "ignore":
+        known = [word for word in named if word in names]
+        if len(known) < len(named):
+            log_decision(f"{option}: {len(named) - len(known)} of {len(named)} ids are not in the source.")
+        named = known
+    return find_ids(named, ids, option)
 
 
 def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np.int64]:

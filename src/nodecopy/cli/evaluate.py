@@ -1,0 +1,207 @@
+"""``nodecopy evaluate``: evaluate recommenders on held-out interactions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+import typer
+
+from nodecopy import datasets
+from nodecopy._core.formats import TABLES
+from nodecopy._core.lookup import check_name
+from nodecopy._core.random import child, seed_sequence
+from nodecopy.cli import options, sources
+from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
+from nodecopy.cli.recommenders import Model, fit_recommender, make_recommender, select_positive
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
+from nodecopy.errors import InputError
+from nodecopy.experiments.trials import TrialSeeds
+from nodecopy.interactions import Interactions
+from nodecopy.io.table_files import write_table
+from nodecopy.metrics.ranking import PER_USER_METRICS, Evaluation, parse_metrics
+
+SplitName = Literal["published", "random", "time", "last-item", "user"]
+MODELS: tuple[Model, ...] = get_args(Model)
+DEFAULT_MODELS = ("popularity", "copy-ease")
+DEFAULT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "coverage", "novelty")
+DEFAULT_K = 20
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What recommenders are fitted to and evaluated on.
+
+    ``validation`` is inside ``train``; ``history`` is that of users outside training.
+    """
+
+    name: str
+    train: Interactions
+    test: Interactions
+    validation: Interactions | None = None
+    history: Interactions | None = None
+
+
+@reads("interactions")
+def evaluate(
+    source: str = typer.Argument(
+        help="The name of a dataset of interactions, or a file: .csv .tsv .txt .inter .parquet .npz. With "
+        "--test, the training part."
+    ),
+    test: Path | None = option("File of the test part; the source is then the training part."),
+    validation: Path | None = option("File of the validation part, which is inside the training part."),
+    split: SplitName | None = option(
+        "How the source is split: as published (datasets that have such a split), at random, by time, into "
+        "the last item of each user and the others, or by user. (default: published, otherwise random)"
+    ),
+    test_share: float | None = option(
+        "Share of the interactions, or with --split user of the users, in the test part. (default: 0.2)",
+        None,
+        between(0, 1),
+    ),
+    model: list[str] | None = option(
+        f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity and copy-ease)"
+    ),
+    metric: list[str] | None = option(
+        "A metric and the length of the list, such as recall@20: recall, ndcg, precision, hit_rate, map, "
+        "mrr, popularity, diversity, coverage or novelty. May be repeated. (default: six of them at 20)"
+    ),
+    tune: bool = flag("--tune", "First choose the parameters of EASE and CopyEASE on the validation part."),
+    min_rating: float | None = option("Lowest rating that is a positive interaction; others are left out."),
+    ignore_unknown: bool = flag(
+        "--ignore-unknown", "Leave out test interactions of users and items that have none in training."
+    ),
+    device: options.Device = "cpu",
+    seed: int = option("Seed of random splits and of recommenders with random draws.", 0, at_least(0)),
+    per_user: Path | None = option("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
+    json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
+) -> None:
+    """Evaluate recommenders on held-out interactions.
+
+    All items are ranked, except those that a user has in the training part. Metrics are means over the users
+    with test items. Where there is no validation part, a tenth of the training part stands for it; only
+    --tune and networks use it. Finally every recommender is fitted to the whole training part.
+    """
+    check_outputs([source, test, validation], **{"per-user": (per_user, TABLES)})
+    recommenders = {
+        name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device)
+        for name in model or DEFAULT_MODELS
+    }
+    if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
+        raise InputError(f"--tune needs --model ease or copy-ease; got {', '.join(recommenders)}.")
+    if test is not None:
+        given = {"split": split, "test_share": test_share, "min_rating": min_rating}
+        check_applicable("a source that is split here", "--test", **given)
+        parts = _read_parts(source, test, validation, reading)
+    else:
+        check_applicable("--test FILE", "no test part", validation=validation)
+        parts = _split(source, split, test_share, min_rating, seed, reading)
+    if ignore_unknown:
+        parts = _without_unknown(parts)
+    if not parts.test.n_interactions:
+        raise InputError("the test part must hold at least one interaction; got none.")
+    k = min(DEFAULT_K, parts.train.n_items)
+    names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
+    parsed = parse_metrics(names, parts.train.n_items)
+    if per_user is not None and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
+        raise InputError(
+            "--per-user needs a metric of users, such as recall@20; coverage and novelty are none."
+        )
+    results, seconds = {}, {}
+    for name, recommender in recommenders.items():
+        start = time.perf_counter()
+        with show_training(f"fitting {name}"):
+            results[name] = _evaluate(recommender, parts, tune, names, seed)
+        seconds[name] = round(time.perf_counter() - start, 3)
+    if per_user is not None:
+        _write_users(per_user, results)
+    counts = {"train": parts.train.n_interactions, "test": parts.test.n_interactions}
+    counts["test_users"] = int((parts.test.rows.degrees > 0).sum())
+    if json_:
+        run = sources.describe_run(source, split=parts.name, seed=seed, **counts)
+        rows = [{"model": name, **values, "seconds": seconds[name]} for name, values in results.items()]
+        print_json(run | {"results": rows})
+        return
+    print_note(
+        f"{parts.train!r}, split {parts.name}, {counts['test']:,} test interactions of "
+        f"{counts['test_users']:,} users, seed {seed}"
+    )
+    print_table(["model", *names], [[name, *values.values()] for name, values in results.items()])
+    print_written(per_user, "table of the metrics of users")
+
+
+def _read_parts(source: str, test: Path, validation: Path | None, reading: ReadingOptions) -> Parts:
+    if sources.is_dataset(source):
+        raise InputError(f"--test takes a file as the source, the training part; got the dataset {source!r}.")
+    split = datasets.read_split(source, test, validation, **reading.of("interactions"))
+    return Parts("files", split.train, split.test, None if validation is None else split.validation)
+
+
+def _split(
+    source: str,
+    split: SplitName | None,
+    test_share: float | None,
+    min_rating: float | None,
+    seed: int,
+    reading: ReadingOptions,
+) -> Parts:
+    """Split a source as the options say."""
+    has_split = sources.is_dataset(source) and datasets.describe(source).has_split
+    if split is None:
+        split = "published" if has_split and test_share is min_rating is None else "random"
+    if split in ("published", "last-item"):
+        check_applicable("--split random, time and user", f"--split {split}", test_share=test_share)
+    if split == "published":
+        check_applicable("other splits", "--split published", min_rating=min_rating)
+        parts = datasets.load_split(source)
+        return Parts("published", parts.train, parts.test, parts.validation)
+    interactions = sources.load_interactions(source, reading)
+    if min_rating is not None:
+        interactions = select_positive(interactions, min_rating)
+    share = 0.2 if test_share is None else test_share
+    fractions, rng = (1 - share, 0.0, share), child(seed_sequence(seed), TrialSeeds.SPLIT)
+    if split == "user":
+        train, _, users = datasets.user_split(interactions, fractions, rng=rng)
+        return Parts("user", train, users.test, history=users.history)
+    if split == "random":
+        train, _, test = datasets.interaction_split(interactions, fractions, rng=rng)
+    elif split == "time":
+        train, _, test = datasets.time_split(interactions, fractions)
+    else:
+        train, _, test = datasets.last_item_split(interactions, n_validation=0)
+    return Parts(split, train, test)
+
+
+def _without_unknown(parts: Parts) -> Parts:
+    """Leave out test interactions of users without a history and of items that nobody has in training."""
+    known_by = parts.train if parts.history is None else parts.history
+    has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
+    rows = parts.test.rows
+    is_known = has_users[rows.indices] & (known_by.rows.degrees[rows.row_numbers] > 0)
+    print_note(f"{int((~is_known).sum()):,} test interactions are of unknown users or items and left out")
+    return replace(parts, test=parts.test.select(is_known))
+
+
+def _evaluate(recommender: Any, parts: Parts, tune: bool, metrics: list[str], seed: int) -> Evaluation:
+    validation = parts.validation
+    if tune and hasattr(recommender, "tune"):
+        recommender.tune(parts.train, validation, rng=child(seed_sequence(seed), TrialSeeds.SPLIT))
+    fitted = fit_recommender(recommender, parts.train, seed, validation=validation)
+    return fitted.evaluate(parts.test, history=parts.history, metrics=metrics)
+
+
+def _write_users(path: Path, results: dict[str, Evaluation]) -> None:
+    """Write a row for each model and user."""
+    first = next(iter(results.values()))
+    columns: dict[str, Any] = {
+        "model": np.repeat(list(results), len(first.users)),
+        "user": np.tile(first.users, len(results)),
+    }
+    for name in first.per_user:
+        columns[name] = np.concatenate([result.per_user[name] for result in results.values()])
+    write_table(path, columns)
