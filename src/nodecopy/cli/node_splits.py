@@ -63,8 +63,8 @@ def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> Nod
     if validation_share and not len(validation):
         most = np.unique(graph.labels[labelled], return_counts=True)[1].max()
         raise InputError(
-            f"--validation must be a share that gives validation nodes; {validation_share:g} of the labels of "
-            f"a class, which are at most {most}, gives none. Leave it out, or label more nodes."
+            f"--validation must be a share that gives validation nodes; {validation_share:g} of the labels "
+            f"of a class, which are at most {most}, gives none. Leave it out, or label more nodes."
         )
     return Split(np.setdiff1d(labelled, validation), validation, unlabelled)
 
