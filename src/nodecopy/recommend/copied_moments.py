@@ -41,7 +41,7 @@ def copied_moments(
     algebra = algebra or NumpyAlgebra(np.float64)
     q1, q2 = user_share, item_share
     q0 = 1 - q1 - q2
-    G = algebra.gram(matrix, weights)
+    G = algebra.gram(matrix, weights, name="own")
     counts = 1 * G.diagonal()
     # Off the diagonal M = S + S'. All products with Q but one are products with C', so two are enough.
     C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
@@ -50,7 +50,9 @@ def copied_moments(
         _add(C_t, q1, H)
         _add(S, q0 * q1, H)
         del H
-        same_donor = algebra.gram(matrix, _donor_weights(P, weights, matrix.shape[0], algebra.dtype))
+        same_donor = algebra.gram(
+            matrix, _donor_weights(P, weights, matrix.shape[0], algebra.dtype), name="donors"
+        )
         diagonal = diagonal + q1 * same_donor.diagonal()
         _add(S, q1 * q1 / 2, same_donor)
         del same_donor
@@ -74,7 +76,7 @@ def _user_copies(matrix: Any, P: Any, G: Any, weights: Any, algebra: Algebra) ->
     """Return A'DPA."""
     n_users = matrix.shape[0]
     if P is not None:
-        return algebra.gram(matrix, weights, P)
+        return algebra.gram(matrix, weights, P, name="copied")
     if n_users == 1:
         return 1 * G
     counts = algebra.array(np.bincount(matrix.indices, minlength=matrix.shape[1]))

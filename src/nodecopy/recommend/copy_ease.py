@@ -19,7 +19,7 @@ from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.copied_moments import copied_moments
-from nodecopy.recommend.dense_algebra import algebra_on
+from nodecopy.recommend.dense_algebra import Algebra, algebra_on
 from nodecopy.recommend.ease import LinearRecommender
 from nodecopy.recommend.tuning import Coordinate
 
@@ -105,7 +105,7 @@ class CopyEASE(LinearRecommender):
                     f"{name} of CopyEASE must be a donor law such as Jaccard() or 'uniform'; got {law!r}."
                 )
 
-    def moments(self, interactions: Interactions) -> tuple[Any, Any]:
+    def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
         P = self._donors("users", self.user_law, interactions)
         transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
         Q = self._item_donors = self._donors("items", self.item_law, transpose)
@@ -128,7 +128,7 @@ class CopyEASE(LinearRecommender):
             self.user_share,
             self.item_share,
             weights,
-            algebra_on(self.device, np.float32),
+            algebra or algebra_on(self.device, np.float32),
         )
 
     def _donors(self, side: str, law: Any, interactions: Interactions) -> sparse.csr_array | None:

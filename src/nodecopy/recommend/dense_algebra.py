@@ -52,9 +52,16 @@ class Algebra(ABC):
 
     @abstractmethod
     def gram(
-        self, matrix: sparse.csr_array, weights: NDArray[Any] | None = None, P: sparse.csr_array | None = None
+        self,
+        matrix: sparse.csr_array,
+        weights: NDArray[Any] | None = None,
+        P: sparse.csr_array | None = None,
+        name: str = "",
     ) -> Any:
-        """Return A'DA, or A'DPA with a law P of users, where D holds weights of users."""
+        """Return A'DA, or A'DPA with a law P of users, where D holds weights of users.
+
+        ``name`` distinguishes the products of one model for an algebra that updates them.
+        """
 
     @abstractmethod
     def law(self, Q: sparse.csr_array | None, size: int) -> Any:
@@ -120,7 +127,11 @@ class NumpyAlgebra(Algebra):
         return np.asarray(matrix)
 
     def gram(
-        self, matrix: sparse.csr_array, weights: NDArray[Any] | None = None, P: sparse.csr_array | None = None
+        self,
+        matrix: sparse.csr_array,
+        weights: NDArray[Any] | None = None,
+        P: sparse.csr_array | None = None,
+        name: str = "",
     ) -> Any:
         A = sparse.csr_array(matrix, dtype=self.dtype)
         if P is None:
@@ -217,7 +228,11 @@ class TorchAlgebra(Algebra):
             return self.torch.sparse_csr_tensor(indptr, indices, values, matrix.shape, check_invariants=False)
 
     def gram(
-        self, matrix: sparse.csr_array, weights: NDArray[Any] | None = None, P: sparse.csr_array | None = None
+        self,
+        matrix: sparse.csr_array,
+        weights: NDArray[Any] | None = None,
+        P: sparse.csr_array | None = None,
+        name: str = "",
     ) -> Any:
         n_users, n_items = matrix.shape
         scaled = matrix if weights is None else sparse.diags_array(weights) @ matrix

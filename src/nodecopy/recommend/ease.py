@@ -28,7 +28,8 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend import tuning
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.constrained_ridge import solve_constrained_path
-from nodecopy.recommend.dense_algebra import algebra_on
+from nodecopy.recommend.dense_algebra import Algebra, algebra_on
+from nodecopy.recommend.incremental import RunningAlgebra, append_interactions
 from nodecopy.recommend.training_ids import check_nonempty
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
@@ -51,11 +52,12 @@ class LinearRecommender(Recommender):
     is_linear: ClassVar[bool] = True
     laws: dict[Any, Any] | None = None
     """Donor laws that :meth:`tune` has fitted, shared by the models that it compares."""
+    _running: RunningAlgebra | None = None
     PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
 
     @abstractmethod
-    def moments(self, interactions: Interactions) -> tuple[Any, Any]:
-        """Return M = E[X'DX] and C = E[X'DA], on the device of the model."""
+    def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
+        """Return M = E[X'DX] and C = E[X'DA], by default on the device of the model."""
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
         """Yield a fitted recommender for each of many regularisations, from one set of moments.
@@ -98,8 +100,50 @@ class LinearRecommender(Recommender):
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
     ) -> None:
+        self._running = None
         weights = self.solve(*self.moments(interactions), overwrite=True)
         self.weights_ = self._to_host(self.finish_weights(weights))
+
+    def partial_fit(self, interactions: InteractionsLike) -> Self:
+        """Add interactions to those of training; the weights are those of a fit to all of them.
+
+        Users and items may be new. Donor laws are fitted again, since new interactions change similarities.
+        In the sums over users behind the moments, only users whose interactions, weight or donors changed,
+        or whose donors' interactions changed, are computed again; the equations are solved as in ``fit``.
+        The first call computes the sums of all users and keeps them: up to three items x items matrices in
+        double precision. In the sparse form, everything is fitted again.
+
+        Parameters
+        ----------
+        interactions
+            The new interactions; those that are known already change nothing.
+
+        Examples
+        --------
+        >>> from nodecopy import Interactions
+        >>> from nodecopy.recommend import EASE
+        >>> model = EASE(1.0).fit(Interactions.from_table(["ann", "ann"], ["tea", "jam"]))
+        >>> new = Interactions.from_table(["bob", "bob"], ["tea", "bread"])
+        >>> model.partial_fit(new).recommend(["ann"], 1)[0].tolist()
+        [['bread']]
+        """
+        if not hasattr(self, "interactions_"):
+            return self.fit(interactions)
+        new = check_nonempty(interactions, "interactions").binary()
+        self.check_params()
+        train, is_all_seen = append_interactions(self.interactions_, new), self.seen_ is self.interactions_
+        seen = train if is_all_seen else append_interactions(self.seen_, new)
+        if self.sparse_neighbours(train.n_items):
+            self.fit_interactions(train, None, SeedSequence(0))
+        else:
+            if self._running is None:
+                self._running = RunningAlgebra()
+                self.moments(self.interactions_, self._running)
+            algebra = algebra_on(self.device, np.float64)
+            M, C = (algebra.array(part) for part in self.moments(train, self._running))
+            self.weights_ = self._to_host(self.finish_weights(self.solve(M, C, overwrite=True)))
+        self.interactions_, self.seen_ = train, seen
+        return self
 
     def sparse_neighbours(self, n_items: int) -> int | None:
         """Return the number of neighbours of an item in the sparse form; ``None`` for the exact solution."""
@@ -240,13 +284,14 @@ class EASE(LinearRecommender):
     device: str = "cpu"
     n_neighbours: int | str | None = "auto"
 
-    def moments(self, interactions: Interactions) -> tuple[Any, Any]:
+    def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
         if n_neighbours := self.sparse_neighbours(interactions.n_items):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             weights = self.user_weights(interactions)
             return sparse_moments(interactions.matrix, None, None, 0.0, 0.0, weights, n_neighbours)
-        algebra = algebra_on(self.device, np.float32 if self.precision == "single" else np.float64)
+        dtype = np.float32 if self.precision == "single" else np.float64
+        algebra = algebra or algebra_on(self.device, dtype)
         gram = algebra.gram(interactions.matrix, self.user_weights(interactions))
         return gram, gram
 
