@@ -56,6 +56,14 @@ def test_product_and_gradient_are_those_of_dense_matrices(
     torch.testing.assert_close(ours.grad, theirs.grad)
 
 
+@pytest.mark.parametrize("shapes", [[(7, 5)] * 3, [(7, 5), (3, 2), (6, 5)]], ids=["equal", "ragged"])
+def test_a_transpose_sorted_on_the_device_is_the_same(shapes: list[tuple[int, int]]) -> None:
+    stack = SparseStack(matrices(*shapes), CPU)
+    (ours, expected) = stack._sort_transpose(), stack.transpose
+    assert all(map(torch.equal, (*ours[0], ours[1]), (*expected[0], expected[1])))
+    assert torch.equal(ours[2].values(), expected[2].values())
+
+
 def test_products_in_double_precision() -> None:
     (matrix,) = matrices((7, 5))
     dense = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)

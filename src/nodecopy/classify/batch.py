@@ -217,29 +217,18 @@ class TrainingBatch(TrialBatch):
         The gradient is exactly that of the whole graph: no other node has a part in the loss. The rows of
         the targets become positions among these nodes.
         """
+        pairs = list(zip(adjacencies, nodes, strict=True))
+        if self.device.type == "cpu":  # networks are on threads of their own already
+            parts = [_cut_out_two_hops(*pair) for pair in pairs]
+        else:
+            parts = map_on_threads(lambda pair, stop: _cut_out_two_hops(*pair), pairs)
         graphs: list[Matrix] = []
         features = []
-        for number, (adjacency, chosen) in enumerate(zip(adjacencies, nodes, strict=True)):
-            reached = np.zeros(adjacency.shape[0], bool)
-            reached[chosen] = reached[adjacency[chosen].indices] = True
-            inner = np.flatnonzero(reached)
-            rows = normalise_adjacency(adjacency, inner)  # the rows of other nodes are not used, and empty
-            reached[rows.indices] = True
-            outer = np.flatnonzero(reached)
-            if len(outer) > MAX_PART * len(reached):
-                graphs.append(normalise_adjacency(adjacency))
-                features.append(self.features)
-                continue
-            place = np.empty(len(reached), np.int32)
-            place[outer] = np.arange(len(outer))
-            lengths = np.zeros(len(outer), np.int32)
-            lengths[place[inner]] = np.diff(rows.indptr)
-            indptr = np.concatenate([[0], np.cumsum(lengths)])
-            graphs.append(
-                sparse.csr_array((rows.data, place[rows.indices], indptr), shape=(len(outer), len(outer)))
-            )
-            features.append(sparse.csr_array(self.features[outer]))
-            targets.rows[number, : len(chosen)] = place[chosen]
+        for rows, (_, chosen), (graph, outer) in zip(targets.rows, pairs, parts, strict=True):
+            graphs.append(graph)
+            features.append(self.features if outer is None else sparse.csr_array(self.features[outer]))
+            if outer is not None:
+                rows[: len(chosen)] = np.searchsorted(outer, chosen)
         return graphs, features
 
     def predict(self, networks: Networks, n_weight_samples: int = 0) -> list[Prediction]:
@@ -253,3 +242,27 @@ class TrainingBatch(TrialBatch):
             for scaling, part in zip(self.weight_scalings, parts, strict=True)
         ]
         return [replace(p, networks=kept) for p, kept in zip(predictions, ensembles, strict=True)]
+
+
+def _cut_out_two_hops(
+    adjacency: sparse.csr_array, nodes: NDArray[np.int64]
+) -> tuple[sparse.csr_array, NDArray[np.int64] | None]:
+    """Return the normalised graph of the nodes within two hops of some nodes, and which these are.
+
+    Rows of nodes farther than one hop are not used, and empty. If most nodes are within two hops, returns the
+    whole graph and None.
+    """
+    reached = np.zeros(adjacency.shape[0], bool)
+    reached[nodes] = reached[adjacency[nodes].indices] = True
+    inner = np.flatnonzero(reached)
+    reached[adjacency[inner].indices] = True
+    outer = np.flatnonzero(reached)
+    if len(outer) > MAX_PART * len(reached):
+        return normalise_adjacency(adjacency), None
+    rows = normalise_adjacency(adjacency, inner)
+    place = np.empty(len(reached), np.int32)
+    place[outer] = np.arange(len(outer))
+    lengths = np.zeros(len(outer), np.int32)
+    lengths[place[inner]] = np.diff(rows.indptr)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    return sparse.csr_array((rows.data, place[rows.indices], indptr), shape=(len(outer), len(outer))), outer

@@ -93,6 +93,8 @@ class SparseStack:
     def transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
         """The pattern of the transpose, the number of each entry in the original, and the transpose."""
         device, pattern = self.device, self._pattern
+        if device.type != "cpu":
+            return self._sort_transpose()
         numbers = np.arange(pattern.nnz, dtype=np.int32)
         order = sparse.csr_array(
             sparse.csr_array((numbers, pattern.indices, pattern.indptr), shape=pattern.shape).T
@@ -103,6 +105,15 @@ class SparseStack:
         index = _repeat_pattern(order, self._copies, device)
         values = self.values.index_select(0, origin)
         return index, origin, build_csr_tensor(index, values, self.flat_shape[::-1])
+
+    def _sort_transpose(self) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
+        """Return the same as :attr:`transpose`, sorted on the device."""
+        rows, columns = self.row_numbers, self.index[1]
+        columns, origin = torch.sort(columns, stable=True)
+        ends = torch.arange(self.flat_shape[1] + 1, dtype=torch.int32, device=self.device)
+        index = torch.searchsorted(columns, ends).int(), rows.index_select(0, origin).int()
+        values = self.values.index_select(0, origin)
+        return index, origin.int(), build_csr_tensor(index, values, self.flat_shape[::-1])
 
     @cached_property
     def positions(self) -> tuple[Tensor, Tensor]:
