@@ -310,12 +310,15 @@ def test_the_online_schedule_is_that_of_the_stack() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_learns_the_same() -> None:
-    predictions = []
-    for device in ("cpu", "cuda"):
-        base = CustomNetwork(build_sage, n_epochs=30, device=device)
-        state = torch.cuda.get_rng_state()
-        fitted = BayesianGCN(n_graphs=2, n_weight_samples=2, base=base).fit(GRAPH, SPLIT.train, rng=0)
-        assert torch.equal(state, torch.cuda.get_rng_state())
-        np.testing.assert_allclose(fitted.predict_proba(GRAPH), fitted.predict_proba(), atol=1e-4)
-        predictions.append(fitted.predict_proba())
-    np.testing.assert_allclose(predictions[0], predictions[1], atol=0.02)  # without dropout: rounding only
+    """Without dropout the results differ by rounding; the generators of the device are restored."""
+    on_cpu, on_gpu = (CustomNetwork(build_sage, n_epochs=30, device=device) for device in ("cpu", "cuda"))
+    fitted = [base.fit(GRAPH, SPLIT.train, rng=0).predict_proba() for base in (on_cpu, on_gpu)]
+    np.testing.assert_allclose(fitted[0], fitted[1], atol=0.01)
+    state = torch.cuda.get_rng_state()
+    base = CustomNetwork(build_gat, **FAST, device="cuda")
+    ensemble = BayesianGCN(n_graphs=2, n_weight_samples=2, base=base).fit(GRAPH, SPLIT.train, rng=0)
+    assert torch.equal(state, torch.cuda.get_rng_state())
+    np.testing.assert_allclose(ensemble.predict_proba(GRAPH), ensemble.predict_proba(), atol=1e-4)
+    assert ensemble.score() > 0.6
+    stopping = CustomNetwork(build_gin, n_epochs=20, patience=5, learning_rate=0.05, device="cuda")
+    assert stopping.fit(GRAPH, SPLIT.train, validation=SPLIT.validation, rng=0).score() > 0.5

@@ -168,6 +168,23 @@ def test_a_loss_that_is_not_finite_stops_training() -> None:
         train(module, Recipe(n_epochs=100, learning_rate=1.0))
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda part, given, out: (out, out) if part.training else out,
+            "must return one tensor.* got a tuple",
+        ),
+        (lambda part, given, out: out.detach(), "output of Probabilities must depend on its parameters"),
+    ],
+)
+def test_an_output_that_cannot_be_trained(change: Any, message: str) -> None:
+    module = Probabilities("logits")
+    module.register_forward_hook(change)
+    with pytest.raises(InputError, match=message):
+        train(module)
+
+
 def test_as_many_columns_as_classes() -> None:
     with pytest.raises(InputError, match=r"GCNConv must return 3 columns.* got 5. Use the second argument"):
         train(pyg.GCNConv(12, 5))

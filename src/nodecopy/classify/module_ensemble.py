@@ -16,6 +16,7 @@ from torch import Tensor
 
 from nodecopy._core.csr import Rows
 from nodecopy._core.notices import warn_about_data
+from nodecopy._core.progress import track
 from nodecopy.classify.batch import TrialBatch
 from nodecopy.classify.ensemble import Prediction, entropy
 from nodecopy.classify.trial import Trial
@@ -76,8 +77,8 @@ class ModuleBatch(TrialBatch):
     ) -> list[TrainedModule]:
         per_trial = len(adjacencies) // len(self.trials)
         return [
-            self._train_module(number // per_trial, adjacency, seed)
-            for number, (adjacency, seed) in enumerate(zip(adjacencies, seeds, strict=True))
+            self._train_module(number // per_trial, adjacencies[number], seeds[number])
+            for number in track(range(len(adjacencies)), "training network")
         ]
 
     def _train_module(self, number: int, adjacency: sparse.csr_array, seed: SeedSequence) -> TrainedModule:

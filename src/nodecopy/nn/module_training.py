@@ -35,7 +35,9 @@ def seed_global_generators(seed: int, device: torch.device) -> Iterator[None]:
 
     Modules draw their weights and dropout masks from these. Other threads wait at the beginning of the block.
     """
-    devices = [device.index or 0] if device.type == "cuda" else []
+    devices = []
+    if device.type == "cuda":
+        devices = [torch.cuda.current_device() if device.index is None else device.index]
     with _generators, torch.random.fork_rng(devices):
         before_numpy, before_python = np.random.get_state(), random.getstate()  # noqa: NPY002
         torch.default_generator.manual_seed(seed)
@@ -133,7 +135,15 @@ class ModuleLoss:
         self.last: Tensor | None = None
 
     def __call__(self) -> Tensor:
-        logits = self.network.forward(self.x, *self.edges)[self.rows].float()
+        output = self.network.forward(self.x, *self.edges)
+        if not isinstance(output, Tensor):  # only evaluation mode has been checked
+            self.network.check_output(output, len(self.x))
+        if not output.requires_grad:
+            raise InputError(
+                f"the output of {self.network.name} must depend on its parameters; got one without gradient. "
+                "Is it detached, or computed under torch.no_grad()?"
+            )
+        logits = output[self.rows].float()
         if self.is_probability:
             logits = logits.clamp_min(torch.finfo(logits.dtype).tiny).log()
         loss = self.targets.losses(logits[None])[0]
