@@ -19,11 +19,12 @@ def missing(module: str, purpose: str) -> Any:
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two splits and one graph, and networks that are hardly trained."""
+    """Two splits, one graph and one round, and networks that are hardly trained."""
     classifiers = pytest.importorskip("nodecopy.classify.gcn")
     monkeypatch.setattr(demo, "N_SPLITS", 2)
     monkeypatch.setattr(demo, "N_GRAPHS", 1)
-    monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=5))
+    monkeypatch.setattr(demo, "N_ROUNDS", 1)
+    monkeypatch.setitem(classifiers.GCN.presets, "default", replace(classifiers.KIPF, n_epochs=5))
 
 
 @pytest.mark.usefixtures("brief")
@@ -34,6 +35,7 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
     assert ran.code == 0
     assert "edge_homophily" in ran.out
     assert "Bayesian GCN" in ran.out
+    assert "self-training" in ran.out
     assert "calibration error" in ran.out
     for name in ("samples.png", "uncertainty.png", "attack.png"):
         assert Path("demo", name).read_bytes().startswith(b"\x89PNG")

@@ -65,17 +65,20 @@ def classify(
     scale_weights: ScaleWeights = "auto",
     n_neighbours: NNeighbours = None,
     n_rounds: str | None = option(
-        "self-training: rounds with pseudo-labels. bgcn-copy: how often the graph model is fitted to "
-        "predicted labels (default: 1); 'validation' chooses the number by the accuracy on validation nodes."
+        "self-training: rounds with pseudo-labels (default: 4). bgcn-copy: how often the graph model is "
+        "fitted to predicted labels (default: 1); 'validation' chooses the number by the accuracy on "
+        "validation nodes."
     ),
     n_graphs: int | None = option(
-        "self-training, bgcn-copy: number of sampled graphs. (default: 10)", None, at_least(1)
+        "self-training (default: 5), bgcn-copy (default: 10): number of sampled graphs.", None, at_least(1)
     ),
     n_weight_samples: int | None = option(
         "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1)
     ),
     share: float | None = option(
-        "self-training: at most this share of a class gets pseudo-labels.", None, between(0, 1)
+        "self-training: at most this share of a class gets pseudo-labels. (default: less the fewer labels)",
+        None,
+        between(0, 1),
     ),
     balance: float | None = option(
         "self-training: 0 takes classes to be as large as they are predicted, 1 to be equally large. "
