@@ -32,7 +32,8 @@ class Rows(NamedTuple):
     @classmethod
     def from_csr(cls, matrix: Any) -> Rows:
         """Return all rows of a CSR matrix."""
-        indptr, columns = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32, copy=False)
+        index_type = np.int32 if matrix.nnz < 2**31 else np.int64
+        indptr, columns = (part.astype(index_type, copy=False) for part in (matrix.indptr, matrix.indices))
         return cls(indptr[:-1], indptr[1:], columns, matrix.data.astype(np.float32, copy=False))
 
 

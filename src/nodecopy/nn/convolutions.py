@@ -57,6 +57,14 @@ class Convolutions:
     last
         The rows of the graph whose logits are computed; all by default. Nothing but the nodes that they
         depend on is computed.
+
+    Attributes
+    ----------
+    masked
+        The features after dropout of the latest call.
+    outer, hidden, gates, pooled
+        Activations of the latest call: features times weights, hidden units and their derivatives, and means
+        of hidden units over neighbours. The backward pass writes gradients into the same memory.
     """
 
     def __init__(
@@ -83,9 +91,10 @@ class Convolutions:
             outer = np.flatnonzero(reached)
             graph, features = _renumber(graph, outer, n_nodes), _select(features, outer)
         self.features, self.graph, self.last = features, graph, last
-        self._masked = np.empty_like(features.values)
-        self._words = np.empty(max(len(self._masked), n_nodes * n_hidden) // 4 + 1, np.uint32)
-        self._outer, self._hidden, self._gates, self._pooled = (
+        self.masked, self._masked = features, np.empty_like(features.values)
+        self._n_units = int(self.nodes.max(initial=-1) + 1) * n_hidden
+        self._words = np.empty(max(len(self._masked), self._n_units) // 4 + 1, np.uint32)
+        self.outer, self.hidden, self.gates, self.pooled = (
             np.empty((n, n_hidden), np.float32)
             for n in (len(features.starts), len(self.nodes), len(self.nodes), len(last.starts))
         )
@@ -102,18 +111,18 @@ class Convolutions:
             kernels.mask_values(masked.values, numbers, settings.input_threshold, self._masked)
             masked = masked._replace(values=self._masked)
         self.masked = masked
-        kernels.multiply(masked, self.first, self._outer)
-        kernels.multiply(self.graph, self._outer, self._hidden)
+        kernels.multiply(masked, self.first, self.outer)
+        kernels.multiply(self.graph, self.outer, self.hidden)
         threshold, numbers = 0, self._words.view(np.uint8)
         if step is not None and settings.hidden_threshold:
             threshold = settings.hidden_threshold
-            numbers = self._draw_bytes((self.nodes[-1] + 1) * self._hidden.shape[1], step, HIDDEN)
+            numbers = self._draw_bytes(self._n_units, step, HIDDEN)
         bias = self.biases[0][0] if self.biases else self._no_bias
         kernels.activate(
-            self._hidden, self.nodes, numbers, threshold, np.float32(settings.slope), bias, self._gates
+            self.hidden, self.nodes, numbers, threshold, np.float32(settings.slope), bias, self.gates
         )
-        kernels.multiply(self.last, self._hidden, self._pooled)
-        return self._pooled
+        kernels.multiply(self.last, self.hidden, self.pooled)
+        return self.pooled
 
     def logits(self, step: int | None) -> Tensor:
         """Return the logits of all nodes, or of the last rows, with the masks of a step if there is one."""
@@ -152,12 +161,10 @@ class ConvolutionTrainer:
         width += -width % LANES
         self._padded = np.zeros((n_hidden, width), np.float32)
         self._logits = np.empty((n_rows, width), np.float32)
-        self._pooled = _as_rows(network._pooled, n_hidden)
+        self._pooled = _as_rows(network.pooled, n_hidden)
         self._slopes = _as_rows(self._logits, network.n_classes)
-        self._by_first, self._by_class = (
-            np.empty_like(network.first),
-            np.empty_like(network.second.T, order="C"),
-        )
+        self._by_first = np.empty_like(network.first)
+        self._by_class = np.empty_like(network.second.T, order="C")
 
     def step(self, epoch: int) -> None:
         """Take the step of an epoch, with its masks."""
@@ -172,26 +179,18 @@ class ConvolutionTrainer:
         kernels.differentiate(self._logits, self.targets, self.weights)
         kernels.multiply_transpose(self._slopes, pooled, self._by_class)
         kernels.multiply(self._slopes, np.ascontiguousarray(network.second.T), pooled)
-        kernels.multiply_transpose(network.last, pooled, network._hidden)
-        np.multiply(network._hidden, network._gates, out=network._hidden)
+        kernels.multiply_transpose(network.last, pooled, network.hidden)
+        np.multiply(network.hidden, network.gates, out=network.hidden)
         gradients = [self._by_first, np.ascontiguousarray(self._by_class.T)]
         if network.biases:
-            gradients += [network._hidden.sum(axis=0), self._logits[:, :n_classes].sum(axis=0)]
-        kernels.multiply_transpose(network.graph, network._hidden, network._outer)
-        kernels.multiply_transpose(network.masked, network._outer, self._by_first)
-        settings = network.settings
-        for number, (weight, gradient, moments) in enumerate(
-            zip(self._trained, gradients, self._moments, strict=True)
-        ):
-            decay = settings.decay if number else settings.first_decay
-            kernels.step_adam(
-                weight.reshape(-1),
-                gradient.reshape(-1),
-                *moments,
-                settings.learning_rate,
-                np.float32(decay),
-                epoch + 1,
-            )
+            gradients += [network.hidden.sum(axis=0), self._logits[:, :n_classes].sum(axis=0)]
+        kernels.multiply_transpose(network.graph, network.hidden, network.outer)
+        kernels.multiply_transpose(network.masked, network.outer, self._by_first)
+        decay, rate = network.settings.first_decay, network.settings.learning_rate
+        for weight, gradient, moments in zip(self._trained, gradients, self._moments, strict=True):
+            flat = weight.reshape(-1), gradient.reshape(-1)
+            kernels.step_adam(*flat, *moments, rate, np.float32(decay), epoch + 1)
+            decay = network.settings.decay
 
 
 def _select(rows: Rows, chosen: Any) -> Rows:
