@@ -27,7 +27,7 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 
 MAX_BLOCK_ENTRIES = 2**22
-"""Similarities that :class:`Jaccard` holds in memory at once."""
+"""Similarities that :class:`Jaccard` holds in memory at once, unless one node has more."""
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
 """Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
 
@@ -228,15 +228,16 @@ class Jaccard(Configurable):
         rows = data.rows
         pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
         factors: tuple[Any, Any] = pattern, sparse.csr_array(pattern.T)
+        # A row of the product has at most as many entries as multiplications.
+        n_entries: Any = pattern @ np.bincount(rows.indices, minlength=rows.n_columns).astype(np.float64)
         if is_dense_product_faster(pattern):
             dense = pattern.toarray()
             factors = dense, dense.T
+            n_entries = np.full(rows.n_rows, float(rows.n_rows))
         degrees = rows.degrees.astype(np.float64)
-        step = max(1, MAX_BLOCK_ENTRIES // max(1, rows.n_rows))
-        blocks = [
-            self._similarities(slice(start, min(start + step, rows.n_rows)), *factors, degrees)
-            for start in range(0, rows.n_rows, step)
-        ]
+        block_of = np.cumsum(n_entries) // MAX_BLOCK_ENTRIES
+        bounds = [0, *(np.flatnonzero(np.diff(block_of)) + 1).tolist(), rows.n_rows]
+        blocks = [self._similarities(slice(*bound), *factors, degrees) for bound in pairwise(bounds)]
         empty = sparse.csr_array((0, rows.n_rows))
         return DonorRows.from_similarity(sparse.csr_array(sparse.vstack([empty, *blocks], format="csr")))
 
