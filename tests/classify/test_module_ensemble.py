@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from nodecopy._core.progress import report_progress
 from nodecopy.classify import Trial
 from nodecopy.classify.module_ensemble import ModuleBatch, ModuleEnsemble, average_modules
 from nodecopy.classify.seeds import ClassifierSeeds
@@ -45,6 +46,14 @@ def test_each_trial_has_its_own_modules_and_seeds() -> None:
         part.train(graphs[:2], part.seeds(ClassifierSeeds.NETWORKS, 2)), 3
     )
     assert np.array_equal(alone.probabilities, predictions[0].probabilities)
+
+
+def test_progress_is_reported() -> None:
+    seen: list[str] = []
+    batch = build_batch()
+    with report_progress(lambda what, *_: seen.append(what)):
+        batch.train(batch.observed, batch.seeds(ClassifierSeeds.NETWORKS))
+    assert seen[0] == "training network 1 of 2"
 
 
 def test_kept_modules_predict_the_same_with_their_masks_and_running_statistics() -> None:

@@ -185,6 +185,14 @@ def test_an_output_that_cannot_be_trained(change: Any, message: str) -> None:
         train(module)
 
 
+def test_the_features_must_stay_as_they_are() -> None:
+    """The next network would be trained on the changed ones."""
+    module = Probabilities("logits")
+    module.register_forward_pre_hook(lambda part, given: (given[0].clamp_(0, 0.5), given[1]))
+    with pytest.raises(InputError, match="forward of Probabilities must not change x in place"):
+        train(module)
+
+
 def test_as_many_columns_as_classes() -> None:
     with pytest.raises(InputError, match=r"GCNConv must return 3 columns.* got 5. Use the second argument"):
         train(pyg.GCNConv(12, 5))

@@ -96,7 +96,7 @@ def train_module(
         raise InputError(f"{network.name} must have parameters to train; got none.")
     loss = ModuleLoss(network, x, edges, targets, is_probability=holds_probabilities(output))
     groups = [{"params": weights, "weight_decay": recipe.weight_decay}]
-    stepper = AdamStepper(groups, recipe.learning_rate)
+    stepper, version = AdamStepper(groups, recipe.learning_rate), x._version
     network.module.train()
     with torch.enable_grad():
         for epoch in range(recipe.n_epochs):
@@ -106,6 +106,8 @@ def train_module(
                 loss.check(epoch, recipe)
             if early_stopping is not None and early_stopping.update(epoch, network):
                 break
+    if x._version != version:
+        raise InputError(f"forward of {network.name} must not change x in place; got another x afterwards.")
     network.module.zero_grad(set_to_none=True)
     if early_stopping is not None:
         early_stopping.restore(network)
