@@ -36,9 +36,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     Parameters
     ----------
     classifier
-        The classifier of nodes. By default ``APPNP(n_epochs=100, features=scale)``, which is fast enough for
-        cross-validation; ``SelfTraining(features=scale)`` is better with few labels and takes longer. One
-        that is given scales the columns by its own parameter ``features``.
+        The classifier of nodes. By default ``APPNP(n_epochs=100, features=scale)``, whose predictions of new
+        rows do not depend on each other, and which is fast. One that is given scales the columns by its own
+        parameter ``features``.
     method, n_neighbours, metric
         As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows to
         which a new row is connected; it is lowered for tables with fewer rows.
