@@ -59,7 +59,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
     # All but those of torch modules, of named tuples and of scikit-learn's estimators.
-    "inherited-members": "Module,tuple,ClassifierMixin",
+    "inherited-members": "Module,tuple,dict,ClassifierMixin",
     "show-inheritance": True,
 }
 napoleon_use_rtype = False
