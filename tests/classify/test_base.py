@@ -157,6 +157,7 @@ def test_predict_graph_may_return_an_array() -> None:
         LabelPropagation().fit(GRAPH, [0, 1, 2]).predict(GRAPH)
 
 
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_new_rows_are_encoded_as_those_of_fit(tmp_path: Path) -> None:
     """Text and missing cells were refused; new rows with other categories would have other columns."""
     pytest.importorskip("sklearn")
