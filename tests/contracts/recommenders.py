@@ -257,7 +257,7 @@ class RecommenderContract:
             (lambda: fitted.score(["nobody"]), "users must hold known ids; got 'nobody'"),
             (lambda: fitted.score([3]), "users must hold strings, as in training; got 3"),
             (lambda: fitted.score([1.5]), "users must hold integers or strings; got float64"),
-            (lambda: fitted.score_new([[None]]), "histories must hold integers or strings"),
+            (lambda: fitted.score_new([[1.5]]), "histories must hold integers or strings"),
             (lambda: fitted.recommend(["nobody"]), "users must hold known ids; got 'nobody'"),
             (lambda: fitted.score_new([["nothing"]]), "histories must hold known ids; got 'nothing'"),
             (lambda: fitted.score_new(["item 1"]), "histories must hold one list of item ids per user"),
