@@ -66,6 +66,7 @@ def test_given_options() -> None:
         "item": None,
         "rating": None,
         "time": None,
+        "lists": None,
     }
 
 

@@ -358,3 +358,15 @@ def test_unknown_ids_are_refused_or_ignored(run: Run, log: str, monkeypatch: pyt
     ):
         ran = run("recommend", *options, *changes)
         assert (ran.code, message in ran.err) == (2, True), ran.err
+
+
+def test_lists_of_items_with_text_ids_need_an_option(run: Run) -> None:
+    Path("lists.txt").write_text("ann tea jam\nben tea\ncleo jam ham\n", encoding="utf-8")
+    answer = recommend_json(run, "lists.txt", "--lists", "--user", "ben", "--model", "popularity", "--k", "1")
+    assert (answer["users"], answer["items"], answer["interactions"]) == (3, 3, 5)
+    Path("lists.txt").write_text("1 10 11\n2 10\n3 11 12\n", encoding="utf-8")
+    answer = recommend_json(run, "lists.txt", "--user", "2", "--model", "popularity")
+    assert answer["notices"] == [
+        "lists.txt: each line holds a user and that user's items. --no-lists reads a table."
+    ]
+    assert run("recommend", "lists.txt", "--no-lists", "--all-users").code == 2

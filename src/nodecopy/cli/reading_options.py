@@ -33,6 +33,7 @@ class ReadingOptions:
     item: str | None = None
     rating: str | None = None
     time: str | None = None
+    lists: bool | None = None
 
     def of(self, kind: Kind) -> dict[str, Any]:
         """Return the parameters of the reader of graphs, but for its encoder, or of interactions."""
@@ -52,7 +53,7 @@ class ReadingOptions:
 
 READER_PARAMETERS: dict[Kind, tuple[str, ...]] = {
     "graph": ("source", "target", "weight", "id", "label", "duplicates", "allow_isolated", "ignore_columns"),
-    "interactions": ("user", "item", "rating", "time"),
+    "interactions": ("user", "item", "rating", "time", "lists"),
 }
 HELP = {
     "source": "Name of the column of sources in the table of edges.",
@@ -68,6 +69,8 @@ HELP = {
     "item": "Name of the column of items in the table of interactions.",
     "rating": "Name of the column of ratings in the table of interactions, or '' for none.",
     "time": "Name of the column of times in the table of interactions, or '' for none.",
+    "lists": "Whether each line of a .txt file holds a user and that user's items. (default: decided by what "
+    "is in it)",
 }
 Header = Annotated[
     bool | None,
@@ -121,8 +124,11 @@ def _option(name: str) -> str:
 
 def _annotate(name: str, *, is_free: bool) -> Any:
     kinds = {"duplicates": Duplicates, "allow_isolated": bool, "ignore_columns": list[str] | None}
+    kinds["lists"] = bool | None
     kind: Any = kinds.get(name, str | None)
     names = [f"--{_option(name).replace('_', '-')}"]
+    if name == "lists":
+        names = ["--lists/--no-lists"]
     if name == "user" and is_free:
         names.append("--user")
     metavar = "COLUMN" if kind in (str | None, list[str] | None) else None
