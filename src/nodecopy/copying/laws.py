@@ -28,6 +28,8 @@ from nodecopy.interactions import Interactions
 
 MAX_BLOCK_ENTRIES = 2**22
 """Similarities that :class:`Jaccard` holds in memory at once, unless one node has more."""
+MIN_COMPILED_PRODUCTS = 2**25
+"""Multiplications from which compiled code finds the most similar users; it takes a second to load."""
 BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
 """Allowed deviation of the row sums of :class:`Balanced` from one, and the limit on its iterations."""
 
@@ -227,13 +229,19 @@ class Jaccard(Configurable):
             check_integer(self.max_donors, "max_donors of Jaccard", low=1)
         rows = data.rows
         pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
-        factors: tuple[Any, Any] = pattern, sparse.csr_array(pattern.T)
+        transpose = sparse.csr_array(pattern.T)
+        factors: tuple[Any, Any] = pattern, transpose
         # A row of the product has at most as many entries as multiplications.
-        n_entries: Any = pattern @ np.bincount(rows.indices, minlength=rows.n_columns).astype(np.float64)
+        n_entries: Any = pattern @ np.diff(transpose.indptr).astype(np.float64)
         if is_dense_product_faster(pattern):
             dense = pattern.toarray()
             factors = dense, dense.T
             n_entries = np.full(rows.n_rows, float(rows.n_rows))
+        elif self.max_donors is not None and n_entries.sum() >= MIN_COMPILED_PRODUCTS:
+            from nodecopy.copying.jaccard_kernels import most_similar_rows  # imports numba, which is slow
+
+            index = most_similar_rows(pattern, transpose, self.max_donors, self.include_self)
+            return DonorRows.from_similarity(self._sharpen(index))
         degrees = rows.degrees.astype(np.float64)
         block_of = np.cumsum(n_entries) // MAX_BLOCK_ENTRIES
         bounds = [0, *(np.flatnonzero(np.diff(block_of)) + 1).tolist(), rows.n_rows]
@@ -247,9 +255,16 @@ class Jaccard(Configurable):
         if self.max_donors is not None:
             similarity = largest_entries(similarity, self.max_donors)
         similarity.sort_indices()
-        # Divided by the user's largest index first: a large exponent would underflow to zero otherwise.
-        user = np.repeat(np.arange(len(users)), np.diff(similarity.indptr))
-        largest = np.full(len(users), np.finfo(float).tiny)
+        return self._sharpen(similarity)
+
+    def _sharpen(self, similarity: sparse.csr_array) -> sparse.csr_array:
+        """Raise similarities to the exponent.
+
+        They are divided by the user's largest one first: a large exponent would underflow to zero otherwise.
+        """
+        n_users = similarity.shape[0]
+        user = np.repeat(np.arange(n_users), np.diff(similarity.indptr))
+        largest = np.full(n_users, np.finfo(float).tiny)
         np.maximum.at(largest, user, similarity.data)
         similarity.data = (similarity.data / largest[user]) ** self.exponent * (similarity.data > 0)
         return similarity

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nodecopy import Interactions, Jaccard, NodeCopying
+from nodecopy._core import csr
+from nodecopy.copying import jaccard_kernels, laws
+from tests.strategies import interactions
+
+
+@settings(deadline=None)
+@given(
+    interactions(),
+    st.booleans(),
+    st.sampled_from([0.0, 0.5, 3.0]),
+    st.integers(1, 4),
+    st.sampled_from([1, 3, jaccard_kernels.N_TASKS]),
+)
+def test_the_same_bits_as_without_compiled_code(
+    log: Interactions, include_self: bool, exponent: float, max_donors: int, n_tasks: int
+) -> None:
+    assume(log.n_users)
+    law = Jaccard(include_self, exponent, max_donors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
+        patch.setattr(jaccard_kernels, "N_TASKS", n_tasks)
+        expected = NodeCopying(law).fit(log).distribution_
+        patch.setattr(laws, "MIN_COMPILED_PRODUCTS", 0)
+        compiled = NodeCopying(law).fit(log).distribution_
+    for name in ("data", "indices", "indptr"):
+        first, second = (getattr(part.probabilities(), name) for part in (compiled, expected))
+        assert np.array_equal(first, second)
+
+
+def test_many_rows() -> None:
+    """Blocks of many rows, many of which tie."""
+    draws = np.random.default_rng(0)
+    log = Interactions(draws.random((300, 40)) < 0.1)
+    law = Jaccard(include_self=False, exponent=2.0, max_donors=7)
+    expected = NodeCopying(law).fit(log).distribution_.probabilities()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
+        patch.setattr(laws, "MIN_COMPILED_PRODUCTS", 0)
+        compiled = NodeCopying(law).fit(log).distribution_.probabilities()
+    assert np.array_equal(compiled.toarray(), expected.toarray())
