@@ -61,7 +61,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     assert "one-hot encoded text: city (4 values)" in ran.err
     assert "replaced missing cells by the median and marked them: age (" in ran.err
     assert "features: each column is standardised" in ran.err
-    assert "Use --scale-features rows, none or binary otherwise" in ran.err
+    assert "Use --scale-features unit, rows, none or binary otherwise" in ran.err
     assert "--ignore-column NAME leaves a column out" in ran.err
     assert "weights: log(1 + weight / smallest weight)" in ran.err
     assert accuracy("predictions.csv", truth) > 0.85
@@ -76,7 +76,7 @@ def test_from_tables_to_predictions_and_a_page(run: Run, truth: dict[str, str]) 
     assert "page written to page.html" in ran.err
     assert "features: each column is standardised" in ran.err
     page = Path("page.html").read_text(encoding="utf-8")
-    assert "Self-training with 5 sampled graphs learned from 96 labelled nodes" in page
+    assert "Self-training with 5 sampled graphs learned from 96 labelled nodes and from " in page
     assert "premium" in page
 
 

@@ -200,6 +200,7 @@ def _classification_section(graph: Graph, split: NodeSplit, classifier: Classifi
     truth, test = class_codes(graph.labels)[1], split.test
     unlabelled = np.flatnonzero(truth == UNLABELLED)
     evaluation = join_trials([classifier.prediction_], [test], truth)
+    n_pseudo = sum(classifier.prediction_.details["pseudo_labels"])
     return page_sections.classification_section(
         graph.node_ids,
         classifier.classes_,
@@ -209,7 +210,8 @@ def _classification_section(graph: Graph, split: NodeSplit, classifier: Classifi
         evaluations={"self-training": evaluation} if len(test) else None,
         graph=GRAPH,
         text=f"Self-training with {N_GRAPHS} sampled graphs learned from {len(split.train)} labelled nodes "
-        f"and its most confident predictions. It is evaluated on {len(test)} nodes with held-out labels; "
+        f"and from {n_pseudo} pseudo-labels, its own confident predictions. It is evaluated on {len(test)} "
+        "nodes with held-out labels; "
         f"{len(unlabelled)} have no label.",
     )
 
