@@ -83,10 +83,10 @@ def results_table() -> str:
             if [row[name] for name in CONDITIONS if row.get(name)] == condition.split()
             and row["score"] == score
         }
-        if not rows:
+        full = max((int(row["n"]) for row in rows.values()), default=0)
+        means = {name: float(row["mean"]) for name, row in rows.items() if 0 < int(row["n"]) == full}
+        if not means.keys() >= set(methods):  # not computed yet
             continue
-        full = max(int(row["n"]) for row in rows.values())
-        means = {name: float(row["mean"]) for name, row in rows.items() if int(row["n"]) == full}
         for copying in (False, True):
             methods.append(
                 max((n for n in means if bool(WITH_COPYING.search(n)) == copying), key=means.__getitem__)
