@@ -282,7 +282,7 @@ class Recommender(ScoringModel):
         """
         owners = train = self.check_fitted()
         if history is not None:
-            history = owners = align(history, train, "history", unknown, keep_users=True)
+            history = owners = align(history, train, "history", unknown, keep_users=True).binary()
         test = align(test, owners, "test", unknown)
         validation = None if validation is None else align(validation, owners, "validation", unknown)
         return ranking.evaluate(
