@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.metrics import ndcg_score
 
 from nodecopy import Interactions
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.metrics import list_metrics, ranking
 from nodecopy.metrics.ranking import Evaluation, evaluate
+from nodecopy.metrics.top_items import top_items
 
 
 @st.composite
@@ -204,3 +206,22 @@ def test_an_evaluation_is_a_dictionary_with_the_values_of_users() -> None:
     frame = again.to_pandas()
     assert list(frame.columns) == ["user", "recall@1"]
     assert frame["user"].tolist() == ["a", "c"]
+
+
+def test_map_and_ndcg_against_implicit() -> None:
+    """Its precision is another: hits divided by min(k, number of test items)."""
+    evaluation = pytest.importorskip("implicit.evaluation")
+    draws = np.random.default_rng(0)
+    scores, part = draws.random((50, 40)), draws.choice(4, size=(50, 40))
+    train, test = Interactions(part == 1), Interactions(part == 2)
+
+    class Model:
+        def recommend(self, users: Any, seen: Any, N: int) -> tuple[Any, Any]:
+            values = np.where(seen.toarray() > 0, -np.inf, scores[users])
+            ranked = top_items(values, N)
+            return ranked, np.take_along_axis(values, ranked, axis=1)
+
+    matrices = [sparse.csr_matrix(table.matrix, copy=True) for table in (train, test)]
+    theirs = evaluation.ranking_metrics_at_k(Model(), *matrices, K=7, show_progress=False)
+    ours = evaluate(lambda rows: scores[rows], train, test, metrics=["map@7", "ndcg@7"])
+    assert [ours["map@7"], ours["ndcg@7"]] == pytest.approx([theirs["map"], theirs["ndcg"]])

@@ -174,7 +174,8 @@ def test_users_outside_training_are_evaluated_by_their_history() -> None:
     split = interaction_split(log, (0.8, 0.0, 0.2), rng=0)
     fitted, names = EASE().fit(split.train), ["recall@3", "ndcg@3", "novelty@3"]
     train = split.train.at_least()  # without users who have no history
-    history = Interactions(3 * train.matrix, [f"new {user}" for user in train.user_ids.tolist()], train.item_ids)
+    new_ids = [f"new {user}" for user in train.user_ids.tolist()]
+    history = Interactions(3 * train.matrix, new_ids, train.item_ids)
     users, items, _ = split.test.table()
     is_new = np.isin(users, train.user_ids)
     renamed = Interactions.from_table([f"new {user}" for user in users[is_new].tolist()], items[is_new])
