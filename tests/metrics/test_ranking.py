@@ -219,7 +219,7 @@ def test_map_and_ndcg_against_implicit() -> None:
         def recommend(self, users: Any, seen: Any, N: int) -> tuple[Any, Any]:
             values = np.where(seen.toarray() > 0, -np.inf, scores[users])
             ranked = top_items(values, N)
-            return ranked, np.take_along_axis(values, ranked, axis=1)
+            return ranked.astype(np.int32), np.take_along_axis(values, ranked, axis=1)
 
     matrices = [sparse.csr_matrix(table.matrix, copy=True) for table in (train, test)]
     theirs = evaluation.ranking_metrics_at_k(Model(), *matrices, K=7, show_progress=False)
