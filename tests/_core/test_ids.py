@@ -100,3 +100,18 @@ def test_of_repeated_entries_the_largest_or_the_one_of_highest_rank_counts(
     matrix = deduplicate(first, second, values.astype(float), (3, 4), rank=rank if ranked else None)
     assert matrix.toarray().tolist() == expected.tolist()
     assert matrix.nnz == len(best)
+
+
+@pytest.mark.parametrize("max_compared", [0, 8])
+@pytest.mark.parametrize("ids", [["b", "a", "c"], [20, 10, 30]])
+def test_few_ids_are_compared_and_many_are_sorted(
+    ids: list[Any], max_compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nodecopy._core.ids.MAX_COMPARED", max_compared)
+    names = np.array(ids)
+    assert find_positions(names[[2, 0, 2]], names, "items").tolist() == [2, 0, 2]
+    unknown = np.array([ids[1], ids[0] * 5])
+    with pytest.raises(InputError, match=f"items must hold known ids; got {ids[0] * 5!r}"):
+        find_positions(unknown, names, "items")
+    with pytest.raises(InputError, match="items must hold known ids"):
+        find_positions(unknown, names[:0], "items")

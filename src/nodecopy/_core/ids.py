@@ -12,6 +12,9 @@ from nodecopy._core.csr import FloatArray, IntArray, freeze
 from nodecopy._core.validation import check_finite, check_unique, check_vector
 from nodecopy.errors import InputError
 
+MAX_COMPARED = 8
+"""Up to this many ids are compared with all others, which is faster than sorting those."""
+
 
 def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
     """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
@@ -37,17 +40,23 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str) -> NDArra
     """Return the position of each value in ``ids``; a value that is not among them is an error."""
     if not values.size:
         return np.zeros(0, np.int64)
-    order = np.argsort(ids, kind="stable")
-    ranks = np.searchsorted(ids[order], values) if ids.size else np.zeros(len(values), np.int64)
-    is_missing = ranks >= len(ids)
-    ranks[is_missing] = 0
-    if ids.size:
-        is_missing |= ids[order[ranks]] != values
+    if len(values) <= MAX_COMPARED:
+        matches = [np.flatnonzero(ids == value) for value in values]
+        is_missing = np.array([not len(match) for match in matches])
+        positions = np.array([match[0] if len(match) else -1 for match in matches], np.int64)
+    else:
+        order = np.argsort(ids, kind="stable")
+        ranks = np.searchsorted(ids[order], values) if ids.size else np.zeros(len(values), np.int64)
+        is_missing = ranks >= len(ids)
+        ranks[is_missing] = 0
+        if ids.size:
+            is_missing |= ids[order[ranks]] != values
+        positions = order[ranks].astype(np.int64) if ids.size else ranks
     if is_missing.any():
         raise InputError(
             f"{name} must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them."
         )
-    return order[ranks].astype(np.int64)
+    return positions
 
 
 def check_weights(values: ArrayLike, length: int) -> NDArray[np.float64]:
