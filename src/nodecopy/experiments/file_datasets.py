@@ -1,8 +1,9 @@
 """Datasets in files of the user's own, which stand beside the names of others in ``datasets``.
 
 An entry ``{ name = "mine", edges = "edges.csv", labels = "labels.csv", directed = true }`` names files,
-relative to the folder of the TOML file; other keys are parameters of the function that reads them, and
-``ignore_columns``, a list of columns of the features to leave out.
+relative to the folder of the TOML file. Interactions have the key ``interactions``, or ``train``, ``test``
+and perhaps ``validation`` where the parts of a split are files of their own; other keys are parameters of
+the function that reads them, and ``ignore_columns``, a list of columns of the features to leave out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nodecopy import datasets
 from nodecopy.errors import InputError
@@ -29,12 +30,21 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import FeatureEncoder, read_graph, read_interactions
 
-FILES = {"graph": ("edges", "labels", "features"), "interactions": ("interactions",)}
-"""The keys that name files by the kind of data, the required one first."""
-READERS: dict[str, Callable[..., Graph | Interactions]] = {
+FILES = {
+    "graph": ("edges", "labels", "features"),
+    "interactions": ("interactions",),
+    "split": ("train", "test", "validation"),
+}
+"""The keys that name files by the kind of data, the required ones first."""
+REQUIRED = {"graph": ("edges",), "interactions": ("interactions",), "split": ("train", "test")}
+Data: TypeAlias = Graph | Interactions | datasets.Split[Interactions]
+READERS: dict[str, Callable[..., Data]] = {
     "graph": read_graph,
     "interactions": read_interactions,
+    "split": datasets.read_split,
 }
+OPTIONS: dict[str, Callable[..., Any]] = READERS | {"split": read_interactions}
+"""The functions whose parameters are keys of a section."""
 OBJECTS = ("path", "labels", "features", "node_ids", "encoder")
 """Parameters of readers that are files or objects, and so no options of a section."""
 read_columns = make_list_reader(read_text)
@@ -45,14 +55,14 @@ read_option = make_reader(
 
 @dataclass(frozen=True)
 class FileDataset:
-    """A graph or interactions in files.
+    """A graph, interactions or a split of interactions in files.
 
     Attributes
     ----------
     name
         What tables and folders call it.
     kind
-        ``"graph"`` or ``"interactions"``.
+        ``"graph"``, ``"interactions"`` or ``"split"``.
     files
         Keys and absolute paths, the required key first.
     options
@@ -67,7 +77,7 @@ class FileDataset:
     options: tuple[tuple[str, Any], ...]
     fingerprint: str
 
-    def load(self, largest_component: bool = False) -> Graph | Interactions:
+    def load(self, largest_component: bool = False) -> Data:
         """Read the files, which must not have changed since the experiment was read."""
         if _fingerprint(self.files, self.options) != self.fingerprint:
             raise InputError(
@@ -100,12 +110,12 @@ def separate_file_datasets(
 
 def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
     where = "an entry of datasets of [protocol]"
-    kind = "interactions" if "interactions" in section else "graph"
-    keys, parameters = FILES[kind], inspect.signature(READERS[kind]).parameters
+    kind = next((kind for kind in ("interactions", "split") if REQUIRED[kind][0] in section), "graph")
+    keys, parameters = FILES[kind], inspect.signature(OPTIONS[kind]).parameters
     options = [name for name in parameters if name not in OBJECTS]
     if "features" in section:
         options.append("ignore_columns")
-    check_keys(section, where, ("name", *keys, *options), ("name", keys[0]))
+    check_keys(section, where, ("name", *keys, *options), ("name", *REQUIRED[kind]))
     name = read_name(section["name"], f"name of {where}")
     if name in datasets.names():
         raise InputError(f"name of {where} must not be that of a dataset of the package; got {name!r}.")

@@ -17,7 +17,8 @@ from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.interactions import Interactions
-from nodecopy.recommend import EASE
+from nodecopy.io import write_interactions
+from nodecopy.recommend import EASE, Popularity
 
 RECALL = Column("recall@20")
 TOML = """
@@ -114,3 +115,24 @@ def test_files_with_mistakes(old: str, new: str, message: str) -> None:
     text: Any = TOML.replace(old, new)
     with pytest.raises(InputError, match=message):
         toml.parse(text, "books")
+
+
+def test_a_split_in_files_of_the_user(split: Split[Interactions], tmp_path: Path) -> None:
+    for name, part in (("train", split.train), ("test", split.test), ("validation", split.validation)):
+        write_interactions(part, tmp_path / f"{name}.csv")
+    entry = '{ name = "mine", train = "train.csv", test = "test.csv", validation = "validation.csv" }'
+    text = TOML.replace('"gowalla"', entry).replace("gowalla", "mine")
+    table, store = toml.parse(text, "books", tmp_path), Store(tmp_path / "store")
+    run(table, store)
+    (cell,) = (cell for cell in table.cells(0) if cell.method == "popularity")
+    assert store.read_finished(cell, [0])[0].scores == Popularity().fit(split.train).evaluate(split.test)
+    assert cell.fingerprint != next(iter(toml.parse(TOML, "books").cells(0))).fingerprint
+    for wrong, message in (
+        (entry.replace('test = "test.csv", ', ""), "must have test; it has name, train, validation"),
+        (
+            '{ name = "mine", interactions = "train.csv" }',
+            "mine .* must have train and test; it has",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            toml.parse(text.replace(entry, wrong), "books", tmp_path)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from nodecopy import datasets
 from nodecopy._core.lookup import check_name
 from nodecopy.errors import InputError
-from nodecopy.experiments.file_datasets import FileDataset
+from nodecopy.experiments.file_datasets import REQUIRED, FileDataset
 from nodecopy.experiments.sections import key, make_list_reader, read_count, read_section, read_text
 from nodecopy.experiments.spec import Cell, Column, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
@@ -59,6 +59,8 @@ class Task(ABC):
     """Sections of the file that the task reads."""
     data_kind: ClassVar[str] = "graph"
     """What datasets hold: ``"graph"`` or ``"interactions"``."""
+    file_kind: ClassVar[str] = ""
+    """What datasets in files hold, see :class:`.FileDataset`; empty where it is ``data_kind``."""
     digits: ClassVar[int | None] = 1
     """Digits after the decimal point, in the paper's table and in ours; ``None``: three significant ones."""
     filters: ClassVar[tuple[str, ...]] = ("datasets",)
@@ -88,8 +90,8 @@ class Task(ABC):
         """Check what depends on more than one key."""
         allowed = [name for name in datasets.names() if datasets.describe(name).kind == self.data_kind]
         for own in self.own_datasets:
-            if own.kind != self.data_kind:
-                wanted = "edges" if self.data_kind == "graph" else "interactions"
+            if own.kind != (self.file_kind or self.data_kind):
+                wanted = " and ".join(REQUIRED[self.file_kind or self.data_kind])
                 got = ", ".join(key for key, _ in own.files)
                 raise InputError(f"{own.name} of datasets of [protocol] must have {wanted}; it has {got}.")
         allowed += [own.name for own in self.own_datasets]

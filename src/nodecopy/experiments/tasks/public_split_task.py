@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from nodecopy import datasets
 from nodecopy.datasets import Split
@@ -22,6 +22,7 @@ from nodecopy.experiments.sections import key, make_choice_reader, make_list_rea
 from nodecopy.experiments.spec import Cell, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.recommend_task import FORMULA, RankingTask, TrialFits, describe_fit
+from nodecopy.interactions import Interactions
 
 PRINTED = re.compile(r"\d+(?:\.(\d+))?")
 UNITS = (
@@ -50,15 +51,16 @@ class PublicSplitTask(RankingTask):
 
     published_by: ClassVar[str] = "published"
     has_fixed_split: ClassVar[bool] = True
+    file_kind: ClassVar[str] = "split"
 
     def check(self) -> None:
         super().check()
-        for name in self.datasets:
+        for name in set(self.datasets) - {own.name for own in self.own_datasets}:
             if not datasets.describe(name).has_split:
                 raise InputError(f"datasets of [protocol] must have a published split; {name} has none.")
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
-        return {"split": "published"}
+        return {"split": "published"} | super().protocol(cell)
 
     def read_published(self, entry: Any, where: str) -> Published:
         """Read a number of the section ``[published]``, such as ``"17.65"``."""
@@ -76,7 +78,8 @@ class PublicSplitTask(RankingTask):
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         """Yield the scores on the test part."""
-        split = datasets.load_split(cell.dataset)
+        own = self.find_own(cell)
+        split = cast("Split[Interactions]", own.load()) if own else datasets.load_split(cell.dataset)
         for trial in trials:
             start = time.perf_counter()
             rest = Split(split.train.difference(split.validation), split.validation, split.test)
