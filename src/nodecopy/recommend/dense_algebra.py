@@ -148,7 +148,7 @@ class NumpyAlgebra(Algebra):
                 H += left[block].toarray().T @ copied
             else:
                 copied = (A_t @ P[block].T.toarray()).T if _is_full(P) else (P[block] @ A).toarray()
-                H += sparse.csr_array(left[block].T) @ copied
+                H += self.apply(sparse.csr_array(left[block].T), copied)
         return H
 
     def law(self, Q: sparse.csr_array | None, size: int) -> Any:
