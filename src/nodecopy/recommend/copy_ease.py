@@ -51,7 +51,7 @@ class CopyEASE(LinearRecommender):
     item_bonus
         Weight of the expected item copy A Q' in the scores, 0.2 by default.
     precision
-        Precision of the solver: ``"double"`` (default), ``"single"``, or ``"auto"``, which is single where
+        Precision of the solver: ``"double"``, ``"single"``, or ``"auto"`` (default), which is single where
         the condition number of M + lambda I is at most 10^5.
     degree_exponent
         A user with d interactions has a weight proportional to d^-degree_exponent in the objective; 0 by
@@ -84,7 +84,7 @@ class CopyEASE(LinearRecommender):
     item_law: Any = field(default_factory=default_donor_law)
     regularisation: float = 60.0
     item_bonus: float = 0.2
-    precision: str = "double"
+    precision: str = "auto"
     degree_exponent: float = 0.0
     device: str = "cpu"
     n_neighbours: int | str | None = "auto"
