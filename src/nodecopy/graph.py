@@ -12,6 +12,7 @@ from scipy import sparse
 from nodecopy._core.csr import FloatArray, IntArray, RowData, Rows, freeze, keep_entries
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
 from nodecopy._core.notices import warn_about_data
+from nodecopy._core.sparse_matrices import as_matrix
 from nodecopy._core.validation import (
     as_array,
     check_finite,
@@ -307,8 +308,8 @@ def _undirected(rows: Rows) -> Rows:
 def _features(values: Any, n_nodes: int) -> Any:
     if values is None:
         return None
-    is_sparse = sparse.issparse(values)
-    matrix: Any = sparse.csr_array(values) if is_sparse else as_array(values, "features")
+    matrix = as_matrix(values, "features")
+    is_sparse = bool(sparse.issparse(matrix))
     if matrix.ndim != 2 or matrix.shape[0] != n_nodes:
         raise InputError(
             f"features must be a matrix with {n_nodes} rows, one per node; got shape {matrix.shape}."

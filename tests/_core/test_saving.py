@@ -320,7 +320,7 @@ def write_damaged(path: Path, kind: str) -> None:
         ("no JSON", "damaged or of another format"),
         ("missing array", "damaged or of another format .'array_1'"),
         ("wrong donors", "members of DonorLists must lie between 0 and 19; got"),
-        ("wrong neighbours", "damaged or of another format"),
+        ("wrong neighbours", "must be a valid sparse matrix with indices between"),
         ("wrong parameter", "damaged or of another format .*kept"),
     ],
 )

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from nodecopy import Graph, NodeCopying, SameLabel
 from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.sparse_matrices import as_csr
 from nodecopy.copying import row_copying
 from tests.benchmarks.measurement import Measurement, copy_bandwidth, measure_interleaved
 from tests.benchmarks.synthetic_graphs import power_law_graph
@@ -34,9 +35,19 @@ def main(*sizes: int) -> None:
         per_entry[n_entries] = compare_with_others(graph)
         compare_with_bandwidth(graph)
         compare_threads(graph)
+        compare_checks(graph)
     if len(per_entry) > 1:
         first, *_, last = per_entry.values()
         print(f"\ncost per stored entry, largest graph / smallest graph: {last / first:.2f}")
+
+
+def compare_checks(graph: Graph) -> None:
+    """Compare the check of a CSR matrix's arrays with the construction of a graph from it."""
+    matrix = graph.adjacency
+    tasks = {"check": lambda: as_csr(matrix, "matrix"), "graph": lambda: Graph(matrix, directed=True)}
+    measurements = measure_interleaved(tasks, rounds=3)
+    check, whole = measurements["check"], measurements["graph"]
+    print(f"check of CSR arrays: {check.milliseconds:.1f} ms, {check.ratio_to(whole):.1%} of Graph(matrix)")
 
 
 def compare_with_others(graph: Graph) -> float:

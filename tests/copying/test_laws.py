@@ -119,7 +119,7 @@ def test_measurements_are_standardised_to_find_donors(caplog: pytest.LogCaptureF
         probabilities = P(NearestNeighbours(10), graph)
     assert not probabilities[city == 0][:, city == 1].any()
     assert "features: each column is standardised to find donors, since" in caplog.text
-    assert "Use scale='rows', 'none' or 'binary' otherwise." in caplog.text
+    assert "Use scale='unit', 'rows', 'none' or 'binary' otherwise." in caplog.text
     assert P(NearestNeighbours(10, scale="none"), graph)[city == 0][:, city == 1].any()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.sparse_matrices import as_csr, native
 from nodecopy._core.validation import as_array, check_finite
 from nodecopy.errors import InputError
 
@@ -77,9 +78,10 @@ class Rows:
             raise InputError(f"{name} must be a matrix with two dimensions; got shape {matrix.shape}.")
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"{name} must hold numbers; got {matrix.dtype}.")
-        if matrix.dtype == np.float16:  # SciPy has no sparse matrices of this type
-            matrix = matrix.astype(np.float32)
-        csr = sparse.csr_array(matrix, copy=True)
+        if sparse.issparse(matrix):
+            csr = as_csr(matrix, name, copy=True)
+        else:
+            csr = sparse.csr_array(native(matrix))
         csr.sum_duplicates()
         check_finite(csr.data, name)
         if csr.nnz and csr.data.min() < 0:

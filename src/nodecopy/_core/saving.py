@@ -20,6 +20,7 @@ from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike, format_of, reading
 from nodecopy._core.lookup import import_class, public_name
 from nodecopy._core.params import Configurable
+from nodecopy._core.sparse_matrices import csr_from_parts
 from nodecopy.errors import InputError
 
 PACKAGE = __name__.partition(".")[0]
@@ -194,9 +195,7 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: dict[str, type], de
         return {key: decode(part) for key, part in tree["dict"].items()}
     if "csr" in tree:
         data, indices, indptr = (decode(tree["csr"][part]) for part in CSR_PARTS)
-        matrix = sparse.csr_array((data, indices, indptr), shape=tuple(tree["shape"]))
-        matrix.check_format(full_check=True)
-        return matrix
+        return csr_from_parts(data, indices, indptr, tree["shape"], "a matrix of the file")
     if "function" in tree:
         if tree["function"] not in own:
             raise InputError(

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.sparse_matrices import as_csr
 from nodecopy._core.validation import check_integer, is_missing
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
@@ -159,6 +160,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         return tags
 
     def _check_table(self, X: Any, *, reset: bool) -> Any:
+        X = as_csr(X, "X") if sparse.issparse(X) else X
         return validation.validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2 if reset else 1
         )

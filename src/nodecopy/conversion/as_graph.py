@@ -10,6 +10,7 @@ from scipy import sparse
 
 from nodecopy._core.formats import is_frame
 from nodecopy._core.notices import log_decision
+from nodecopy._core.sparse_matrices import as_csr
 from nodecopy._core.validation import type_name
 from nodecopy.conversion.library_graphs import (
     ConvertedGraph,
@@ -299,6 +300,7 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
         graph = Graph(data.to_numpy(), node_ids=data.index.to_numpy(), directed=bool(directed))
         converted = ConvertedGraph(graph, notes=["an adjacency matrix, since its index equals its columns"])
     elif _is_sparse(data):
+        data = as_csr(data, name)
         if directed is None and is_asymmetric(data):
             notes = ["not symmetric, so each pair has the larger of its two weights"]
         converted = ConvertedGraph(Graph(data, directed=bool(directed)), notes=notes)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray, index_dtype
-from nodecopy._core.validation import check_indices, check_vector
+from nodecopy._core.sparse_matrices import as_csr
+from nodecopy._core.validation import check_finite, check_indices, check_vector
 from nodecopy.errors import InputError
 
 SIMILARITY_UNITS = 2**40
@@ -67,8 +68,11 @@ class DonorLists(DonorDistribution):
     members: IntArray
 
     def __post_init__(self) -> None:
-        sizes, n_members = np.diff(self.offsets), len(check_vector(self.members, "members of DonorLists"))
-        if self.offsets[0] != 0 or self.offsets[-1] != n_members or (sizes < 0).any():
+        offsets = check_vector(self.offsets, "offsets of DonorLists")
+        n_members = len(check_vector(self.members, "members of DonorLists"))
+        sizes = np.diff(offsets)
+        bounds = offsets[[0, -1]].tolist() if len(offsets) and offsets.dtype.kind in "iu" else None
+        if bounds != [0, n_members] or (offsets[1:] < offsets[:-1]).any():
             raise InputError(f"offsets of DonorLists must ascend from 0 to len(members) = {n_members}.")
         check_indices(self.list_of, "list_of of DonorLists", size=len(sizes))
         check_indices(self.members, "members of DonorLists", size=self.n_nodes)
@@ -133,6 +137,7 @@ class DonorRows(DonorDistribution):
     cumulative: NDArray[np.float64]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "P", as_csr(self.P, "P of DonorRows"))
         check_vector(self.cumulative, "cumulative of DonorRows", length=self.P.nnz, per="entry of P")
         if self.P.shape[0] != self.P.shape[1] or not np.diff(self.P.indptr).all():
             raise InputError("P of DonorRows must be square and hold at least one donor for every node.")
@@ -144,7 +149,10 @@ class DonorRows(DonorDistribution):
     @classmethod
     def from_similarity(cls, similarity: sparse.csr_array) -> DonorRows:
         """Normalise non-negative rows; a node whose row is empty becomes its own donor."""
-        similarity = similarity.astype(np.float64)  # a copy, which may be changed
+        similarity = as_csr(similarity, "similarity of DonorRows").astype(np.float64)  # a copy
+        check_finite(similarity.data, "similarity of DonorRows")
+        if similarity.nnz and similarity.data.min() < 0:
+            raise InputError(f"similarity of DonorRows must not be negative; got {similarity.data.min()}.")
         similarity.eliminate_zeros()
         similarity.sort_indices()
         is_empty = (np.diff(similarity.indptr) == 0).astype(np.float64)

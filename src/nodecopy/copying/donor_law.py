@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-import numpy as np
-from scipy import sparse
-
+from nodecopy._core.sparse_matrices import as_matrix
+from nodecopy._core.validation import type_name
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -30,6 +29,19 @@ def check_law(law: Any, name: str) -> None:
     """Raise an error that names the parameter unless an object has the method of a law."""
     if isinstance(law, type) or not hasattr(law, "fit"):
         raise InputError(f"{name} must be a donor law such as SameLabel(); got {law!r}.")
+
+
+def fit_law(law: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
+    """Return the distribution of a law after checking both; ``name`` is what the law is called in errors."""
+    check_law(law, name)
+    distribution, n_rows = law.fit(data), data.rows.n_rows
+    if not isinstance(distribution, DonorDistribution):
+        raise InputError(f"{name} must return a DonorDistribution from fit; got {type_name(distribution)}.")
+    if distribution.n_nodes != n_rows:
+        raise InputError(
+            f"{name} must return the donors of {n_rows} nodes from fit; got those of {distribution.n_nodes}."
+        )
+    return distribution
 
 
 def reads_edges(law: DonorLaw) -> bool:
@@ -57,6 +69,5 @@ def select_nodes(values: Any, nodes: slice, n_nodes: int) -> Any:
     """Return the values of some nodes; other values than one for each of ``n_nodes`` nodes stay."""
     if values is None or isinstance(values, str):
         return values
-    is_sparse: bool = sparse.issparse(values)
-    array: Any = values.tocsr() if is_sparse else np.asarray(values)
+    array = as_matrix(values, "values of the nodes")
     return array[nodes] if array.shape[0] == n_nodes else values

@@ -13,7 +13,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.params import Configurable
 from nodecopy._core.validation import check_real
 from nodecopy.copying.distributions import DonorDistribution
-from nodecopy.copying.donor_law import DonorLaw, check_law, crosses_components, group_labels, restrict_law
+from nodecopy.copying.donor_law import DonorLaw, crosses_components, fit_law, group_labels, restrict_law
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
@@ -51,12 +51,11 @@ class KeepByDegree(Configurable):
         return crosses_components(self.law)
 
     def fit(self, data: Graph | Interactions) -> KeptOrDrawn:
-        check_law(self.law, "law of KeepByDegree")
         prior = check_real(self.prior, "prior of KeepByDegree", low=0.0)
         degrees = data.rows.degrees.astype(np.float64)
         # A node without neighbours draws a donor, also with a prior of 0.
         keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
-        return KeptOrDrawn(self.law.fit(data), keep)
+        return KeptOrDrawn(fit_law(self.law, data, "law of KeepByDegree"), keep)
 
     def restrict(self, nodes: slice, n_nodes: int) -> KeepByDegree:
         """Return the law of some of ``n_nodes`` nodes."""

@@ -17,9 +17,17 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows, index_dtype, is_dense_product_faster, largest_entries
 from nodecopy._core.params import Configurable
-from nodecopy._core.validation import as_array, check_integer, check_real, check_vector
+from nodecopy._core.sparse_matrices import as_csr, as_matrix
+from nodecopy._core.validation import check_integer, check_real, check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
-from nodecopy.copying.donor_law import DonorLaw, crosses_components, group_labels, reads_edges, select_nodes
+from nodecopy.copying.donor_law import (
+    DonorLaw,
+    crosses_components,
+    fit_law,
+    group_labels,
+    reads_edges,
+    select_nodes,
+)
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import scale_features
@@ -132,8 +140,7 @@ class NearestNeighbours(Configurable):
                     "embeddings of NearestNeighbours must be given, since the graph has no features."
                 )
             embeddings = scale_features(data, self.scale, name="scale", purpose="to find donors")
-        if not sparse.issparse(embeddings):
-            embeddings = as_array(embeddings, "embeddings of NearestNeighbours")
+        embeddings = as_matrix(embeddings, "embeddings of NearestNeighbours")
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
             raise InputError(
                 f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "
@@ -362,7 +369,7 @@ class Balanced(Configurable):
         return crosses_components(self.law)
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
-        return self.rescale(self.law.fit(data))
+        return self.rescale(fit_law(self.law, data, "law of Balanced"))
 
     def group_labels(self, data: Graph | Interactions) -> Any:
         """Return the labels that the donors of the other law share."""
@@ -370,7 +377,7 @@ class Balanced(Configurable):
 
     def rescale(self, distribution: DonorDistribution) -> DonorRows:
         """Return the balanced form of the distribution of the other law."""
-        P = distribution.probabilities()
+        P = as_csr(distribution.probabilities(), "probabilities of the law of Balanced")
         mutual = sparse.csr_array(P.maximum(P.T))
         scale = np.ones(mutual.shape[0])
         for _ in range(MAX_SCALINGS):

@@ -12,11 +12,12 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows, keep_entries
 from nodecopy._core.random import Key, Rng, node_uniforms, sample_key, seed_sequence, threefry_key
+from nodecopy._core.sparse_matrices import check_positions
 from nodecopy._core.validation import check_choice, check_indices, check_integer, check_real, check_vector
 from nodecopy.conversion import convert_data
 from nodecopy.copying import row_copying
 from nodecopy.copying.distributions import DonorDistribution
-from nodecopy.copying.donor_law import DonorLaw, check_law
+from nodecopy.copying.donor_law import DonorLaw, fit_law
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
 from nodecopy.copying.law_choice import warn_of_unlabelled_nodes
 from nodecopy.errors import InputError
@@ -86,12 +87,11 @@ class NodeCopying(GraphModel[Data]):
         frame is interactions if its columns have names of users and items.
         """
         data = convert_data(graph, "graph of NodeCopying")
-        check_law(self.law, "law of NodeCopying")
         check_real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])
         if self.symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
-        self.distribution_ = self.law.fit(data)
+        self.distribution_ = fit_law(self.law, data, "law of NodeCopying")
         warn_of_unlabelled_nodes(self.law, data)
         self.graph_ = data
         return self
@@ -187,7 +187,9 @@ class NodeCopying(GraphModel[Data]):
             kernels.node_uniforms(key, uniforms)
         else:
             uniforms = node_uniforms(key, n_rows)
-        return self.distribution_.draw(uniforms, self.keep, compiled=compiled)
+        donors = self.distribution_.draw(uniforms, self.keep, compiled=compiled)
+        check_positions(check_vector(donors, "donors", length=n_rows), n_rows, "donors that the law draws")
+        return donors
 
     def _sampled_rows(self, donors: IntArray, key: Key) -> Rows:
         rows, rule = self.graph_.rows, self._rule()

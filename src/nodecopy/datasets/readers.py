@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.sparse_matrices import csr_from_parts
 from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
@@ -29,7 +30,7 @@ class _PickledMatrix:
     _shape: tuple[int, int]
 
     def csr(self) -> sparse.csr_array:
-        return sparse.csr_array((self.data, self.indices, self.indptr), shape=self._shape)
+        return csr_from_parts(self.data, self.indices, self.indptr, self._shape, "the matrix")
 
 
 def _dtype(code: str, align: Any, copy: Any) -> np.dtype[Any]:
@@ -180,12 +181,12 @@ def read_split_parts(content: bytes) -> Split[Interactions]:
             if f"{name}_indptr" in archive
         }
     tables = (
-        Interactions(sparse.csr_array((np.ones(len(columns)), columns, indptr), shape=shape))
+        Interactions(csr_from_parts(np.ones(len(columns)), columns, indptr, shape, "the matrix of the file"))
         for columns, indptr in parts.values()
     )
     return fixed_split(*tables)
 
 
 def _matrix(arrays: dict[str, NDArray[Any]], name: str) -> sparse.csr_array:
-    parts = (arrays[f"{name}_data"], arrays[f"{name}_indices"], arrays[f"{name}_indptr"])
-    return sparse.csr_array(parts, shape=tuple(arrays[f"{name}_shape"]))
+    data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    return csr_from_parts(data, indices, indptr, arrays[f"{name}_shape"], name)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray
-from nodecopy._core.validation import as_array, check_choice, check_finite, check_integer
+from nodecopy._core.sparse_matrices import as_matrix
+from nodecopy._core.validation import check_choice, check_finite, check_integer
 from nodecopy.errors import InputError
 
 MAX_BLOCK_NUMBERS = 2**21
@@ -161,14 +162,13 @@ class NeighbourSearch:
 
 def as_float_matrix(values: Any, name: str) -> Any:
     """Return a finite matrix of doubles, dense or CSR, or raise an error that names the parameter."""
-    is_sparse = sparse.issparse(values)
-    matrix = values if is_sparse else as_array(values, name)
+    matrix = as_matrix(values, name)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise InputError(
             f"{name} must be a matrix of numbers, one row per node; "
             f"got shape {matrix.shape} of {matrix.dtype}."
         )
-    matrix = sparse.csr_array(matrix, dtype=np.float64) if is_sparse else matrix.astype(np.float64)
+    matrix = matrix.astype(np.float64)
     check_finite(_values(matrix), name)
     return matrix
 

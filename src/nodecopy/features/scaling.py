@@ -11,6 +11,7 @@ from scipy import sparse
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
+from nodecopy._core.sparse_matrices import as_matrix
 from nodecopy._core.validation import check_choice, check_finite
 from nodecopy.graph import Graph
 
@@ -97,7 +98,7 @@ class FeatureScaling:
             What the features are scaled for, for messages.
         """
         check_choice(kind, name or "kind", FEATURE_SCALINGS)
-        matrix: Any = features if sparse.issparse(features) else np.asarray(features)
+        matrix = as_matrix(features, "features")
         if kind == "auto":
             reason = explain_no_counts(matrix, encoder)
             kind = "standardise" if reason else counts
@@ -115,6 +116,7 @@ class FeatureScaling:
 
     def apply(self, features: Any) -> sparse.csr_array:
         """Return features, scaled and in single precision."""
+        features = as_matrix(features, "features")
         if self.kind == "standardise":
             return self._standardise(features)
         with np.errstate(over="ignore"):

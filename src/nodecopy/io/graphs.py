@@ -16,6 +16,7 @@ from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, readi
 from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids
 from nodecopy._core.notices import log_decision
+from nodecopy._core.sparse_matrices import as_csr
 from nodecopy._core.validation import check_choice, check_unique, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -266,7 +267,7 @@ def _read_whole(
     if suffix == ".npz":
         return npz.read_graph(path, directed)
     if suffix == ".mtx":  # its rows are numbered from one
-        matrix = sparse.csr_array(mmread(path))
+        matrix = as_csr(sparse.coo_array(mmread(path)), "the matrix of the file")
         return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
     return networkx_graphs.read_network(path, suffix, directed, duplicates=duplicates, **attributes)
 

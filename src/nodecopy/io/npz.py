@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from scipy import sparse
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike
 from nodecopy._core.ids import check_ids
+from nodecopy._core.sparse_matrices import as_csr, csr_from_parts
+from nodecopy._core.validation import check_choice
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -35,7 +38,7 @@ def read_graph(path: Path, directed: bool | None) -> Graph:
             features, labels = _features(archive, "attr"), archive.get("labels")
             return Graph(_csr(archive, "adj_"), features, labels, directed=bool(directed))
         if keys >= SCIPY_KEYS:
-            return Graph(_scipy(path), directed=bool(directed))
+            return Graph(_scipy(archive), directed=bool(directed))
         if not keys >= OWN_KEYS | {"directed"}:
             raise _wrong_content(archive, "a graph")
         graph = Graph(
@@ -68,7 +71,7 @@ def read_interactions(path: Path) -> Interactions:
     with _open_archive(path) as archive:
         keys = set(archive.files)
         if keys >= SCIPY_KEYS:
-            return Interactions(_scipy(path))
+            return Interactions(_scipy(archive))
         if not keys >= OWN_KEYS | {"user_ids", "item_ids"}:
             raise _wrong_content(archive, "interactions")
         users, items = archive["user_ids"], archive["item_ids"]
@@ -101,7 +104,7 @@ def read_features(path: Path) -> tuple[list[Any] | None, Any]:
         ids = _read_ids(loaded) if "ids" in loaded.files else None
         name = next((name for name in ("x", "features") if name in keys), None) if ids is not None else None
         if keys >= SCIPY_KEYS:
-            matrix = _scipy(path)
+            matrix = _scipy(loaded)
         elif keys >= CSR_KEYS:
             matrix = _csr(loaded, "")
         elif name is not None or len(keys) == 1:
@@ -156,9 +159,7 @@ def _csr(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> 
     indptr, indices, data = (archive.get(prefix + part) for part in ("indptr", "indices", values))
     data = np.ones(len(indices), np.float32) if data is None else data
     shape = tuple(archive[f"{prefix}shape"].tolist()) if shape is None else shape
-    matrix = sparse.csr_array((data, indices, indptr), shape=shape)
-    matrix.check_format(full_check=True)
-    return matrix
+    return csr_from_parts(data, indices, indptr, shape, "the matrix of the file")
 
 
 def _features(archive: Any, name: str) -> Any:
@@ -167,9 +168,16 @@ def _features(archive: Any, name: str) -> Any:
     return _csr(archive, f"{name}_") if dense is None and f"{name}_indptr" in archive.files else dense
 
 
-def _scipy(path: Path) -> sparse.csr_array:
-    with path.open("rb") as file:
-        matrix: Any = sparse.load_npz(file)
-    if hasattr(matrix, "check_format"):
-        matrix.check_format(full_check=True)
-    return sparse.csr_array(matrix)
+def _scipy(archive: Any) -> sparse.csr_array:
+    """Return the matrix that ``scipy.sparse.save_npz`` wrote; its arrays are checked first."""
+    kind, shape = archive["format"].item(), tuple(archive["shape"].tolist())
+    kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
+    check_choice(kind, "format of the matrix", ["csr", "csc", "bsr", "coo", "dia"])
+    if kind == "dia":
+        matrix: Any = sparse.dia_array((archive["data"], archive["offsets"]), shape=shape)
+    else:
+        names = ["data", "row", "col"] if kind == "coo" else ["data", "indices", "indptr"]
+        parts = {name: archive[name] for name in names}
+        coords = (parts.pop("row", None), parts.pop("col", None))
+        matrix = SimpleNamespace(format=kind, shape=shape, coords=coords, **parts)
+    return as_csr(matrix, "the matrix of the file")

@@ -1,0 +1,245 @@
+"""Crafted sparse matrices are refused before compiled code reads their arrays."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nodecopy import (
+    Balanced,
+    Graph,
+    Interactions,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    Weighted,
+    as_graph,
+    as_interactions,
+    load,
+    read_graph,
+    read_interactions,
+    statistics,
+)
+from nodecopy._core.sparse_matrices import as_csr, check_positions, csr_from_parts
+from nodecopy.classify import GraphClassifier
+from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
+from nodecopy.errors import InputError
+from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.scaling import FeatureScaling
+
+FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
+DENSE = np.array([[0, 2.5, 0, 1], [1, 0, 0, 0], [0, 0, 0, 3], [0, 4, 0, 0]])
+
+
+def crafted() -> dict[str, Any]:
+    """Return invalid matrices of shape (2, 2); SciPy does not look at the arrays that are set afterwards."""
+    parts = {
+        "column": ([1.0, 1.0], [1, 10**6], [0, 1, 2]),
+        "negative column": ([1.0, 1.0], [-(10**6), 1], [0, 1, 2]),
+        "falling": ([1.0, 1.0], [0, 1], [0, 10**7, 2]),
+        "falling to zero": ([], [], [0, 10**7, 0]),
+        "negative start": ([1.0, 1.0], [0, 1], [-(10**7), 1, 2]),
+        "late start": ([1.0, 1.0], [0, 1], [1, 1, 2]),
+        "end beyond": ([1.0, 1.0], [0, 1], [0, 1, 10**7]),
+        "end before": ([1.0, 1.0], [0, 1], [0, 0, 1]),
+        "few values": ([1.0], [0, 1], [0, 1, 2]),
+        "short indptr": ([1.0, 1.0], [0, 1], [0, 2]),
+        "float columns": ([1.0, 1.0], [0.0, 1e9], [0, 1, 2]),
+        "large unsigned": ([1.0, 1.0], np.array([0, 2**64 - 1], np.uint64), [0, 1, 2]),
+    }
+    matrices = {}
+    for (name, (data, indices, indptr)), kind in [(p, k) for p in parts.items() for k in ("csr", "csc")]:
+        matrix = getattr(sparse, f"{kind}_array")((2, 2))
+        matrix.data, matrix.indices, matrix.indptr = np.array(data), np.array(indices), np.array(indptr)
+        matrices[f"{kind}: {name}"] = matrix
+    bsr = sparse.bsr_array(np.ones((2, 2)), blocksize=(1, 1))
+    bsr.indices = np.array([0, 10**6, 0, 1])
+    coo = sparse.coo_array(np.eye(2))
+    coo.coords = (np.array([0, 10**6]), np.array([0, 1]))
+    lil = sparse.lil_array(np.eye(2))
+    lil.rows[1] = [10**6]
+    uneven = sparse.lil_array(np.eye(2))
+    uneven.data[1] = [1.0] * 1000
+    dok = sparse.dok_array(np.eye(2))
+    vars(dok)["_dict"][(10**6, 0)] = 1.0
+    dia = sparse.dia_array(np.eye(2))
+    dia.offsets = np.array([0, 10**6])
+    return matrices | {"bsr": bsr, "coo": coo, "lil": lil, "uneven lil": uneven, "dok": dok, "dia": dia}
+
+
+def entries(matrix: Any) -> dict[str, Any]:
+    """Return every way in which a caller's sparse matrix enters."""
+    pair = Graph([[0, 1], [1, 0]], [[0.0], [1.0]], [0, 1])
+    return {
+        "graph": lambda: Graph(matrix),
+        "directed": lambda: Graph(matrix, directed=True),
+        "replace": lambda: pair.replace(adjacency=matrix),
+        "features": lambda: Graph(np.eye(2), matrix),
+        "interactions": lambda: Interactions(matrix),
+        "as_graph": lambda: as_graph(matrix),
+        "as_interactions": lambda: as_interactions(matrix),
+        "statistics": lambda: statistics(matrix),
+        "fit": lambda: NodeCopying(SameLabel([0, 0])).fit(matrix),
+        "weighted": lambda: NodeCopying(Weighted(matrix)).fit(pair),
+        "balanced": lambda: NodeCopying(Balanced(Weighted(matrix))).fit(pair),
+        "restricted": lambda: Weighted(matrix).restrict(slice(0, 1), 2),
+        "embeddings": lambda: NodeCopying(NearestNeighbours(1, embeddings=matrix)).fit(pair),
+        "search": lambda: NeighbourSearch(matrix),
+        "scaling": lambda: FeatureScaling.fit(matrix),
+        "donor rows": lambda: DonorRows(matrix, np.ones(2)),
+        "similarity": lambda: DonorRows.from_similarity(matrix),
+        "table": lambda: GraphClassifier().fit(matrix, [0, 1]),
+    }
+
+
+@pytest.mark.parametrize("matrix", crafted().values(), ids=crafted())
+def test_every_entry_refuses_crafted_matrices(matrix: Any) -> None:
+    for enter in entries(matrix).values():
+        with pytest.raises(InputError):
+            enter()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "u1", "?"])
+def test_valid_matrices_of_any_format_stay_what_they_are(kind: str, dtype: str) -> None:
+    dense = DENSE.astype(dtype)
+    matrix = getattr(sparse, f"{kind}_array")(dense)
+    assert (as_csr(matrix, "matrix").toarray() == dense).all()
+    assert np.array_equal(Graph(matrix, directed=True).adjacency.toarray(), dense.astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i8", "f2"])
+def test_dense_matrices_of_any_byte_order_stay_what_they_are(dtype: str) -> None:
+    assert np.array_equal(Graph(DENSE.astype(dtype), directed=True).adjacency.toarray(), DENSE.astype(dtype))
+
+
+def test_flags_that_say_canonical_are_not_believed() -> None:
+    matrix = sparse.csr_array((np.ones(3), [1, 1, 0], [0, 3, 3]), shape=(2, 2))
+    matrix.has_canonical_format = True
+    assert Graph(matrix, directed=True).adjacency.toarray().tolist() == [[1, 2], [0, 0]]
+
+
+def test_sums_of_duplicates_do_not_overflow() -> None:
+    twice = np.array([128, 128], np.uint8)
+    coo = sparse.coo_array((twice, ([0, 0], [1, 1])), shape=(2, 2))
+    csr = sparse.csr_array((twice, [1, 1], [0, 2, 2]), shape=(2, 2))
+    for matrix in (coo, csr, csr.tocsc()):
+        assert Graph(matrix).adjacency.toarray().tolist() == [[0, 256], [256, 0]]
+    assert Graph(np.eye(2), coo).features.toarray().tolist() == [[0, 256], [0, 0]]  # type: ignore[union-attr]
+
+
+def test_shapes_are_two_sizes() -> None:
+    for shape in [(2,), (2, -1), (2.0, 2), "22", (2, 2**70), (True, 2)]:
+        with pytest.raises(InputError, match="two dimensions"):
+            csr_from_parts([], [], [0, 0, 0], shape, "matrix")
+
+
+def test_positions_are_checked_without_a_copy() -> None:
+    positions = np.arange(5)
+    assert check_positions(positions, 5, "nodes") is positions
+    with pytest.raises(InputError, match="between 0 and 3; got 4"):
+        check_positions(positions, 4, "nodes")
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [([0, 0], [0, 10**7, 0], []), ([0, 0], [0, 2], [0, 7]), ([0, 9], [0, 1], [0]), ([0, 0], [], [])],
+)
+def test_lists_of_donors_are_checked(lists: Any) -> None:
+    with pytest.raises(InputError):
+        DonorLists(*map(np.array, lists))
+
+
+class Foreign(DonorDistribution):
+    """A distribution of a user, which returns whatever it was given."""
+
+    n_nodes = 2
+
+    def __init__(self, donors: Any) -> None:
+        self.donors = donors
+
+    def draw(self, uniforms: Any, keep: Any, *, compiled: bool = False) -> Any:
+        return self.donors
+
+    def mean_rows(self, matrix: Any) -> Any:
+        return matrix, np.arange(2)
+
+    def match_probabilities(self, group_of: Any, wanted: Any) -> Any:
+        return np.ones(2)
+
+
+class OwnLaw:
+    """A law of a user."""
+
+    def __init__(self, returned: Any) -> None:
+        self.returned = returned
+
+    def fit(self, data: Any) -> Any:
+        return self.returned
+
+
+@pytest.mark.parametrize("donors", [[0, 10**7], [-5, 0], [0], [0.5, 1.0], None])
+def test_donors_of_own_laws_are_checked(donors: Any) -> None:
+    model = NodeCopying(OwnLaw(Foreign(np.array(donors)))).fit(Graph([[0, 1], [1, 0]]))
+    with pytest.raises(InputError, match="donors"):
+        model.sample(rng=0)
+
+
+@pytest.mark.parametrize("returned", [None, np.eye(2), DonorLists.from_groups(np.zeros(5, int))])
+def test_own_laws_return_distributions_of_all_nodes(returned: Any) -> None:
+    for law in (OwnLaw(returned), Balanced(OwnLaw(returned))):
+        with pytest.raises(InputError, match="must return"):
+            NodeCopying(law).fit(Graph([[0, 1], [1, 0]]))
+
+
+@pytest.mark.parametrize("matrix", crafted().values(), ids=crafted())
+def test_readers_refuse_crafted_matrices(matrix: Any, tmp_path: Path) -> None:
+    path = tmp_path / "c.npz"
+    if matrix.format in ("csr", "csc", "bsr"):
+        parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+    elif matrix.format == "coo":
+        parts = {"data": matrix.data, "row": matrix.coords[0], "col": matrix.coords[1]}
+    else:
+        pytest.skip("SciPy writes no such file")
+    np.savez(path, format=matrix.format.encode(), shape=matrix.shape, **parts)
+    for read in (read_graph, read_interactions):
+        with pytest.raises(InputError):
+            read(path)
+    if matrix.format == "csr":
+        np.savez(path, directed=True, weights=matrix.data, indices=matrix.indices, indptr=matrix.indptr)
+        with pytest.raises(InputError):
+            read_graph(path)
+        features = {f"features_{name}": part for name, part in parts.items()} | {"features_shape": (2, 2)}
+        np.savez(path, directed=True, indices=[], indptr=[0, 0, 0], **features)
+        with pytest.raises(InputError):
+            read_graph(path)
+
+
+def test_saved_models_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    NodeCopying(Weighted(np.eye(3))).fit(Graph(np.ones((3, 3)))).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    names = [name for name, array in arrays.items() if name != "tree" and array.dtype.kind == "i"]
+    assert names
+    for name in names:
+        np.savez(path, **arrays | {name: arrays[name] * 10**6})
+        with pytest.raises(InputError):
+            load(path)
+
+
+REPRODUCTIONS = [
+    "np.savez('c.npz', indptr=[0, 10**7, 0], indices=np.zeros(0, int), directed=True); read_graph('c.npz')",
+    "Graph(sp.csr_array((np.ones(2), [1, 10**6], [0, 1, 2]), shape=(2, 2)))",
+]
+
+
+@pytest.mark.parametrize("code", REPRODUCTIONS)
+def test_a_crafted_matrix_does_not_end_the_interpreter(code: str, tmp_path: Path) -> None:
+    program = f"import numpy as np, scipy.sparse as sp\nfrom nodecopy import *\n{code}"
+    child = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (child.returncode, "InputError" in child.stderr) == (1, True)
