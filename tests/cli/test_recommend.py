@@ -370,3 +370,26 @@ def test_lists_of_items_with_text_ids_need_an_option(run: Run) -> None:
         "lists.txt: each line holds a user and that user's items. --no-lists reads a table."
     ]
     assert run("recommend", "lists.txt", "--no-lists", "--all-users").code == 2
+
+
+def test_recommendations_are_explained(run: Run) -> None:
+    answer = recommend_json(run, "library", "--user", "reader 007", "--k", "2", "--explain", "3")
+    model = CopyEASE().fit(datasets.load("library"))
+    for entry in answer["recommendations"][0]["items"]:
+        items, contributions = model.explain("reader 007", entry["item"], 3)
+        assert [reason["item"] for reason in entry["because_of"]] == items.tolist()
+        numbers = [reason["contribution"] for reason in entry["because_of"]]
+        np.testing.assert_allclose(numbers, contributions, atol=1e-6)
+    lines = run("recommend", "library", "--user", "reader 007", "--k", "2", "--explain", "1").out.splitlines()
+    assert lines[0].split() == ["rank", "item", "score", "because", "of"]
+    assert answer["recommendations"][0]["items"][0]["because_of"][0]["item"] in lines[1]
+    ran = run("recommend", "library", "--user", "reader 007", "--explain", "1", "--model", "popularity")
+    assert (ran.code, "explain needs a linear model" in ran.err) == (2, True)
+
+
+def test_a_user_without_history_has_no_explanation(run: Run, log: str) -> None:
+    options = (log, "--user", "emil", "--user", "ben", "--min-rating", "3", "--explain", "2", "--k", "1")
+    emil, ben = recommend_json(run, *options)["recommendations"]
+    assert "because_of" not in emil["items"][0]
+    assert len(ben["items"][0]["because_of"]) == 2
+    assert run("recommend", *options).code == 0

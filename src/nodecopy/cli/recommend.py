@@ -93,6 +93,12 @@ def recommend(
         "error",
     ),
     include_seen: bool = flag("--include-seen", "Also recommend items that the user has interacted with."),
+    explain: int = option(
+        "Number of items of the user's history to name with each recommendation, those that add most to its "
+        "score; for copy-ease, ease and item-knn.",
+        0,
+        at_least(0),
+    ),
     model: Model | None = option("The recommender. (default: copy-ease)"),
     min_rating: float | None = option(
         "Lowest rating that is a positive interaction; lower ones are not fitted."
@@ -136,6 +142,8 @@ def recommend(
     if save is not None:
         recommender.save(save)
     rows = _describe_users(recommender, positions, best, rounded)
+    if explain:
+        _explain(recommender, rows, explain)
     if json_:
         run = sources.describe_run(
             source or str(model_file),
@@ -230,6 +238,18 @@ def _describe_users(
     ]
 
 
+def _explain(recommender: Recommender, rows: list[dict[str, Any]], n_items: int) -> None:
+    """Add to each recommendation the items of the history that add most to its score."""
+    for row in show_progress(rows, len(rows), "explaining"):
+        for entry in row["items"] if row["history"] else ():
+            items, contributions = recommender.explain(row["user"], entry["item"], n_items)
+            numbers = np.round(contributions.astype(np.float64), 7).tolist()
+            entry["because_of"] = [
+                {"item": item, "contribution": number}
+                for item, number in zip(items.tolist(), numbers, strict=True)
+            ]
+
+
 def _print_recommendations(rows: list[dict[str, Any]]) -> None:
     """Print a table for each user; of many users for the first few."""
     shown = rows if len(rows) <= MAX_USERS_SHOWN else rows[:N_USERS_SHOWN]
@@ -240,11 +260,18 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
         print_note(f"{row['user']}, {note}" + ("" if row["items"] else "; no unseen item is left"))
         user = [str(row["user"])] if len(shown) > 1 else []  # notes may be printed elsewhere
         cells = [
-            [*user, str(rank), str(entry["item"]), entry["score"]]
+            [*user, str(rank), str(entry["item"]), entry["score"], *_name_reasons(entry)]
             for rank, entry in enumerate(row["items"], 1)
         ]
         if cells:
-            print_table([*(["user"] if user else []), "rank", "item", "score"], cells)
+            names = ["user", "rank", "item", "score", "because of"]
+            print_table(names[not user : len(cells[0]) + (not user)], cells)
     if len(shown) < len(rows):
         n_others = format_value(len(rows) - len(shown))
         print_note(f"and {n_others} more users: give --out FILE for a table of all")
+
+
+def _name_reasons(entry: dict[str, Any]) -> list[str]:
+    """Return the items that explain a recommendation in one cell, or no cell."""
+    reasons = entry.get("because_of")
+    return [] if reasons is None else [", ".join(str(reason["item"]) for reason in reasons)]
