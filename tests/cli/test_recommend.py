@@ -393,3 +393,15 @@ def test_a_user_without_history_has_no_explanation(run: Run, log: str) -> None:
     assert "because_of" not in emil["items"][0]
     assert len(ben["items"][0]["because_of"]) == 2
     assert run("recommend", *options).code == 0
+
+
+def test_tuning(run: Run) -> None:
+    ran = run("recommend", "library", "--model", "ease", "--tune", "--save", "tuned.npz")
+    assert ran.code == 0, ran.err
+    assert "EASE was tuned with" in ran.err
+    model = nodecopy.load("tuned.npz")
+    best = max(model.tuning_, key=lambda trial: trial["recall@20"] + trial["ndcg@20"])
+    assert model.regularisation == best["settings"]["regularisation"]
+    assert len(model.tuning_) > 2
+    ran = run("recommend", "library", "--model", "item-knn", "--tune", "--save", "tuned.npz")
+    assert "--tune applies to --model ease or copy-ease only; got --model item-knn" in ran.err

@@ -98,6 +98,11 @@ def test_users_and_items_without_interactions() -> None:
     assert len(CopyEASE().tune(Interactions(matrix), k=5, budget=3, rng=0).tuning_) == 3
 
 
+def test_fewer_items_than_the_default_length() -> None:
+    log = Interactions(np.random.default_rng(0).random((30, 6)) < 0.4)
+    assert "recall@6" in EASE().tune(log, budget=2, rng=0).tuning_[0]
+
+
 def test_tuning_with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     _, held_out = parts()

@@ -11,6 +11,7 @@ import typer
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import options, sources, terminal
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
@@ -24,6 +25,7 @@ from nodecopy.cli.terminal import (
     show_progress,
 )
 from nodecopy.errors import InputError
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.interactions import Interactions
 from nodecopy.io.table_files import write_table
 
@@ -103,8 +105,9 @@ def recommend(
     min_rating: float | None = option(
         "Lowest rating that is a positive interaction; lower ones are not fitted."
     ),
+    tune: bool = flag("--tune", "First choose the parameters of EASE or CopyEASE by held-out interactions."),
     device: options.Device = "cpu",
-    seed: int = option("Seed of recommenders with random draws.", 0, at_least(0)),
+    seed: int = option("Seed of --tune and of recommenders with random draws.", 0, at_least(0)),
     out: Path | None = option("File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
     save: Path | None = option("File for the fitted recommender: .npz."),
     model_file: Path | None = option("A fitted recommender that --save wrote, in place of a source."),
@@ -126,11 +129,14 @@ def recommend(
     if all_users:
         check_applicable("some users", "--all-users", user=user or None, users=users)
     filters = Filters(user or [], users, all_users, items, exclude, unknown)
+    if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
+        got = "--model-file" if model_file is not None else f"--model {model}"
+        check_applicable("--model ease or copy-ease", got, tune=True)
     if model_file is not None:
         recommender = _load_recommender(model_file, source, model, min_rating, device, reading)
     else:
         recommender = _fit_recommender(
-            source, model or "copy-ease", min_rating, filters, device, seed, reading
+            source, model or "copy-ease", min_rating, filters, tune, device, seed, reading
         )
     seen = recommender.seen_
     positions = filters.find_users(seen)
@@ -183,6 +189,7 @@ def _fit_recommender(
     model: Model,
     min_rating: float | None,
     filters: Filters,
+    tune: bool,
     device: str,
     seed: int,
     reading: ReadingOptions,
@@ -195,6 +202,9 @@ def _fit_recommender(
     positive = seen if min_rating is None else select_positive(seen, min_rating)
     filters.find_users(seen)  # an unknown id is an error before the fit
     filters.find_items(seen)
+    if tune:
+        with terminal.show_training(f"tuning {model}"):
+            recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.SPLIT))
     with terminal.error_console.status(f"fitting {model}"):
         return fit_recommender(recommender, positive, seed, seen=None if positive is seen else seen)
 

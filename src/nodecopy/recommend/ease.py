@@ -199,7 +199,7 @@ class LinearRecommender(Recommender):
         validation: InteractionsLike | None = None,
         *,
         budget: int = 40,
-        k: int = 20,
+        k: int | None = None,
         rng: Rng = None,
     ) -> Self:
         """Choose the parameters by held-out interactions, set them and return the model, which is not fitted.
@@ -217,7 +217,7 @@ class LinearRecommender(Recommender):
         budget
             Largest number of settings to fit, 40 by default.
         k
-            Length of the lists, 20 by default; at most the number of items.
+            Length of the lists, at most the number of items; 20 by default, or all items if they are fewer.
         rng
             Seed or generator of the default validation part.
 

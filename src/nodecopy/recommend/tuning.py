@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nodecopy.recommend.ease import LinearRecommender
 
 HELD_OUT_SHARE = 0.1
+DEFAULT_K = 20
 REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0, 450.0, 700.0, 1000.0)
 MAX_BLOCK_SCORES = 2**25
 MIN_GAIN = 1e-5
@@ -51,12 +52,13 @@ def tune(
     interactions: InteractionsLike,
     validation: InteractionsLike | None,
     budget: int,
-    k: int,
+    k: int | None,
     rng: Rng,
 ) -> None:
     """Set the parameters of a model that are best on held-out interactions; see its method ``tune``."""
     train = check_nonempty(interactions, "interactions").binary()
     check_integer(budget, "budget", low=1)
+    k = min(DEFAULT_K, train.n_items) if k is None else k
     check_integer(k, "k", low=1, high=train.n_items, high_name="n_items")
     model.check_params()
     fitted, held_out = _hold_out(train, validation, rng)
