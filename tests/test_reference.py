@@ -12,7 +12,17 @@ import pytest
 
 REFERENCE = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
 NAMES = re.findall(r"^   (nodecopy\.[\w.]+)$", REFERENCE, re.MULTILINE)
-PACKAGES = ("attacks", "classify", "datasets", "defend", "edge_tables", "generators", "metrics", "recommend")
+PACKAGES = (
+    "attacks",
+    "classify",
+    "datasets",
+    "defend",
+    "edge_tables",
+    "generators",
+    "inference",
+    "metrics",
+    "recommend",
+)
 pytest.importorskip("torch")
 
 

@@ -15,6 +15,7 @@ from nodecopy.generators import (
     ConfigurationModel,
     DegreeCorrectedSBM,
     ErdosRenyi,
+    RandomDotProduct,
 )
 from tests.contracts.graph_models import GraphModelContract, community_graph
 
@@ -23,6 +24,7 @@ MODELS: list[Any] = [
     DegreeCorrectedSBM(),
     MMSBM(n_steps=3),
     MMSBM(n_steps=3, assignment="hard"),
+    RandomDotProduct(2),
     ErdosRenyi(),
     ChungLu(),
     ConfigurationModel(),

@@ -2,9 +2,9 @@
 
 All of them are graph models (:class:`nodecopy.GraphModel`):
 
-- :mod:`.classical` (swaps compiled in :mod:`.swap_kernels`), :mod:`.sbm` and :mod:`.mmsbm` (compiled in
-  :mod:`.mmsbm_kernels`) estimate their parameters without training; :mod:`.base` has their common base class
-  and :mod:`.block_pairs` samples edges between blocks;
+- :mod:`.classical` (swaps compiled in :mod:`.swap_kernels`), :mod:`.sbm`, :mod:`.dot_product` and
+  :mod:`.mmsbm` (compiled in :mod:`.mmsbm_kernels`) estimate their parameters without training; :mod:`.base`
+  has their common base class and :mod:`.block_pairs` samples edges between blocks;
 - :mod:`.vgae`, :mod:`.graphite` and :mod:`.dglfrm` are autoencoders. :mod:`.autoencoder` trains them with
   :mod:`.losses` and samples from an :mod:`.edge_distribution`;
 - :mod:`.cell` and :mod:`.netgan` (with :mod:`.walks`) learn random walks. :mod:`.edge_sampling` has their

@@ -5,6 +5,7 @@ from nodecopy.generators.classical import ConfigurationModel as ConfigurationMod
 from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
 from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
 from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
+from nodecopy.generators.dot_product import RandomDotProduct as RandomDotProduct
 from nodecopy.generators.graphite import Graphite as Graphite
 from nodecopy.generators.link_prediction import EdgeSplit as EdgeSplit
 from nodecopy.generators.link_prediction import HeldOutEdges as HeldOutEdges

@@ -1,0 +1,84 @@
+"""The random dot product graph: edges are independent given a latent position of each node."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from nodecopy._core.linalg import truncated_svd
+from nodecopy._core.validation import check_integer
+from nodecopy.generators.base import EdgeListModel, Edges, Nodes, binary_adjacency
+from nodecopy.graph import Graph
+
+MAX_DIMENSIONS = 30
+"""Largest number of dimensions that is estimated."""
+NOISE_FACTOR = 2.1
+"""Singular values above this multiple of sqrt(mean degree) count; noise has up to about twice it."""
+PAIRS_AT_ONCE = 2**22
+"""Probabilities held in memory at once."""
+
+
+class RandomDotProduct(EdgeListModel):
+    """The random dot product graph: the probability of an edge is the product of two latent positions.
+
+    Positions are the adjacency spectral embedding: the probabilities are the best approximation of the
+    adjacency matrix of low rank, cut off at 0 and 1. The time of a sample is proportional to the number of
+    pairs of nodes.
+
+    Parameters
+    ----------
+    n_dimensions
+        Dimensions of the positions. By default the number of singular values above 2.1 times the root of the
+        mean degree, at least 1 and at most 30.
+
+    Attributes
+    ----------
+    left_, right_
+        Positions of the nodes as sources and as targets, whose products are the probabilities.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import RandomDotProduct
+    >>> model = RandomDotProduct(2).fit(datasets.load("karate"))
+    >>> model.left_.shape, model.sample(rng=0).n_nodes
+    ((34, 2), 34)
+    """
+
+    def __init__(self, n_dimensions: int | None = None) -> None:
+        self.n_dimensions = n_dimensions
+
+    def _estimate(self, graph: Graph, rng: Generator) -> None:
+        n_nodes, k = graph.n_nodes, self.n_dimensions
+        if k is not None:
+            check_integer(k, "n_dimensions of RandomDotProduct", low=1, high=n_nodes, high_name="n_nodes")
+        adjacency = binary_adjacency(graph).astype(np.float64)
+        rank = min(MAX_DIMENSIONS, n_nodes) if k is None else k
+        if rank >= n_nodes - 1:
+            u, s, vt = np.linalg.svd(adjacency.toarray())
+        else:
+            u, s, vt = truncated_svd(adjacency, rank)
+        order = np.argsort(-s, kind="stable")[:rank]
+        if k is None:
+            noise = NOISE_FACTOR * np.sqrt(graph.rows.n_entries / max(n_nodes, 1))
+            order = order[: max(1, int((s > noise).sum()))]
+        self.left_, self.right_ = u[:, order] * s[order], vt[order].T
+
+    def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        return self.draw_edges(rng, np.arange(graph.n_nodes), directed=graph.directed)
+
+    def draw_edges(self, rng: Generator, nodes: Nodes, *, directed: bool) -> Edges:
+        """Return the edges of one sample whose node i has the positions of ``nodes[i]``."""
+        left, right, n_nodes = self.left_[nodes], self.right_[nodes], len(nodes)
+        firsts: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+        seconds: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+        step = max(1, PAIRS_AT_ONCE // max(n_nodes, 1))
+        for start in range(0, n_nodes, step):
+            probabilities = left[start : start + step] @ right.T
+            first, second = np.nonzero(rng.random(probabilities.shape) < probabilities)
+            first += start
+            selected = first != second if directed else first < second
+            firsts.append(first[selected])
+            seconds.append(second[selected])
+        return np.concatenate(firsts), np.concatenate(seconds)

@@ -1,0 +1,27 @@
+"""Inference from one network: standard errors, intervals, tests and comparisons.
+
+Read :mod:`.bootstrapping` first, then :mod:`.null_tests` and :mod:`.graph_differences`.
+:mod:`.degree_classes` is the default donor law, with :mod:`.communities`; :mod:`.node_resampling` samples
+nodes. :mod:`.measurement` computes statistics, :mod:`.resampling` those of samples, and :mod:`.intervals`
+turns them into :mod:`.bootstrap_results`. :mod:`.edge_counts` has an exact variance.
+"""
+
+from nodecopy.inference.bootstrap_results import BootstrapResult as BootstrapResult
+from nodecopy.inference.bootstrap_results import Estimate as Estimate
+from nodecopy.inference.bootstrapping import bootstrap as bootstrap
+from nodecopy.inference.communities import count_communities as count_communities
+from nodecopy.inference.communities import spectral_communities as spectral_communities
+from nodecopy.inference.degree_classes import DegreeClasses as DegreeClasses
+from nodecopy.inference.edge_counts import EdgeCountVariance as EdgeCountVariance
+from nodecopy.inference.edge_counts import edge_count_variance as edge_count_variance
+from nodecopy.inference.graph_differences import Difference as Difference
+from nodecopy.inference.graph_differences import GraphDifference as GraphDifference
+from nodecopy.inference.graph_differences import compare_graphs as compare_graphs
+from nodecopy.inference.measurement import statistic_names as statistic_names
+from nodecopy.inference.node_resampling import LatentPositionBootstrap as LatentPositionBootstrap
+from nodecopy.inference.node_resampling import NodeBootstrap as NodeBootstrap
+from nodecopy.inference.node_resampling import NodeResampler as NodeResampler
+from nodecopy.inference.node_resampling import NodeSubsampling as NodeSubsampling
+from nodecopy.inference.null_tests import SignificanceTest as SignificanceTest
+from nodecopy.inference.null_tests import SignificanceTests as SignificanceTests
+from nodecopy.inference.null_tests import test as test

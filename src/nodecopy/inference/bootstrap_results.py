@@ -1,0 +1,188 @@
+"""What a bootstrap returns: estimates with intervals, and which question they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.validation import check_integer
+from nodecopy.errors import InputError
+
+QUESTIONS = {
+    "edges": "How much would the statistic vary if the edges were drawn again and the nodes stayed?",
+    "nodes": "How much would the statistic vary if nodes were drawn again from their population?",
+}
+Value = float | NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """One statistic: a number each, or an array of one number per node.
+
+    ``bias`` is the mean of the samples minus the observed value. The interval is not moved by it, unless the
+    method is ``"percentile"``.
+
+    Examples
+    --------
+    >>> from nodecopy.inference import Estimate
+    >>> Estimate("density", 0.2, standard_error=0.01, bias=0.0, low=0.18, high=0.22).is_per_node
+    False
+    """
+
+    name: str
+    observed: Value
+    standard_error: Value
+    bias: Value
+    low: Value
+    high: Value
+
+    @property
+    def is_per_node(self) -> bool:
+        """Return whether there is a value for every node."""
+        return np.ndim(self.observed) > 0
+
+
+@dataclass(frozen=True)
+class BootstrapResult:
+    """Estimates with intervals; iterating yields one :class:`Estimate` per statistic.
+
+    Examples
+    --------
+    >>> from nodecopy import SameLabel, datasets
+    >>> from nodecopy.inference import bootstrap
+    >>> result = bootstrap(datasets.load("karate"), "transitivity", model=SameLabel(), n=50, rng=0)
+    >>> result.question
+    'How much would the statistic vary if the edges were drawn again and the nodes stayed?'
+    >>> estimate = result["transitivity"]
+    >>> bool(estimate.low < estimate.observed < estimate.high)
+    True
+    """
+
+    estimates: tuple[Estimate, ...]
+    n: int
+    level: float
+    method: str
+    target: str
+    model: str
+    """How samples were drawn."""
+    simultaneous: bool
+    node_ids: NDArray[Any] = field(repr=False)
+    values: Mapping[str, NDArray[np.float64]] = field(repr=False)
+    """The values of each statistic, one row per sample."""
+    problems: tuple[str, ...] = ()
+    """Reasons not to trust an interval, which were also given as warnings."""
+
+    @property
+    def question(self) -> str:
+        """Return the question that the intervals answer."""
+        return QUESTIONS[self.target]
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return iter(self.estimates)
+
+    def __getitem__(self, name: str) -> Estimate:
+        return {estimate.name: estimate for estimate in self.estimates}[name]
+
+    def __repr__(self) -> str:
+        head = f"{self.question}\n{self.n} samples of {self.model}; {self.level:.0%} intervals, {self.method}"
+        return "\n".join([head, *(self._describe(estimate) for estimate in self.estimates)])
+
+    def _describe(self, estimate: Estimate) -> str:
+        if estimate.is_per_node:
+            kind = "a simultaneous band" if self.simultaneous else "an interval each"
+            return f"{estimate.name}: {np.size(estimate.observed)} nodes, {kind}"
+        _, observed, error, bias, low, high = estimate
+        return (
+            f"{estimate.name}: {observed:.4g}, standard error {error:.3g}, "
+            f"interval {low:.4g} to {high:.4g}, bias {bias:.2g}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, lists and strings, ready for JSON."""
+        rows = {
+            row.name: {name: np.asarray(value).tolist() for name, value in row._asdict().items()}
+            for row in self
+        }
+        settings = {
+            name: getattr(self, name) for name in ("n", "level", "method", "target", "model", "question")
+        }
+        for row in rows.values():
+            del row["name"]
+        return {**settings, "statistics": rows, "problems": list(self.problems)}
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row per statistic, and per node where statistics are of nodes."""
+        pandas = import_optional("pandas", "BootstrapResult.to_pandas")
+        frames = []
+        for estimate in self.estimates:
+            nodes = self.node_ids if estimate.is_per_node else [None]
+            columns = {
+                name: np.atleast_1d(value)
+                for name, value in zip(Estimate._fields[1:], estimate[1:], strict=True)
+            }
+            frames.append(pandas.DataFrame({"statistic": estimate.name, "node": nodes, **columns}))
+        table = pandas.concat(frames, ignore_index=True)
+        if not any(estimate.is_per_node for estimate in self.estimates):
+            return table.drop(columns="node").set_index("statistic")
+        return table.set_index(["statistic", "node"])
+
+    def top_share(self, k: int, name: str | None = None) -> NDArray[np.float64]:
+        """Return, for each node, the share of samples in which it is among the ``k`` largest.
+
+        Parameters
+        ----------
+        k
+            Number of nodes at the top of the ranking; ties go to the lower position.
+        name
+            A statistic of nodes; needed if there are several.
+        """
+        names = [estimate.name for estimate in self.estimates if estimate.is_per_node]
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in names or self.target != "edges":
+            raise InputError(f"name must be a statistic of given nodes, one of {names}; got {name!r}.")
+        values = self.values[name]
+        check_integer(k, "k of top_share", low=1, high=values.shape[1], high_name="n_nodes")
+        top = np.argsort(-values, axis=1, kind="stable")[:, :k]
+        return np.bincount(top.ravel(), minlength=values.shape[1]) / len(values)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the samples and the interval of each statistic, and return the axes.
+
+        Parameters
+        ----------
+        axes
+            As many axes of matplotlib as there are statistics; new ones by default.
+        """
+        pyplot = import_optional("matplotlib.pyplot", "BootstrapResult.plot")
+        n = len(self.estimates)
+        if axes is None:
+            _, axes = pyplot.subplots(1, n, figsize=(3.2 * n, 2.6), layout="constrained", squeeze=False)
+        axes = np.atleast_1d(axes).ravel()
+        for place, estimate in zip(axes, self.estimates, strict=True):
+            (_draw_nodes if estimate.is_per_node else _draw_samples)(
+                place, estimate, self.values[estimate.name]
+            )
+            place.set_title(estimate.name, fontsize="medium")
+        return axes if n > 1 else axes[0]
+
+
+def _draw_samples(axes: Any, estimate: Estimate, values: NDArray[np.float64]) -> None:
+    centred = values - estimate.bias
+    axes.hist(centred[np.isfinite(centred)], bins=30, color="#88c0d0")
+    axes.axvline(estimate.observed, color="#2e3440")
+    axes.axvspan(estimate.low, estimate.high, color="#a3be8c", alpha=0.3)
+    axes.set_yticks([])
+
+
+def _draw_nodes(axes: Any, estimate: Estimate, values: NDArray[np.float64]) -> None:
+    order = np.argsort(estimate.observed, kind="stable")
+    rank = np.arange(len(order))
+    low, high = np.asarray(estimate.low)[order], np.asarray(estimate.high)[order]
+    axes.fill_between(rank, low, high, color="#a3be8c", alpha=0.4, step="mid")
+    axes.plot(rank, np.asarray(estimate.observed)[order], color="#2e3440")
+    axes.set_xlabel("nodes, in ascending order")

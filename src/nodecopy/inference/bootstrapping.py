@@ -1,0 +1,152 @@
+"""Standard errors and intervals of statistics of one network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from nodecopy._core.notices import mute_data_warnings, warn_about_data
+from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy.conversion import GraphLike
+from nodecopy.inference.bootstrap_results import BootstrapResult
+from nodecopy.inference.intervals import METHODS, estimate_interval
+from nodecopy.inference.measurement import Measure, Statistic, prepare_measure
+from nodecopy.inference.resampling import (
+    InferenceSeeds,
+    Sampler,
+    Samples,
+    choose_sampler,
+    collect_values,
+    find_problems,
+    measure_samples,
+)
+
+N_INNER = 25
+"""Samples of every sample, from which ``"studentised"`` takes its standard error."""
+
+
+def bootstrap(
+    graph: GraphLike,
+    statistic: Statistic,
+    *,
+    model: Any = None,
+    n: int = 500,
+    level: float = 0.95,
+    method: str = "basic",
+    target: str = "edges",
+    simultaneous: bool = False,
+    library: str | None = None,
+    workers: int = 1,
+    rng: Rng = None,
+) -> BootstrapResult:
+    """Return standard errors and intervals of statistics of one network.
+
+    The interval is for the expectation of the statistic over drawing the network again. The observed value is
+    an unbiased estimate of it, and so the interval lies around that value; the samples give its width.
+
+    Parameters
+    ----------
+    graph
+        The observed graph, or what :func:`.as_graph` converts.
+    statistic
+        A name (see :func:`.statistic_names`), a function of a graph that returns a number or one number per
+        node, or several of them.
+    model
+        How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
+        :class:`.DegreeClasses`. For ``target="nodes"`` :class:`.NodeBootstrap` (default),
+        :class:`.NodeSubsampling` or :class:`.LatentPositionBootstrap`.
+    n
+        Number of samples, 500 by default.
+    level
+        Probability with which an interval should hold its parameter, 0.95 by default.
+    method
+        ``"basic"`` (default): the quantiles of the deviations of samples from their mean, turned around the
+        observed value. ``"normal"``: 1.96 standard errors to each side, for level 0.95. ``"percentile"``:
+        quantiles of the samples, which are off if the samples' mean is. ``"studentised"``: basic, with
+        deviations divided by the standard error in each sample, from 25 samples of every sample.
+    target
+        ``"edges"`` (default): the nodes are given, edges are drawn again. ``"nodes"``: nodes are drawn
+        again from their population. The second variance contains the first.
+    simultaneous
+        Whether the intervals of a statistic of nodes hold for all nodes at once; each by itself by default.
+    library
+        Whose objects functions take: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default that of
+        ``graph``.
+    workers
+        Number of threads, 1 by default.
+    rng
+        Seed or generator.
+
+    Examples
+    --------
+    >>> from nodecopy import SameLabel, datasets
+    >>> from nodecopy.inference import bootstrap
+    >>> club = datasets.load("karate")
+    >>> result = bootstrap(club, ["density", "transitivity"], model=SameLabel(), n=100, rng=0)
+    >>> round(result["transitivity"].observed, 3), result.target
+    (0.256, 'edges')
+
+    A function of a NetworkX graph that returns one number per node:
+
+    >>> import networkx as nx
+    >>> network = nx.karate_club_graph()
+    >>> scores = bootstrap(network, nx.degree_centrality, target="nodes", n=20, rng=0)
+    >>> len(scores["degree_centrality"].low)
+    34
+    """
+    check_integer(n, "n of bootstrap", low=2)
+    check_integer(workers, "workers of bootstrap", low=1)
+    check_real(level, "level of bootstrap", low=0.01, high=0.9999)
+    check_choice(method, "method of bootstrap", METHODS)
+    check_choice(target, "target of bootstrap", ["edges", "nodes"])
+    observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
+    seed, sampler = seed_sequence(rng), choose_sampler(model, target)
+    sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
+    samples = measure_samples(sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers)
+    values = collect_values(samples)
+    errors = _inner_errors(sampler, measure, n, seed) if method == "studentised" else {}
+    settings: dict[str, Any] = {"level": level, "method": method, "simultaneous": simultaneous}
+    settings["factor"] = getattr(sampler, "deviation_factor", 1.0)
+    estimates = [
+        estimate_interval(name, value, values[name], errors=errors.get(name), **settings)
+        for name, value in measure(observed).items()
+    ]
+    undefined = {
+        name: int((~np.isfinite(rows.reshape(n, -1))).any(axis=1).sum()) for name, rows in values.items()
+    }
+    problems = find_problems(sampler, estimates, undefined)
+    for problem in problems:
+        warn_about_data(problem)
+    return BootstrapResult(
+        estimates=tuple(estimates),
+        n=n,
+        level=level,
+        method=method,
+        target=target,
+        model=repr(sampler),
+        simultaneous=simultaneous,
+        node_ids=observed.node_ids,
+        values=values,
+        problems=tuple(problems),
+    )
+
+
+def _inner_errors(sampler: Sampler, measure: Measure, n: int, seed: SeedSequence) -> Samples:
+    """Return the standard error of each statistic in each sample, by fitting the model to the sample."""
+    errors: dict[str, list[Any]] = {}
+    for number in range(n):
+        sample = sampler.draw(child(seed, InferenceSeeds.SAMPLES, number))
+        with mute_data_warnings():
+            inner = type(sampler)(**sampler.get_params(deep=False)).fit(
+                sample, rng=child(seed, InferenceSeeds.FIT)
+            )
+            inner_seed = child(seed, InferenceSeeds.INNER, number)
+            values = collect_values(measure_samples(inner, measure, N_INNER, inner_seed))
+        for name, rows in values.items():
+            errors.setdefault(name, []).append(
+                rows.std(axis=0, ddof=1) * getattr(inner, "deviation_factor", 1.0)
+            )
+    return {name: np.array(rows) for name, rows in errors.items()}

@@ -1,0 +1,134 @@
+"""Communities of a graph without labels, by spectral clustering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.random import Rng, generator
+from nodecopy._core.validation import check_integer
+from nodecopy.conversion import GraphLike, convert_graph
+from nodecopy.graph import Graph
+
+MAX_COMMUNITIES = 30
+"""Largest number of communities that is estimated."""
+MAX_DENSE_NODES = 600
+"""Nodes up to which all eigenvalues are computed at once."""
+N_STARTS, MAX_STEPS = 5, 100
+"""Runs of k-means, of which the best is taken, and the steps of each."""
+
+
+def count_communities(graph: GraphLike) -> int:
+    """Return the number of communities that can be told from chance, at least 1 and at most 30.
+
+    It is the number of negative eigenvalues of the Bethe-Hessian matrix (r^2 - 1) I - r A + D with
+    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022). Directions and weights are ignored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import Graph
+    >>> from nodecopy.inference import count_communities
+    >>> cliques = np.kron(np.eye(2), np.ones((10, 10))) - np.eye(20)
+    >>> count_communities(Graph(cliques))
+    2
+    """
+    adjacency = _undirected_adjacency(convert_graph(graph, "graph"))
+    degrees = adjacency.sum(axis=0)
+    total = degrees.sum()
+    r = np.sqrt(max((degrees**2).sum() / total - 1, 1.0)) if total else 1.0
+    hessian = sparse.diags_array(degrees + (r**2 - 1)) - r * adjacency
+    values = -_largest_eigenpairs(-hessian, min(MAX_COMMUNITIES, len(degrees)))[0]
+    return max(1, int((values < -1e-8).sum()))
+
+
+def spectral_communities(
+    graph: GraphLike, n_communities: int | None = None, *, rng: Rng = 0
+) -> NDArray[np.int64]:
+    """Return the community of each node by spherical spectral clustering of the regularised adjacency.
+
+    The rows of the leading eigenvectors of D^-1/2 A D^-1/2, with the mean degree added to all degrees, are
+    scaled to length one, so that nodes of one community with different degrees coincide, and clustered by
+    k-means (Qin and Rohe, 2013). Directions and weights are ignored.
+
+    Parameters
+    ----------
+    graph
+        The graph, or what :func:`.as_graph` converts.
+    n_communities
+        Number of communities; by default the one of :func:`count_communities`.
+    rng
+        Seed or generator of the starts of k-means; 0 by default, so that the result is reproducible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nodecopy import Graph
+    >>> from nodecopy.inference import spectral_communities
+    >>> cliques = np.kron(np.eye(2), np.ones((10, 10))) - np.eye(20)
+    >>> np.unique(spectral_communities(Graph(cliques)), return_counts=True)[1].tolist()
+    [10, 10]
+    """
+    graph = convert_graph(graph, "graph")
+    if n_communities is None:
+        n_communities = count_communities(graph)
+    check_integer(n_communities, "n_communities", low=1, high=max(graph.n_nodes, 1), high_name="n_nodes")
+    if n_communities == 1:
+        return np.zeros(graph.n_nodes, np.int64)
+    adjacency = _undirected_adjacency(graph)
+    degrees = adjacency.sum(axis=0)
+    scale = sparse.diags_array(1 / np.sqrt(degrees + max(degrees.mean(), 1.0)))
+    vectors = _largest_eigenpairs(scale @ adjacency @ scale, n_communities)[1]
+    rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    starts = generator(rng)
+    _, best = min((_cluster(rows, n_communities, starts) for _ in range(N_STARTS)), key=lambda run: run[0])
+    return np.unique(best, return_inverse=True)[1].astype(np.int64)
+
+
+def _cluster(rows: NDArray[np.float64], k: int, rng: np.random.Generator) -> tuple[float, NDArray[np.int64]]:
+    """Return the loss and the clusters of k-means with the starts of k-means++."""
+    centres = rows[rng.integers(len(rows), size=1)]
+    while len(centres) < k:
+        distances = _squared_distances(rows, centres).min(axis=1)
+        total = distances.sum()
+        weights = distances / total if total > 0 else None
+        centres = np.vstack([centres, rows[rng.choice(len(rows), p=weights)]])
+    nearest = np.full(len(rows), -1)
+    for _ in range(MAX_STEPS):
+        distances = _squared_distances(rows, centres)
+        previous, nearest = nearest, distances.argmin(axis=1)
+        if np.array_equal(previous, nearest):
+            break
+        sizes = np.bincount(nearest, minlength=k)
+        sums = sparse.csr_array((np.ones(len(rows)), (nearest, np.arange(len(rows)))), (k, len(rows))) @ rows
+        centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres)
+    return float(distances.min(axis=1).sum()), nearest
+
+
+def _squared_distances(rows: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+    distances = (rows**2).sum(axis=1)[:, None] - 2 * rows @ centres.T + (centres**2).sum(axis=1)
+    return np.asarray(np.maximum(distances, 0.0))
+
+
+def _undirected_adjacency(graph: Graph) -> sparse.csr_array:
+    """Return the adjacency matrix without directions, weights and self-loops."""
+    simple = Graph(graph.adjacency) if graph.directed else graph
+    adjacency = simple.adjacency.astype(np.float64)
+    adjacency.data = np.ones_like(adjacency.data)
+    return adjacency
+
+
+def _largest_eigenpairs(matrix: Any, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ``k`` algebraically largest eigenvalues of a symmetric matrix and their vectors."""
+    n = matrix.shape[0]
+    if n <= MAX_DENSE_NODES or k >= n - 1:
+        values, vectors = np.linalg.eigh(matrix.toarray())
+        return values[-k:], vectors[:, -k:]
+    from scipy.sparse.linalg import eigsh
+
+    start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # a fixed start is reproducible
+    values, vectors = eigsh(sparse.csr_array(matrix), k=k, which="LA", v0=start, tol=1e-4)
+    return values, vectors

@@ -1,0 +1,195 @@
+"""Statistics by name or as functions, computed on graphs of this package, NetworkX or igraph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nodecopy._core.lookup import check_name
+from nodecopy._core.validation import check_choice, type_name
+from nodecopy.conversion import GraphLike, convert_graph
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+from nodecopy.inference.communities import spectral_communities
+from nodecopy.interop.igraph import to_igraph
+from nodecopy.io import to_networkx
+from nodecopy.metrics import statistics
+from nodecopy.metrics.structure import select_statistics
+
+Statistic: TypeAlias = str | Callable[[Any], Any] | Sequence[str | Callable[[Any], Any]]
+Values: TypeAlias = Mapping[str, float | NDArray[np.float64]]
+Measure: TypeAlias = Callable[[Graph], Values]
+
+CONVERT: dict[str, Callable[[Graph], Any]] = {
+    "nodecopy": lambda graph: graph,
+    "networkx": to_networkx,
+    "igraph": to_igraph,
+}
+"""How a graph is given to a function, by library."""
+DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS = 0.85, 1e-10, 200
+POWER_STEPS = 300
+"""Steps of the power iteration for the largest eigenvalue, at most."""
+
+
+def density(graph: Graph) -> float:
+    """Return the share of pairs of different nodes that are edges."""
+    n_pairs = graph.n_nodes * (graph.n_nodes - 1)
+    loops = int((graph.rows.row_numbers == graph.rows.indices).sum()) if graph.directed else 0
+    return (graph.rows.n_entries - loops) / n_pairs if n_pairs else float("nan")
+
+
+def degree_variance(graph: Graph) -> float:
+    """Return the variance of the degrees (out-degrees of a directed graph), with divisor n."""
+    return float(graph.degrees.var()) if graph.n_nodes else float("nan")
+
+
+def largest_eigenvalue(graph: Graph) -> float:
+    """Return the largest eigenvalue of the adjacency matrix, of A A^T, as a root, of a directed graph."""
+    matrix: Any = _pattern(graph)
+    vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
+    for _ in range(POWER_STEPS):
+        image = matrix @ vector
+        image = matrix.T @ image
+        length = float(np.linalg.norm(image))
+        if length <= value * (1 + 1e-10):
+            break
+        vector, value = image / length, length
+    return float(value**0.5)
+
+
+def degrees(graph: Graph) -> NDArray[np.float64]:
+    """Return the degree (out-degree of a directed graph) of each node."""
+    return graph.degrees.astype(np.float64)
+
+
+def pagerank(graph: Graph) -> NDArray[np.float64]:
+    """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
+    n_nodes = graph.n_nodes
+    out = np.maximum(graph.degrees, 1)
+    transition = sparse.csr_array(_pattern(graph).T / out)
+    is_sink = graph.degrees == 0
+    rank = np.full(n_nodes, 1 / max(n_nodes, 1))
+    for _ in range(MAX_PAGERANK_STEPS):
+        previous = rank
+        base = (1 - DAMPING + DAMPING * rank[is_sink].sum()) / n_nodes
+        rank = DAMPING * (transition @ rank) + base
+        if np.abs(rank - previous).sum() < PAGERANK_TOLERANCE:
+            break
+    return np.asarray(rank, np.float64)
+
+
+EXTRA: dict[str, Callable[[Graph], float | NDArray[np.float64]]] = {
+    "density": density,
+    "degree_variance": degree_variance,
+    "largest_eigenvalue": largest_eigenvalue,
+    "degrees": degrees,
+    "pagerank": pagerank,
+}
+"""Statistics beside those of :func:`nodecopy.statistics` and ``modularity``."""
+
+
+def statistic_names() -> list[str]:
+    """Return the names of all statistics, those of nodes last.
+
+    Examples
+    --------
+    >>> from nodecopy.inference import statistic_names
+    >>> {"transitivity", "modularity", "pagerank"} <= set(statistic_names())
+    True
+    """
+    return [*statistics(Graph(np.zeros((0, 0)))), "modularity", *EXTRA]
+
+
+def prepare_measure(
+    statistic: Statistic, graph: GraphLike, library: str | None, *, fixed_nodes: bool = True
+) -> tuple[Graph, Measure]:
+    """Return the converted graph, and a function from graphs to values by name.
+
+    ``library`` is the one whose objects functions take, by default that of ``graph``. ``fixed_nodes`` says
+    whether samples have the nodes of the graph.
+    """
+    own = convert_graph(graph, "graph")
+    if not own.n_nodes:
+        raise InputError("graph must have nodes; got none.")
+    if library is None:
+        package = type_name(graph).partition(".")[0]
+        library = package if package in CONVERT else "nodecopy"
+    convert = CONVERT[check_choice(library, "library", CONVERT)]
+    chosen: list[Any] = [statistic] if isinstance(statistic, str) or callable(statistic) else list(statistic)
+    if not chosen:
+        raise InputError("statistic must be a name, a function, or several of them; got none.")
+    functions: dict[str, Callable[[Any], Any]] = {}
+    for part in chosen:
+        if isinstance(part, str):
+            check_name(part, statistic_names(), "statistic")
+        elif not callable(part):
+            raise InputError(f"statistic must be a name, a function, or several of them; got {part!r}.")
+        else:
+            functions[_name_function(part, len(functions))] = part
+    names = [part for part in chosen if isinstance(part, str)]
+    structural = [part for part in names if part not in EXTRA and part != "modularity"]
+    modularity = _modularity_of(own, fixed_nodes) if "modularity" in names else None
+
+    def measure(sample: Graph) -> Values:
+        values: dict[str, Any] = dict(select_statistics(sample, structural)) if structural else {}
+        values |= {part: EXTRA[part](sample) for part in names if part in EXTRA}
+        if modularity is not None:
+            values["modularity"] = modularity(sample)
+        if functions:
+            converted = convert(sample)
+            values |= {part: _as_numbers(part, function(converted)) for part, function in functions.items()}
+        order = [*names, *functions]
+        return {part: values[part] for part in order}
+
+    return own, measure
+
+
+def _name_function(function: Callable[[Any], Any], number: int) -> str:
+    name = getattr(function, "__name__", type(function).__name__)
+    return f"statistic {number + 1}" if name == "<lambda>" else str(name)
+
+
+def _as_numbers(name: str, value: Any) -> float | NDArray[np.float64]:
+    """Return a number, or an array of one number per node, that a function returned."""
+    if isinstance(value, Mapping):  # NetworkX returns centralities by node
+        value = list(value.values())
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must return a number, or one per node; got {value!r}.") from error
+    if array.ndim > 1:
+        raise InputError(f"{name} must return a number, or one per node; got shape {array.shape}.")
+    return array if array.ndim else float(array)
+
+
+def _modularity_of(observed: Graph, fixed_nodes: bool) -> Callable[[Graph], float]:
+    """Return the modularity of the labels, or of communities that are estimated once."""
+    if observed.labels is not None:
+        return lambda graph: _modularity(graph, np.unique(np.asarray(graph.labels), return_inverse=True)[1])
+    if not fixed_nodes:
+        raise InputError(
+            "modularity with target='nodes' needs labels, since the communities of new nodes are unknown; "
+            "got a graph without labels."
+        )
+    communities = spectral_communities(observed)
+    return lambda graph: _modularity(graph, communities)
+
+
+def _modularity(graph: Graph, community: NDArray[np.int64]) -> float:
+    rows = graph.rows
+    if not rows.n_entries:
+        return float("nan")
+    sources, targets = community[rows.row_numbers], community[rows.indices]
+    n = int(community.max()) + 1
+    product = np.bincount(sources, minlength=n) @ np.bincount(targets, minlength=n)
+    return float((sources == targets).mean() - product / rows.n_entries**2)
+
+
+def _pattern(graph: Graph) -> sparse.csr_array:
+    rows = graph.rows
+    ones = np.ones(rows.n_entries)
+    return sparse.csr_array((ones, rows.indices, rows.indptr), (rows.n_rows, rows.n_columns))

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodecopy import SameLabel, datasets
+from nodecopy.errors import InputError
+from nodecopy.inference import bootstrap, compare_graphs
+from tests.inference.known_graphs import draw_graph, two_blocks
+
+CLUB = datasets.load("karate")
+
+
+def test_a_difference_of_densities_is_found_between_graphs_of_different_size() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (draw_graph(two_blocks(n, p), rng) for n, p in ((150, 0.2), (100, 0.1)))
+    row = compare_graphs(first, second, ["density"], n=100, rng=0)["density"]
+    assert row.is_clear
+    assert row.low < 0.05 < row.high
+    same = compare_graphs(first, draw_graph(two_blocks(150, 0.2), rng), ["density"], n=100, rng=0)["density"]
+    assert not same.is_clear
+
+
+def test_variances_add() -> None:
+    result = compare_graphs(CLUB, CLUB, "density", model=SameLabel(), n=2_000, rng=0)
+    row, single = result["density"], bootstrap(CLUB, "density", model=SameLabel(), n=2_000, rng=1)["density"]
+    assert row.difference == 0
+    assert row.standard_error == pytest.approx(2**0.5 * single.standard_error, rel=0.08)
+
+
+def test_results_in_other_forms() -> None:
+    result = compare_graphs(CLUB, CLUB, ["density", "transitivity"], model=SameLabel(), n=20, rng=0)
+    assert "if the edges were drawn again" in result.question
+    assert "density: 0.139 - 0.139 = 0" in repr(result)
+    assert list(result.to_pandas().index) == ["density", "transitivity"]
+    assert result.to_dict()["statistics"]["density"]["difference"] == 0
+    pytest.importorskip("matplotlib").use("agg")
+    assert [text.get_text() for text in result.plot().get_yticklabels()] == ["density", "transitivity"]
+
+
+def test_wrong_settings() -> None:
+    with pytest.raises(InputError, match="method of compare_graphs must be"):
+        compare_graphs(CLUB, CLUB, "density", method="studentised")
+    with pytest.raises(InputError, match="statistic of compare_graphs must be a number; degrees has one per"):
+        compare_graphs(CLUB, CLUB, "degrees", model=SameLabel(), n=5, rng=0)

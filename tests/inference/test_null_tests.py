@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nodecopy import Graph, NodeCopying, SameLabel, datasets, inference
+from nodecopy.errors import InputError
+from nodecopy.generators import ErdosRenyi
+from nodecopy.inference.null_tests import NULL_MODELS, count_tail
+from tests.inference.known_graphs import draw_graph
+
+CLUB = datasets.load("karate")
+
+
+@pytest.mark.parametrize("null", [*NULL_MODELS, ErdosRenyi(), NodeCopying(SameLabel()), SameLabel()], ids=str)
+def test_null_models_by_name_and_as_objects(null: Any) -> None:
+    (result,) = inference.test(CLUB, "transitivity", null=null, n=19, rng=0)
+    assert 0 < result.p_value <= 1
+    assert len(result.values) == result.n_samples <= 19
+
+
+def test_the_p_value_by_its_definition() -> None:
+    result = inference.test(CLUB, "assortativity", n=60, stop_after=None, rng=0)["assortativity"]
+    upper, lower = (
+        (result.values >= result.observed).sum() + 1,
+        (result.values <= result.observed).sum() + 1,
+    )
+    assert result.p_value == pytest.approx(min(1, 2 * min(upper, lower) / 61))
+    assert result.z_score == pytest.approx(
+        (result.observed - result.values.mean()) / result.values.std(ddof=1)
+    )
+    greater, less = (
+        inference.test(CLUB, "assortativity", alternative=side, n=60, stop_after=None, rng=0)["assortativity"]
+        for side in ("greater", "less")
+    )
+    assert (greater.p_value, less.p_value) == pytest.approx((upper / 61, lower / 61))
+
+
+def test_sampling_stops_when_the_answer_is_clear() -> None:
+    graph = draw_graph(np.full((60, 60), 0.2), np.random.default_rng(0))
+    result = inference.test(graph, "density", null="erdos-renyi", n=5_000, stop_after=10, rng=0)["density"]
+    assert result.stopped_early
+    assert result.n_samples < 200
+    assert result.p_value > 0.2
+    assert not inference.test(graph, "density", null="erdos-renyi", n=50, stop_after=None, rng=0)[
+        "density"
+    ].stopped_early
+
+
+def test_count_tail_stops_at_the_sample_that_completes_the_count() -> None:
+    extreme = np.array([False, True, True, False, True])
+    assert count_tail(extreme, 3)[:] == (3, 5, True)
+    assert count_tail(extreme, 4)[:] == (3, 5, False)
+    assert count_tail(extreme, 2).p_value == pytest.approx(2 / 3)
+    assert count_tail(extreme, None).p_value == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize("stop_after", [None, 5])
+def test_a_true_null_is_rejected_as_often_as_stated(stop_after: int | None) -> None:
+    """Of 300 graphs of the null with a given density, 5 % are rejected; the bounds fail with chance 1e-4."""
+    rng = np.random.default_rng(0)
+    rejections = 0
+    for _ in range(300):
+        pairs = rng.permutation(190)[:40]
+        first, second = np.triu_indices(20, 1)
+        graph = Graph.from_edges(first[pairs], second[pairs], node_ids=range(20))
+        model = _FixedCount()
+        result = inference.test(
+            graph, "triangles", null=model, alternative="greater", n=99, stop_after=stop_after, rng=rng
+        )["triangles"]
+        rejections += result.p_value <= 0.05
+    assert rejections <= stats.binom.isf(1e-4, 300, 0.05)
+    assert rejections >= stats.binom.ppf(1e-4, 300, 0.02)  # ties make a test of counts conservative
+
+
+class _FixedCount(ErdosRenyi):
+    """Graphs with exactly the observed number of edges, for which the test is exact."""
+
+    def _draw_edges(self, graph: Graph, rng: np.random.Generator) -> Any:
+        first, second = np.triu_indices(graph.n_nodes, 1)
+        pairs = rng.permutation(len(first))[: graph.n_edges]
+        return first[pairs], second[pairs]
+
+
+def test_planted_triangles_are_found() -> None:
+    rng = np.random.default_rng(0)
+    graph = draw_graph(np.full((100, 100), 0.04), rng)
+    corners = rng.permutation(100)[:60].reshape(3, 20)
+    source, target, _ = graph.edges()
+    planted = Graph.from_edges(
+        np.concatenate([source, corners[0], corners[1], corners[2]]),
+        np.concatenate([target, corners[1], corners[2], corners[0]]),
+        node_ids=range(100),
+    )
+    result = inference.test(planted, "triangles", alternative="greater", n=199, rng=0)["triangles"]
+    assert result.p_value == pytest.approx(1 / 200)
+    assert result.z_score > 3
+
+
+def test_results_in_other_forms() -> None:
+    results = inference.test(CLUB, ["transitivity", "assortativity"], n=30, rng=0)
+    assert results["transitivity"].question.startswith("How often is transitivity as far out as observed")
+    assert "z = " in repr(results)
+    assert results.to_pandas().loc["transitivity", "p_value"] == results["transitivity"].p_value
+    assert results.to_dict()["assortativity"]["n_samples"] == results["assortativity"].n_samples
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    assert len(results.plot()) == 2
+    assert inference.test(CLUB, "density", n=5, rng=0).plot().get_title().startswith("density")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"null": "configuraton"}, "null of test must be one of .* Did you mean configuration"),
+        ({"null": 3}, "model for target='edges' must be a graph model"),
+        ({"alternative": "larger"}, "alternative of test must be one of"),
+        ({"n": 0}, "n of test must be an integer of at least 1"),
+        ({"statistic": "degrees"}, "statistic of test must be a finite number; degrees is"),
+    ],
+)
+def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        inference.test(CLUB, **{"statistic": "density", "n": 5, **settings})
