@@ -118,8 +118,11 @@ def test_metrics_of_users_in_a_table(run: Run) -> None:
     ("options", "message"),
     [
         (["karate"], "the source must hold interactions for this command; karate is a graph"),
-        (["library", "--split", "published"], "must be that of a dataset with a published split"),
-        (["library", "--split", "time"], "time_split needs the times of interactions"),
+        (["library", "--split", "published"], "--split published needs one of the datasets gowalla"),
+        (["t.csv", "--split", "published"], "--split published needs one of the datasets gowalla"),
+        (["gowalla", "--rating", "stars"], "--rating applies to files only; got the dataset 'gowalla'"),
+        (["library", "--split", "time"], "--split time needs the time of each interaction; library has none"),
+        (["library", "--test-share", "1"], "--test-share must be above 0 and below 1; got 1"),
         (["library", "--test-share", "1.5"], "--test-share must be"),
         (
             ["library", "--split", "last-item", "--test-share", "0.5"],
@@ -141,10 +144,10 @@ def test_metrics_of_users_in_a_table(run: Run) -> None:
             "score_new needs a model",
         ),
         (["library", "--model", "eas"], "--model must be one of"),
-        (["library", "--test-share", "0"], "the test part must hold at least one interaction"),
+        (["library", "--test-share", "0"], "--test-share must be above 0 and below 1; got 0"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(run: Run, options: list[str], message: str) -> None:
+def test_a_mistake_is_an_error_of_one_line(run: Run, options: list[str], message: str) -> None:
     Path("t.csv").write_text("user,item\nann,tea\nbob,jam\n", encoding="utf-8")
     Path("v.csv").write_text("user,item\nann,jam\n", encoding="utf-8")
     ran = run("evaluate", *options)

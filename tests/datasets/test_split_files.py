@@ -36,6 +36,11 @@ def test_lists_of_lightgcn(tmp_path: Path) -> None:
     assert split.test == Interactions([[0, 0, 0, 1], [1, 0, 1, 0], [0, 0, 0, 0]], item_ids=items)
 
 
+def test_lists_of_equal_length_are_no_ratings_beside_other_lists(tmp_path: Path) -> None:
+    train, test = write(tmp_path, train_txt="0 10 11 12\n1 11\n", test_txt="0 13 14\n1 10 12\n")
+    assert datasets.read_split(train, test).test.n_interactions == 4
+
+
 def test_atomic_files_have_a_validation_part_of_their_own(tmp_path: Path) -> None:
     train, valid, test = write(
         tmp_path,

@@ -158,12 +158,23 @@ def _split(
         check_applicable("--split random, time and user", f"--split {split}", test_share=test_share)
     if split == "published":
         check_applicable("other splits", "--split published", min_rating=min_rating)
+        if not has_split:
+            allowed = ", ".join(name for name in datasets.names() if datasets.describe(name).has_split)
+            raise InputError(f"--split published needs one of the datasets {allowed}; got {source}.")
+        check_applicable("files", f"the dataset {source!r}", **reading.given("interactions"))
         parts = datasets.load_split(source)
         return Parts("published", parts.train, parts.test, parts.validation)
     interactions = sources.load_interactions(source, reading)
     if min_rating is not None:
         interactions = select_positive(interactions, min_rating)
+    if split in ("time", "last-item") and interactions.times is None:
+        raise InputError(
+            f"--split {split} needs the time of each interaction; {source} has none. Name the column of a "
+            "file with --time NAME."
+        )
     share = 0.2 if test_share is None else test_share
+    if share in (0, 1):
+        raise InputError(f"--test-share must be above 0 and below 1; got {share:g}.")
     fractions, rng = (1 - share, 0.0, share), child(seed_sequence(seed), TrialSeeds.SPLIT)
     if split == "user":
         train, _, users = datasets.user_split(interactions, fractions, rng=rng)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
 from nodecopy.interactions import Interactions
 from nodecopy.io import read_interactions
+from nodecopy.io.item_lists import holds_item_lists
 
 
 def read_split(
@@ -50,11 +53,25 @@ def read_split(
     """
     several: Any = [train] if isinstance(train, (str, os.PathLike)) or is_frame(train) else train
     files = {"train": several, "test": [test], "validation": [] if validation is None else [validation]}
-    parts = {name: [read_interactions(file, **options) for file in group] for name, group in files.items()}
+    has_lists = options.get("lists") is None and any(map(_holds_lists, chain(*files.values())))
+
+    def read(file: TableLike) -> Interactions:
+        # Lines of equal length could be rows of a table, but not in a split with lists of items.
+        is_list = has_lists and _holds_lists(file, any_length=True)
+        return read_interactions(file, **(options | {"lists": True} if is_list else options))
+
+    parts = {name: [read(file) for file in group] for name, group in files.items()}
     tables = [table for group in parts.values() for table in group]
     user_ids = _join_ids([table.user_ids for table in tables])
     item_ids = _join_ids([table.item_ids for table in tables])
     return fixed_split(**{name: _join(group, user_ids, item_ids) for name, group in parts.items() if group})
+
+
+def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
+    """Return whether a file is recognised as lists of items."""
+    if is_frame(file) or not Path(file).is_file() or ".txt" not in Path(file).suffixes:
+        return False
+    return holds_item_lists(Path(file), any_length=any_length)
 
 
 def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:

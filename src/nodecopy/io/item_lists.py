@@ -19,15 +19,18 @@ N_SNIFFED = 500
 """Lines by which lists of items are told from tables."""
 
 
-def holds_item_lists(path: Path) -> bool:
-    """Return whether lines are lists of integers of different lengths, each of another user."""
+def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:
+    """Return whether lines are lists of integers of different lengths, each of another user.
+
+    With ``any_length`` they may have equal lengths.
+    """
     try:
         with open_text(path, "r") as file:
             rows = [line.split() for line in islice(file, N_SNIFFED) if line.strip()]
     except UnicodeDecodeError:
         return False
     return (
-        len({len(row) for row in rows}) > 1
+        (any_length or len({len(row) for row in rows}) > 1)
         and len({row[0] for row in rows}) == len(rows)
         and all(word.isdecimal() for row in rows for word in row)
     )
