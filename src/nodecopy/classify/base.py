@@ -250,8 +250,8 @@ class Classifier(Saveable):
         if len(both := np.intersect1d(chosen, trial.train)):
             raise InputError(f"nodes must hold other nodes than train; got node {both[0]}.")
         is_class = np.asarray(trial.graph.named_labels())[chosen, None] == self.classes_
-        known = is_class.any(axis=1)
-        scaling = TemperatureScaling.fit(p[chosen[known]], is_class[known].argmax(axis=1))
+        is_known = is_class.any(axis=1)
+        scaling = TemperatureScaling.fit(p[chosen[is_known]], is_class[is_known].argmax(axis=1))
         self.temperature_ = scaling.temperature
         return self
 

@@ -113,7 +113,7 @@ class ModuleBatch(TrialBatch):
             edges = self._observed_edges(network, number)
             prediction = average_modules(part, self._input(network), edges, n_weight_samples)
             if self.keep_networks:
-                kept = ModuleEnsemble(
+                ensemble = ModuleEnsemble(
                     self.factory,
                     (self.features.shape[1], self.n_classes),
                     tuple(_copy_state(trained.network) for trained in part),
@@ -122,7 +122,7 @@ class ModuleBatch(TrialBatch):
                     self.feature_scaling,
                     scaling,
                 )
-                prediction = replace(prediction, networks=kept)
+                prediction = replace(prediction, networks=ensemble)
             predictions.append(prediction)
         return predictions
 

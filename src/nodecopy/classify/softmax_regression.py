@@ -18,7 +18,9 @@ def softmax_regressions(
     strengths: Sequence[float],
     sample_weights: NDArray[np.floating] | None = None,
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield the coefficients and intercepts of one regression for each strength, starting from the last one.
+    """Yield the coefficients and intercepts of a regression for each strength.
+
+    Each regression starts from the solution of the one before.
 
     The loss is that of scikit-learn: C times the sum of cross-entropies plus half the sum of squared
     coefficients. Intercepts are not penalised.
@@ -30,7 +32,7 @@ def softmax_regressions(
     targets
         Class probabilities of the samples, ``[n_samples, n_classes]``.
     strengths
-        The values of C.
+        The values of C, the inverse strengths of the penalty.
     sample_weights
         Weights of the samples in the sum; one by default.
     """
@@ -39,7 +41,7 @@ def softmax_regressions(
     basis, reduced = (rows.T, None) if len(rows) > rows.shape[1] else np.linalg.qr(rows.T)
     coordinates = rows if reduced is None else reduced.T
     shape = (coordinates.shape[1] + 1, targets.shape[1])
-    found = np.zeros(shape)
+    solution = np.zeros(shape)
 
     def loss(flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
         values = flat.reshape(shape)
@@ -51,8 +53,8 @@ def softmax_regressions(
 
     for strength in strengths:
         result = minimize(
-            loss, found.ravel(), (strength,), "L-BFGS-B", jac=True, options={"maxiter": MAX_ITERATIONS}
+            loss, solution.ravel(), (strength,), "L-BFGS-B", jac=True, options={"maxiter": MAX_ITERATIONS}
         )
-        found = result.x.reshape(shape)
-        coefficients = found[:-1] if reduced is None else basis @ found[:-1]
-        yield coefficients, found[-1]
+        solution = result.x.reshape(shape)
+        coefficients = solution[:-1] if reduced is None else basis @ solution[:-1]
+        yield coefficients, solution[-1]

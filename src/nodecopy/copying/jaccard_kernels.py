@@ -16,6 +16,7 @@ from scipy import sparse
 
 MAX_THREADS = 8
 N_TASKS = 64
+"""Blocks of rows with about as many multiplications each, which threads take in turn."""
 
 
 def most_similar_rows(
@@ -23,12 +24,16 @@ def most_similar_rows(
 ) -> sparse.csr_array:
     """Return the largest Jaccard indices of each row with all rows; ties go to the lowest row."""
     n_rows = pattern.shape[0]
-    work = np.cumsum(np.append(0.0, pattern @ np.diff(transpose.indptr).astype(np.float64)))
+    n_products = pattern @ np.diff(transpose.indptr).astype(np.float64)
+    work = np.cumsum(np.append(0.0, n_products))
+    # A row has no more similar rows than multiplications.
+    n_entries = np.minimum(n_products, min(n_largest, n_rows)).astype(np.int64)
     bounds = np.unique(np.append(np.searchsorted(work, np.linspace(0, work[-1], N_TASKS)), [0, n_rows]))
     csr = (pattern.indptr, pattern.indices, transpose.indptr, transpose.indices)
 
     def search(first: int, last: int) -> Any:
-        arguments: tuple[Any, ...] = (*csr, first, last, n_largest, include_self)
+        size = int(n_entries[first:last].sum())
+        arguments: tuple[Any, ...] = (*csr, first, last, min(n_largest, n_rows), include_self, size)
         return _most_similar(*arguments)
 
     with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
@@ -40,13 +45,16 @@ def most_similar_rows(
 
 
 @njit(cache=True, nogil=True)
-def _most_similar(indptr, indices, other_indptr, other_indices, first, last, n_largest, include_self):
+def _most_similar(
+    indptr, indices, other_indptr, other_indices, first, last, n_largest, include_self, n_entries
+):
+    """Return the counts, columns and indices of the rows from first to last, at most ``n_entries``."""
     n = len(indptr) - 1
     shared, touched = np.zeros(n, np.int32), np.empty(n, np.int32)
-    index, kept = np.empty(n, np.float64), np.empty(n_largest, np.int32)
+    index, above = np.empty(n, np.float64), np.empty(n_largest, np.int32)
     counts = np.zeros(last - first, np.int64)
-    columns = np.empty((last - first) * n_largest, np.int32)
-    values = np.empty((last - first) * n_largest, np.float64)
+    columns = np.empty(n_entries, np.int32)
+    values = np.empty(n_entries, np.float64)
     filled = 0
     for row in range(first, last):
         n_touched = 0
@@ -58,36 +66,36 @@ def _most_similar(indptr, indices, other_indptr, other_indices, first, last, n_l
                     n_touched += 1
                 shared[other] += 1
         degree = indptr[row + 1] - indptr[row]
-        n_found = 0
+        n_others = 0
         for t in range(n_touched):
             other = touched[t]
             if include_self or other != row:
                 union = degree + (indptr[other + 1] - indptr[other]) - shared[other]
-                touched[n_found] = other
-                index[n_found] = shared[other] / union
-                n_found += 1
+                touched[n_others] = other
+                index[n_others] = shared[other] / union
+                n_others += 1
             shared[other] = 0
         threshold = 0.0
-        if n_found > n_largest:
-            threshold = np.partition(index[:n_found], n_found - n_largest)[n_found - n_largest]
-        n_kept = n_ties = 0
-        for t in range(n_found):
+        if n_others > n_largest:
+            threshold = np.partition(index[:n_others], n_others - n_largest)[n_others - n_largest]
+        n_above = n_ties = 0
+        for t in range(n_others):
             if index[t] > threshold:
-                kept[n_kept] = t
-                n_kept += 1
+                above[n_above] = t
+                n_above += 1
             elif index[t] == threshold:
                 shared[n_ties] = touched[t]  # a free array of the right size
                 n_ties += 1
-        n_free = min(n_ties, n_largest - n_kept)
+        n_free = min(n_ties, n_largest - n_above)
         ties = np.sort(shared[:n_ties])[:n_free]
         shared[:n_ties] = 0
-        found = np.empty(n_kept + n_free, np.int32)
-        index_of = np.empty(n_kept + n_free, np.float64)
-        for t in range(n_kept):
-            found[t], index_of[t] = touched[kept[t]], index[kept[t]]
-        found[n_kept:], index_of[n_kept:] = ties, threshold
-        for t in np.argsort(found):
-            columns[filled], values[filled] = found[t], index_of[t]
+        best = np.empty(n_above + n_free, np.int32)
+        index_of = np.empty(n_above + n_free, np.float64)
+        for t in range(n_above):
+            best[t], index_of[t] = touched[above[t]], index[above[t]]
+        best[n_above:], index_of[n_above:] = ties, threshold
+        for t in np.argsort(best):
+            columns[filled], values[filled] = best[t], index_of[t]
             filled += 1
-        counts[row - first] = len(found)
+        counts[row - first] = len(best)
     return counts, columns[:filled].copy(), values[:filled].copy()

@@ -271,5 +271,5 @@ def _select_users(interactions: Interactions, users: IntArray) -> Interactions:
     """Return the interactions of some users, given by position, ascending."""
     is_user = np.zeros(interactions.n_users, bool)
     is_user[users] = True
-    kept = interactions.select(is_user[interactions.rows.row_numbers])
-    return Interactions(kept.matrix[users], kept.user_ids[users], kept.item_ids, kept.times)
+    part = interactions.select(is_user[interactions.rows.row_numbers])
+    return Interactions(part.matrix[users], part.user_ids[users], part.item_ids, part.times)

@@ -136,8 +136,8 @@ class CopyEASE(LinearRecommender):
         key, laws = (side, repr(law)), {} if self.laws is None else self.laws
         if key not in laws:
             laws[key] = donor_matrix(law, interactions)
-        found: sparse.csr_array | None = laws[key]
-        return found
+        probabilities: sparse.csr_array | None = laws[key]
+        return probabilities
 
     def finish_weights(self, weights: Any) -> Any:
         """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""

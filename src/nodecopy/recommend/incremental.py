@@ -56,8 +56,10 @@ class RunningAlgebra(NumpyAlgebra):
                 changed |= law @ is_new.astype(np.float64) > 0
             changed |= _differs(P, old.P)
         rows, result = np.flatnonzero(changed), old.result
+        # Computed first: an interrupted update must not leave a product that does not fit its factors.
+        change = _part(A, w, P, rows) - _part(old.matrix, scale * old.weights, old.P, rows)
         result *= scale
-        result += _part(A, w, P, rows) - _part(old.matrix, scale * old.weights, old.P, rows)
+        result += change
         self.products[name] = _Product(A, w, P, result)
         return result
 

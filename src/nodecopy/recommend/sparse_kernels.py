@@ -32,6 +32,7 @@ def largest_products(
     to the lowest column.
     """
     n_rows, n_columns = left.shape[0], right.shape[1]
+    n_largest = min(n_largest, n_columns)
     left, right, importance = left.astype(np.float32), right.astype(np.float32), importance.astype(np.float32)
 
     def multiply(first: int) -> Any:
@@ -66,11 +67,11 @@ def solve_neighbourhoods(
         csr = M.indptr, M.indices, M.data, C_t.indptr, C_t.indices, C_t.data
         _fill_systems(*csr, first, position, systems, targets)
         systems[:, np.arange(width), np.arange(width)] += np.float32(regularisation)
-        solved = np.linalg.solve(systems, targets)[:, :, 0]
+        solutions = np.linalg.solve(systems, targets)[:, :, 0]
         for row in range(first, last):
             size = sizes[row - start]
             at = C_t.indptr[row] - C_t.indptr[start]
-            solution[at : at + size] = solved[row - first, :size]
+            solution[at : at + size] = solutions[row - first, :size]
     return solution
 
 
@@ -89,10 +90,11 @@ def _rows(matrix: sparse.csr_array, first: int, last: int) -> tuple[IntArray, In
 def _largest_products(
     left_indptr, left_indices, left_data, indptr, indices, data, n_columns, n_largest, importance
 ):
+    """Return the counts, columns and values of the most important entries of some rows of a product."""
     n_rows = len(left_indptr) - 1
     total = np.zeros(n_columns, np.float32)
     touched, weighted = np.empty(n_columns, np.int32), np.empty(n_columns, np.float32)
-    kept = np.empty(n_largest, np.int32)
+    best = np.empty(n_largest, np.int32)
     counts = np.zeros(n_rows, np.int64)
     columns = np.empty(n_rows * n_largest, np.int32)
     values = np.empty(n_rows * n_largest, np.float32)
@@ -112,11 +114,11 @@ def _largest_products(
             weighted[t] = total[touched[t]] * importance[touched[t]]
         if n_touched > n_largest:
             threshold = np.partition(weighted[:n_touched], n_touched - n_largest)[n_touched - n_largest]
-        n_kept = 0
+        n_best = 0
         for t in range(n_touched):
             if weighted[t] > threshold:
-                kept[n_kept] = touched[t]
-                n_kept += 1
+                best[n_best] = touched[t]
+                n_best += 1
             elif weighted[t] == threshold:  # moves to the front, where it overwrites what was seen
                 touched[n_ties] = touched[t]
                 n_ties += 1
@@ -124,17 +126,17 @@ def _largest_products(
                 total[touched[t]] = 0
         ties = np.sort(touched[:n_ties])
         for t in range(n_ties):
-            if n_kept < n_largest:
-                kept[n_kept] = ties[t]
-                n_kept += 1
+            if n_best < n_largest:
+                best[n_best] = ties[t]
+                n_best += 1
             else:
                 total[ties[t]] = 0
-        for column in np.sort(kept[:n_kept]):
+        for column in np.sort(best[:n_best]):
             columns[filled] = column
             values[filled] = total[column]
             filled += 1
             total[column] = 0
-        counts[row] = n_kept
+        counts[row] = n_best
     return counts, columns[:filled].copy(), values[:filled].copy()
 
 
@@ -142,6 +144,7 @@ def _largest_products(
 def _fill_systems(
     indptr, indices, data, target_indptr, target_indices, target_data, first, position, systems, targets
 ):
+    """Write the entries of M and the targets of each system; unused rows get a one on the diagonal."""
     n_systems, width, _ = systems.shape
     for number in range(n_systems):
         begin, end = target_indptr[first + number], target_indptr[first + number + 1]

@@ -32,7 +32,7 @@ def sparse_moments(
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return M and C' of :func:`.copied_moments` with the most important entries of each row.
 
-    The importance of an entry (i, j) is its value divided by the root of the number of users of j.
+    The importance of an entry (i, j) is its value divided by the root of one plus the number of users of j.
     """
     n_largest = ENTRIES_PER_NEIGHBOUR * n_neighbours
     q1, q2 = user_share, item_share

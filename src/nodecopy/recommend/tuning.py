@@ -24,6 +24,7 @@ from nodecopy.conversion import InteractionsLike
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
+from nodecopy.metrics.list_metrics import Lists
 from nodecopy.recommend.dense_algebra import NumpyAlgebra, algebra_on, row_blocks
 from nodecopy.recommend.training_ids import align, check_nonempty
 
@@ -78,7 +79,7 @@ def tune(
     )
 
 
-class Trial(NamedTuple):
+class ScoredSettings(NamedTuple):
     """The scores of some settings on the held-out interactions."""
 
     settings: dict[str, float]
@@ -104,7 +105,7 @@ class Search:
     held_out: Interactions
     k: int
     budget: int
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[ScoredSettings] = field(default_factory=list)
     laws: dict[Any, Any] = field(default_factory=dict)
     """Donor laws that were fitted, by what they are fitted to and by their parameters."""
     fixed: dict[str, float] | None = None
@@ -112,7 +113,7 @@ class Search:
     moments: Any = ()
     """The last moments, the model that computed them, and the settings on which they depend."""
 
-    def run(self) -> Trial:
+    def run(self) -> ScoredSettings:
         """Return the best trial; ties go to the first."""
         params = self.model.get_params()
         coordinates = [
@@ -134,23 +135,23 @@ class Search:
             pass
         return best
 
-    def climb(self, best: Trial, coordinate: Coordinate, steps: Iterator[int]) -> Trial:
+    def climb(self, best: ScoredSettings, coordinate: Coordinate, steps: Iterator[int]) -> ScoredSettings:
         """Follow one coordinate upwards, then downwards, as long as the score improves."""
         at = best.settings[coordinate.names[0]]
         upwards = [value for value in coordinate.values if value > at]
         downwards = [value for value in coordinate.values if value < at][::-1]
         for values in (upwards, downwards):
-            improved = False
+            has_improved = False
             for value in values:
                 trial = self.fit(best.settings | dict.fromkeys(coordinate.names, value), steps)
                 if trial is None or trial.score <= best.score + MIN_GAIN:
                     break
-                best, improved = trial, True
-            if improved:
+                best, has_improved = trial, True
+            if has_improved:
                 break
         return best
 
-    def fit(self, settings: dict[str, float], steps: Iterator[int]) -> Trial | None:
+    def fit(self, settings: dict[str, float], steps: Iterator[int]) -> ScoredSettings | None:
         """Return the scores of settings; ``None`` where they are not allowed or the budget is spent."""
         for trial in self.trials:
             if trial.settings == settings:
@@ -169,7 +170,7 @@ class Search:
             self.fixed, self.owner, self.moments = fixed, candidate, candidate.moments(self.fitted)
         candidate = copy.copy(self.owner).set_params(**settings)
         weights = candidate.finish_weights(candidate.solve(*self.moments))
-        trial = Trial(settings, *self.evaluate(weights))
+        trial = ScoredSettings(settings, *self.evaluate(weights))
         self.trials.append(trial)
         return trial
 
@@ -189,12 +190,9 @@ class Search:
 
 def _list_scores(lists: IntArray, relevant: Any) -> NDArray[np.float64]:
     """Return the sums of recall and NDCG over users."""
-    k = lists.shape[1]
-    hits = np.take_along_axis(relevant.toarray() > 0, lists, axis=1)
-    n_relevant = np.diff(relevant.indptr)
-    discount = 1 / np.log2(np.arange(2, k + 2))
-    ideal = np.cumsum(discount)[np.minimum(n_relevant, k) - 1]
-    return np.array([(hits.sum(axis=1) / n_relevant).sum(), (hits @ discount / ideal).sum()])
+    hits, n_relevant = np.take_along_axis(relevant.toarray() > 0, lists, axis=1), np.diff(relevant.indptr)
+    ranked = Lists(lists, hits, n_relevant, n_relevant)
+    return np.array([ranked.metric(name, lists.shape[1]).sum() for name in ("recall", "ndcg")])
 
 
 def _unfitted(model: LinearRecommender) -> LinearRecommender:
