@@ -74,6 +74,15 @@ class GraphModelContract:
             copy.set_params(no_such_parameter=1)
         assert not hasattr(copy, "graph_")
 
+    def test_changed_settings_take_effect_at_the_next_fit(self, fitted: GraphModel[Graph]) -> None:
+        params, sample = fitted.get_params(deep=False), fitted.sample(rng=0)
+        for wrong in (np.nan, "no such setting"):
+            fitted.set_params(**dict.fromkeys(params, wrong))
+            try:
+                assert fitted.sample(rng=0) == sample
+            finally:
+                fitted.set_params(**params)
+
     def test_save_and_load(self, fitted: GraphModel[Graph], observed: Graph, tmp_path: Path) -> None:
         fitted.save(tmp_path / "model.npz")
         path, kind = tmp_path / "model.npz", type(fitted)

@@ -55,7 +55,7 @@ def test_the_origin_of_a_directed_edge_is_an_edge_of_the_donor(
 def test_of_parallel_edges_the_heaviest_and_then_the_last_is_the_origin() -> None:
     edges: Any = [(0, 1, 2.0), (0, 1, 0.5), (0, 1, 2.0), (0, 3, 1.0)]
     model, _ = fit(edges, directed=True)
-    model.set_params(keep=1.0)
+    model.set_params(keep=1.0).fit(model.graph_)
     first, second, weights = (np.array(column) for column in zip(*edges, strict=True))
     origin = EdgeTrackingSampler(model, first, second, weights).sample(rng=0)[2]
     assert origin.tolist() == [2, 3]

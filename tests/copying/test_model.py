@@ -319,3 +319,19 @@ def test_without_symmetrising_the_copied_rows_are_the_sample(graph: Graph, seed:
     assert np.array_equal(dense(sample.rows), dense(graph.rows)[model.draw_donors(rng=seed)])
     union = NodeCopying(law, symmetrise="maximum").fit(graph)
     assert graph.directed or union.sample(rng=seed) == sample.undirected()
+
+
+def test_states_of_old_files_take_the_settings_of_the_constructor() -> None:
+    model = NodeCopying(SameLabel([0, 0, 1]), keep=0.4, symmetrise="maximum").fit(Graph(np.ones((3, 3))))
+    state = {name: value for name, value in model.get_state().items() if name[:4] not in ("keep", "symm")}
+    loaded = NodeCopying(model.law, model.keep, model.symmetrise)
+    loaded.set_state(state)
+    assert (loaded.keep_, loaded.symmetrise_) == (0.4, "maximum")
+    for wrong in (
+        {"keep_": np.nan},
+        {"symmetrise_": "bogus"},
+        {"distribution_": None},
+        {"graph_": Graph([[0]])},
+    ):
+        with pytest.raises(InputError, match="of NodeCopying must"):
+            loaded.set_state(state | wrong)

@@ -34,7 +34,12 @@ def check_law(law: Any, name: str) -> None:
 def fit_law(law: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
     """Return the distribution of a law after checking both; ``name`` is what the law is called in errors."""
     check_law(law, name)
-    distribution, n_rows = law.fit(data), data.rows.n_rows
+    return check_distribution(law.fit(data), data, name)
+
+
+def check_distribution(distribution: Any, data: Graph | Interactions, name: str) -> DonorDistribution:
+    """Return what a law returned if it is a distribution of the donors of every node."""
+    n_rows = data.rows.n_rows
     if not isinstance(distribution, DonorDistribution):
         raise InputError(f"{name} must return a DonorDistribution from fit; got {type_name(distribution)}.")
     if distribution.n_nodes != n_rows:

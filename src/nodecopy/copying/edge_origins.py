@@ -6,6 +6,7 @@ Graphs of other libraries have edge attributes. A sampled edge has those of the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +47,7 @@ class EdgeTrackingSampler:
         ranks = np.empty(len(weights))
         ranks[self.edge_of_rank] = np.arange(1, len(weights) + 1)
         matrix = deduplicate(first, second, ranks, model.graph_.adjacency.shape)
-        self.model: NodeCopying[Graph] = NodeCopying(model.law, model.keep, model.symmetrise)
-        self.model.distribution_ = model.distribution_
+        self.model = copy(model)
         self.model.graph_ = Graph(matrix, directed=model.graph_.directed)
 
     def sample(self, *, rng: Rng = None) -> tuple[IntArray, IntArray, NDArray[np.int64]]:

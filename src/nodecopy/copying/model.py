@@ -17,7 +17,7 @@ from nodecopy._core.validation import check_choice, check_indices, check_integer
 from nodecopy.conversion import convert_data
 from nodecopy.copying import row_copying
 from nodecopy.copying.distributions import DonorDistribution
-from nodecopy.copying.donor_law import DonorLaw, fit_law
+from nodecopy.copying.donor_law import DonorLaw, check_distribution, fit_law
 from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
 from nodecopy.copying.law_choice import warn_of_unlabelled_nodes
 from nodecopy.errors import InputError
@@ -56,6 +56,8 @@ class NodeCopying(GraphModel[Data]):
         The graph or interactions that the model was fitted to.
     distribution_
         The fitted donor distribution.
+    keep_, symmetrise_
+        The settings of the fit; changed settings take effect at the next one.
 
     Examples
     --------
@@ -68,6 +70,8 @@ class NodeCopying(GraphModel[Data]):
 
     graph_: Data
     distribution_: DonorDistribution
+    keep_: float
+    symmetrise_: str
 
     def __init__(self, law: DonorLaw, keep: float = 0.0, symmetrise: str = "one-endpoint") -> None:
         self.law = law
@@ -87,14 +91,27 @@ class NodeCopying(GraphModel[Data]):
         frame is interactions if its columns have names of users and items.
         """
         data = convert_data(graph, "graph of NodeCopying")
-        check_real(self.keep, "keep of NodeCopying", low=0.0, high=1.0)
-        check_choice(self.symmetrise, "symmetrise of NodeCopying", ["maximum", "one-endpoint", "none"])
-        if self.symmetrise == "none" and isinstance(data, Graph):
+        keep, symmetrise = self._check_settings(self.keep, self.symmetrise)
+        if symmetrise == "none" and isinstance(data, Graph):
             data = data.replace(directed=True)
         self.distribution_ = fit_law(self.law, data, "law of NodeCopying")
         warn_of_unlabelled_nodes(self.law, data)
-        self.graph_ = data
+        self.graph_, self.keep_, self.symmetrise_ = data, keep, symmetrise
         return self
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        settings = state.get("keep_", self.keep), state.get("symmetrise_", self.symmetrise)
+        keep, symmetrise = self._check_settings(*settings)  # files of old versions do not hold them
+        super().set_state(state | {"keep_": keep, "symmetrise_": symmetrise})
+        check_distribution(self.distribution_, self.graph_, "the fitted law of NodeCopying")
+
+    @staticmethod
+    def _check_settings(keep: Any, symmetrise: Any) -> tuple[float, str]:
+        rules = ["maximum", "one-endpoint", "none"]
+        return (
+            check_real(keep, "keep of NodeCopying", low=0.0, high=1.0),
+            check_choice(symmetrise, "symmetrise of NodeCopying", rules),
+        )
 
     def draw(self, seed: SeedSequence) -> Data:
         key = threefry_key(seed)
@@ -138,7 +155,7 @@ class NodeCopying(GraphModel[Data]):
             heights = np.diff(levels, prepend=0.0)
             steps = [(float(h), _threshold(rows, level)) for h, level in zip(heights, levels, strict=True)]
         layers = tuple(
-            (h, CopiedRows.from_distribution(self.distribution_, layer, self.keep)) for h, layer in steps
+            (h, CopiedRows.from_distribution(self.distribution_, layer, self.keep_)) for h, layer in steps
         )
         return ExpectedAdjacency(layers, rule, (rows.n_rows, rows.n_columns))
 
@@ -171,12 +188,12 @@ class NodeCopying(GraphModel[Data]):
         number_of: dict[bytes, int] = {}
         group_of = np.array([number_of.setdefault(row, len(number_of)) for row in _row_bytes(data.rows)], int)
         wanted = np.array([number_of.get(row, -1) for row in _row_bytes(sample.rows)], int)
-        from_donors = (1 - self.keep) * self.distribution_.match_probabilities(group_of, wanted)
+        from_donors = (1 - self.keep_) * self.distribution_.match_probabilities(group_of, wanted)
         with np.errstate(divide="ignore"):
-            return float(np.log(from_donors + self.keep * (group_of == wanted)).sum())
+            return float(np.log(from_donors + self.keep_ * (group_of == wanted)).sum())
 
     def _rule(self) -> str | None:
-        return None if getattr(self.graph_, "directed", True) else self.symmetrise
+        return None if getattr(self.graph_, "directed", True) else self.symmetrise_
 
     def _donors(self, key: Key) -> IntArray:
         n_rows, compiled = self.graph_.rows.n_rows, row_copying.is_large(self.graph_.rows)
@@ -187,7 +204,7 @@ class NodeCopying(GraphModel[Data]):
             kernels.node_uniforms(key, uniforms)
         else:
             uniforms = node_uniforms(key, n_rows)
-        donors = self.distribution_.draw(uniforms, self.keep, compiled=compiled)
+        donors = self.distribution_.draw(uniforms, self.keep_, compiled=compiled)
         check_positions(check_vector(donors, "donors", length=n_rows), n_rows, "donors that the law draws")
         return donors
 

@@ -82,7 +82,7 @@ class EdgeTableCopying(Configurable):
         distinct
             Set it if no directed edge is listed twice, to save a pass over the edges.
         """
-        check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
+        self._keep = check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
@@ -190,10 +190,10 @@ class EdgeTableCopying(Configurable):
     def _donors(self, key: Key) -> Any:
         """Return a table of node, number and donor."""
         nodes = self.nodes_.rename(node="id")
-        if self.keep == 1.0:
+        if self._keep == 1.0:
             return nodes.mutate(donor=nodes.node)
         fitted: FittedLaw = self._fitted
-        chosen = nodes.left_join(fitted.draw(key, self.keep), [("node", "id")])
+        chosen = nodes.left_join(fitted.draw(key, self._keep), [("node", "id")])
         return chosen.select("node", "number", donor=ibis.coalesce(chosen.donor, chosen.node))
 
     def _copy_rows(self, donors: Any, key: Key) -> Any:
