@@ -116,13 +116,12 @@ class DGI(Classifier):
         strengths = STRENGTHS if has_validation else (DEFAULT_STRENGTH,)
         if self.C is not None:
             strengths = (self.C,)
-        targets = np.eye(trial.n_classes, dtype=np.float32)[trial.codes[trial.train]]
-        if trial.soft_labels is not None:
-            targets = trial.soft_labels
         rows = embeddings[trial.train].astype(np.float64)
         candidates = [
             softmax(embeddings @ coefficients + intercepts, axis=1).astype(np.float32)
-            for coefficients, intercepts in softmax_regressions(rows, targets, strengths, trial.weights)
+            for coefficients, intercepts in softmax_regressions(
+                rows, trial.label_probabilities, strengths, trial.weights
+            )
         ]
         best = 0
         if len(strengths) > 1:

@@ -77,7 +77,8 @@ class LabelPropagation(Classifier):
         matrix = sparse.csr_array(scale @ adjacency @ scale)
         n_nodes, shape = trial.graph.n_nodes, (trial.graph.n_nodes, len(alphas), trial.n_classes)
         own = np.zeros(shape, np.float32)
-        own[trial.train, :, trial.codes[trial.train]] = 1
+        weights = 1 if trial.weights is None else trial.weights[:, None]
+        own[trial.train] = (weights * trial.label_probabilities)[:, None, :]
         shares = np.array(alphas, np.float32)[:, None]
         scores = own
         for _ in range(self.n_steps):

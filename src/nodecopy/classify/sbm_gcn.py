@@ -158,9 +158,8 @@ class GenerativeObjective:
         self.rows = torch.from_numpy(targets.rows).to(device)[:, :, None].expand(-1, -1, n_classes)
         self.labels = torch.zeros(len(trials), trials[0].graph.n_nodes, n_classes, device=device)
         for labels, trial in zip(self.labels, trials, strict=True):
-            own = np.eye(n_classes, dtype=np.float32)[trial.codes[trial.train]]
-            own = own if trial.soft_labels is None else trial.soft_labels
-            labels[torch.from_numpy(trial.train).to(device)] = torch.from_numpy(own).to(device)
+            own = torch.from_numpy(trial.label_probabilities)
+            labels[torch.from_numpy(trial.train).to(device)] = own.to(device)
         self.unlabelled = 1.0 - self.labels.sum(dim=2)
 
     @property

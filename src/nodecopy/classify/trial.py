@@ -105,6 +105,14 @@ class Trial:
         vars(self).update(graph=graph, train=chosen, validation=watched, rng=seed_sequence(rng))
         vars(self).update(classes=classes, codes=codes, n_classes=len(classes))
 
+    @property
+    def label_probabilities(self) -> NDArray[np.float32]:
+        """Class probabilities of the training nodes: one at the class, or those of soft pseudo-labels."""
+        if self.soft_labels is not None:
+            return self.soft_labels
+        probabilities: NDArray[np.float32] = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
+        return probabilities
+
     def with_graph(self, graph: Graph) -> Trial:
         """Return the same problem on a graph with the same nodes and labels and other edges or features."""
         changed = copy.copy(self)
@@ -141,8 +149,7 @@ class Trial:
         relabelled[nodes] = codes
         train = np.concatenate([self.train, nodes])
         if soft is not None:
-            certain = np.eye(self.n_classes, dtype=np.float32)[self.codes[self.train]]
-            vars(changed).update(soft_labels=np.concatenate([certain, soft]))
+            vars(changed).update(soft_labels=np.concatenate([self.label_probabilities, soft]))
         vars(changed).update(train=train, codes=relabelled, weights=weights, rng=seed_sequence(rng))
         vars(changed).update(predictions=predictions)
         return changed
