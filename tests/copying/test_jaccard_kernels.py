@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nodecopy import Interactions, Jaccard, NodeCopying
 from nodecopy._core import csr
-from nodecopy.copying import jaccard_kernels, laws
+from nodecopy.copying import jaccard, jaccard_kernels
 from tests.strategies import interactions
 
 
@@ -28,7 +28,7 @@ def test_the_same_bits_as_without_compiled_code(
         patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
         patch.setattr(jaccard_kernels, "N_TASKS", n_tasks)
         expected = NodeCopying(law).fit(log).distribution_
-        patch.setattr(laws, "MIN_COMPILED_PRODUCTS", 0)
+        patch.setattr(jaccard, "MIN_COMPILED_PRODUCTS", 0)
         compiled = NodeCopying(law).fit(log).distribution_
     for name in ("data", "indices", "indptr"):
         first, second = (getattr(part.probabilities(), name) for part in (compiled, expected))
@@ -43,6 +43,6 @@ def test_many_rows() -> None:
     expected = NodeCopying(law).fit(log).distribution_.probabilities()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csr, "MIN_DENSE_SHARE", np.inf)
-        patch.setattr(laws, "MIN_COMPILED_PRODUCTS", 0)
+        patch.setattr(jaccard, "MIN_COMPILED_PRODUCTS", 0)
         compiled = NodeCopying(law).fit(log).distribution_.probabilities()
     assert np.array_equal(compiled.toarray(), expected.toarray())

@@ -9,10 +9,10 @@ from nodecopy.copying.distributions import DonorLists as DonorLists
 from nodecopy.copying.distributions import DonorRows as DonorRows
 from nodecopy.copying.donor_law import DonorLaw as DonorLaw
 from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
+from nodecopy.copying.jaccard import Jaccard as Jaccard
 from nodecopy.copying.kept_neighbours import KeepByDegree as KeepByDegree
 from nodecopy.copying.law_choice import choose_law as choose_law
 from nodecopy.copying.laws import Balanced as Balanced
-from nodecopy.copying.laws import Jaccard as Jaccard
 from nodecopy.copying.laws import NearestNeighbours as NearestNeighbours
 from nodecopy.copying.laws import SameLabel as SameLabel
 from nodecopy.copying.laws import Weighted as Weighted

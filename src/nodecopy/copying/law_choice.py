@@ -10,7 +10,8 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.notices import warn_about_data
 from nodecopy.conversion import convert_data
 from nodecopy.copying.donor_law import DonorLaw, group_labels
-from nodecopy.copying.laws import Jaccard, NearestNeighbours, SameLabel
+from nodecopy.copying.jaccard import Jaccard
+from nodecopy.copying.laws import NearestNeighbours, SameLabel
 from nodecopy.graph import UNLABELLED, class_codes
 from nodecopy.interactions import Interactions
 
