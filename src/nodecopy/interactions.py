@@ -145,13 +145,13 @@ class Interactions(RowData):
         interactions, then items with fewer than ``per_item``. By default nothing is dropped but users and
         items without interactions.
         """
-        kept = self.select(self.matrix.data >= rating)
-        is_user = kept.rows.degrees >= per_user
-        kept = kept.select(is_user[kept.rows.row_numbers])
-        is_item = np.bincount(kept.rows.indices, minlength=self.n_items) >= per_item
-        kept = kept.select(is_item[kept.rows.indices])
-        matrix = kept.matrix[np.flatnonzero(is_user)][:, np.flatnonzero(is_item)]
-        return Interactions(matrix, self.user_ids[is_user], self.item_ids[is_item], kept.times)
+        part = self.select(self.matrix.data >= rating)
+        is_user = part.rows.degrees >= per_user
+        part = part.select(is_user[part.rows.row_numbers])
+        is_item = np.bincount(part.rows.indices, minlength=self.n_items) >= per_item
+        part = part.select(is_item[part.rows.indices])
+        matrix = part.matrix[np.flatnonzero(is_user)][:, np.flatnonzero(is_item)]
+        return Interactions(matrix, self.user_ids[is_user], self.item_ids[is_item], part.times)
 
     def union(self, other: Interactions) -> Interactions:
         """Return the pairs that are in either of two tables of the same users and items.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nodecopy import Graph, KeepByDegree, NodeCopying, SameLabel, Weighted, datasets
 from nodecopy.copying.distributions import DonorLists
-from nodecopy.copying.kept_neighbours import KeptOrDrawn
+from nodecopy.copying.kept_neighbours import KeepingDistribution
 from nodecopy.errors import InputError
 from tests.copying.oracles import with_keep
 
@@ -42,7 +42,7 @@ def test_a_prior_of_zero_is_the_observed_graph_but_for_nodes_without_neighbours(
 def test_draws_have_their_probabilities(nodes: list[tuple[int, float]], keep: float) -> None:
     groups, keep_of = (np.array(part) for part in zip(*nodes, strict=True))
     lists = DonorLists.from_groups(np.unique(groups, return_inverse=True)[1])
-    distribution, n = KeptOrDrawn(lists, keep_of.astype(float)), len(nodes)
+    distribution, n = KeepingDistribution(lists, keep_of.astype(float)), len(nodes)
     counts = np.zeros((n, n))
     for u in (np.arange(N_GRID) + 0.5) / N_GRID:
         counts[np.arange(n), distribution.draw(np.full(n, u), keep)] += 1

@@ -50,12 +50,12 @@ class KeepByDegree(Configurable):
         """Whether the donors of the other law may be in another component."""
         return crosses_components(self.law)
 
-    def fit(self, data: Graph | Interactions) -> KeptOrDrawn:
+    def fit(self, data: Graph | Interactions) -> KeepingDistribution:
         prior = check_real(self.prior, "prior of KeepByDegree", low=0.0)
         degrees = data.rows.degrees.astype(np.float64)
         # A node without neighbours draws a donor, also with a prior of 0.
         keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
-        return KeptOrDrawn(fit_law(self.law, data, "law of KeepByDegree"), keep)
+        return KeepingDistribution(fit_law(self.law, data, "law of KeepByDegree"), keep)
 
     def restrict(self, nodes: slice, n_nodes: int) -> KeepByDegree:
         """Return the law of some of ``n_nodes`` nodes."""
@@ -67,38 +67,40 @@ class KeepByDegree(Configurable):
 
 
 @dataclass(frozen=True, eq=False)
-class KeptOrDrawn(DonorDistribution):
+class KeepingDistribution(DonorDistribution):
     """A node is its own donor with a probability of its own, and otherwise another distribution draws one.
 
     Parameters
     ----------
-    drawn
+    other
         The other distribution.
-    keep_of
+    keep_probabilities
         The probability of each node.
     """
 
-    drawn: DonorDistribution
-    keep_of: NDArray[np.float64]
+    other: DonorDistribution
+    keep_probabilities: NDArray[np.float64]
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]
-        return self.drawn.n_nodes
+        return self.other.n_nodes
 
     def draw(self, uniforms: NDArray[np.float64], keep: float, *, compiled: bool = False) -> IntArray:
-        keep_of = keep + (1 - keep) * self.keep_of
-        is_kept = uniforms < keep_of
-        rest = np.divide(uniforms - keep_of, 1 - keep_of, out=np.zeros(self.n_nodes), where=~is_kept)
+        p = keep + (1 - keep) * self.keep_probabilities
+        is_kept = uniforms < p
+        rest = np.divide(uniforms - p, 1 - p, out=np.zeros(self.n_nodes), where=~is_kept)
         below_one = np.nextafter(1.0, 0.0)  # a quotient can round to one
-        donors = self.drawn.draw(np.minimum(rest, below_one), 0.0, compiled=compiled)
+        donors = self.other.draw(np.minimum(rest, below_one), 0.0, compiled=compiled)
         return np.where(is_kept, np.arange(self.n_nodes, dtype=donors.dtype), donors)
 
     def mean_rows(self, matrix: Any) -> tuple[sparse.csr_array, IntArray]:
-        means, row_of = self.drawn.mean_rows(matrix)
-        drawn = sparse.diags_array(1 - self.keep_of) @ means[row_of]
-        mixed = drawn + sparse.diags_array(self.keep_of) @ sparse.csr_array(matrix)
+        means, row_of = self.other.mean_rows(matrix)
+        copied = sparse.diags_array(1 - self.keep_probabilities) @ means[row_of]
+        mixed = copied + sparse.diags_array(self.keep_probabilities) @ sparse.csr_array(matrix)
         return sparse.csr_array(mixed), np.arange(self.n_nodes)
 
     def match_probabilities(self, group_of: IntArray, wanted: IntArray) -> NDArray[np.float64]:
-        drawn = self.drawn.match_probabilities(group_of, wanted)
-        return np.asarray((1 - self.keep_of) * drawn + self.keep_of * (group_of == wanted))
+        p = self.keep_probabilities
+        return np.asarray(
+            (1 - p) * self.other.match_probabilities(group_of, wanted) + p * (group_of == wanted)
+        )
