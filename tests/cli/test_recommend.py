@@ -384,7 +384,7 @@ def test_recommendations_are_explained(run: Run) -> None:
     assert lines[0].split() == ["rank", "item", "score", "because", "of"]
     assert answer["recommendations"][0]["items"][0]["because_of"][0]["item"] in lines[1]
     ran = run("recommend", "library", "--user", "reader 007", "--explain", "1", "--model", "popularity")
-    assert (ran.code, "explain needs a linear model" in ran.err) == (2, True)
+    assert (ran.code, "--explain applies to --model ease, copy-ease or item-knn only" in ran.err) == (2, True)
 
 
 def test_a_user_without_history_has_no_explanation(run: Run, log: str) -> None:

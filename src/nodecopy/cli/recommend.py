@@ -132,6 +132,8 @@ def recommend(
     if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
         got = "--model-file" if model_file is not None else f"--model {model}"
         check_applicable("--model ease or copy-ease", got, tune=True)
+    if explain and model not in (None, "ease", "copy-ease", "item-knn"):
+        check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
     if model_file is not None:
         recommender = _load_recommender(model_file, source, model, min_rating, device, reading)
     else:
