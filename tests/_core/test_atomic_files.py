@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
-from nodecopy._core.atomic_files import atomic_folder, atomic_write, check_writable
+from nodecopy._core import atomic_files
+from nodecopy._core.atomic_files import atomic_folder, atomic_write, check_writable, list_files
 from nodecopy.errors import InputError
 
 
@@ -49,38 +57,131 @@ def test_places_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         check_writable(tmp_path / "new" / "out.csv")
 
 
-def test_folders(tmp_path: Path) -> None:
+def write_folder(target: Path, content: str = "", *names: str, **options: Any) -> None:
+    """Write a folder of files, with a manifest that lists them."""
+    with atomic_folder(target, manifest="made", **options) as temporary:
+        for name in names:
+            (temporary / name).write_text(content)
+        (temporary / "made").write_text(json.dumps({"content": content, "files": list_files(temporary)}))
+
+
+def content_of(target: Path) -> str:
+    return str(json.loads((target / "made").read_text())["content"])
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_folders(tmp_path: Path, can_exchange: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(atomic_files, "_exchange", lambda *paths: False)
     target = tmp_path / "out"
-    with atomic_folder(target, mark="made") as temporary:
-        (temporary / "made").touch()
+    with atomic_folder(target, manifest="made"):
         assert not target.exists()
-    assert [file.name for file in target.iterdir()] == ["made"]
-    with pytest.raises(InputError, match="must be empty or new"), atomic_folder(target, mark="made"):
-        pass
-    with atomic_folder(target, mark="made", overwrite=True) as temporary:
-        (temporary / "made").write_text("again")
-    assert (target / "made").read_text() == "again"
-    with pytest.raises(RuntimeError), atomic_folder(target, mark="made", overwrite=True):
+    write_folder(target, "once", "a", "b")
+    with pytest.raises(InputError, match="must be empty or new"):
+        write_folder(target)
+    write_folder(target, "again", "c", overwrite=True)
+    assert content_of(target) == "again"
+    assert list_files(target) == ["c", "made"]
+    with pytest.raises(RuntimeError), atomic_folder(target, manifest="made", overwrite=True):
         raise RuntimeError
-    assert (target / "made").read_text() == "again"
-    with pytest.raises(InputError, match="must be a folder"), atomic_folder(target / "made", mark="made"):
-        pass
-    assert [file.name for file in tmp_path.iterdir()] == ["out"]
+    assert content_of(target) == "again"
+    with pytest.raises(InputError, match="must be a folder"):
+        write_folder(target / "made")
+    assert list_files(tmp_path) == ["out"]
 
 
-def test_somebody_elses_folder_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_elses_files_are_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     monkeypatch.chdir(tmp_path)
-    for target in (tmp_path, Path()):
-        replaced = atomic_folder(target, mark="made", overwrite=True)
-        with pytest.raises(InputError, match="that an earlier run wrote"), replaced:
-            pass
+    for content in (None, "[", "{}", '{"files": 3}', '{"files": ["sample.csv"]}'):
+        if content is not None:
+            (tmp_path / "made").write_text(content)
+        for target in (tmp_path, Path()):
+            with pytest.raises(InputError, match="an earlier run wrote"):
+                write_folder(target, overwrite=True)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_inputs_are_never_replaced(tmp_path: Path) -> None:
+    write_folder(tmp_path / "out", "once", "edges.csv")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "out" / "edges.csv")
+    for source in (tmp_path / "out" / "edges.csv", tmp_path / "out", tmp_path / "link.csv"):
+        with pytest.raises(InputError, match="must not be a folder that is read"):
+            write_folder(tmp_path / "out", overwrite=True, inputs=[source])
+    assert (tmp_path / "out" / "edges.csv").read_text() == "once"
 
 
 def test_a_link_to_an_empty_folder_is_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with atomic_folder(tmp_path / "link", mark="made") as temporary:
-        (temporary / "made").touch()
+    write_folder(tmp_path / "link")
     assert (tmp_path / "real" / "made").exists()
+
+
+def test_a_replaced_file_keeps_its_mode_and_links_are_followed(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with atomic_write(link) as temporary:
+        temporary.write_text("new")
+    assert (real.read_text(), real.stat().st_mode & 0o777, link.is_symlink()) == ("new", 0o640, True)
+
+
+@pytest.mark.parametrize("name", ["n" * 251 + ".csv", "n." + "s" * 253, "ü" * 127])
+def test_names_may_have_255_bytes(tmp_path: Path, name: str) -> None:
+    with atomic_write(tmp_path / name) as temporary:
+        temporary.write_text("done")
+    assert (tmp_path / name).read_text() == "done"
+    write_folder(tmp_path / "folder" / name)
+    assert (tmp_path / "folder" / name / "made").exists()
+
+
+def test_devices_and_pipes_receive_the_content(tmp_path: Path) -> None:
+    with atomic_write("/dev/null") as temporary:
+        temporary.write_text("done")
+    assert not Path("/dev/null").is_file()
+    os.mkfifo(tmp_path / "pipe.csv")
+    received: list[str] = []
+    reader = Thread(target=lambda: received.append((tmp_path / "pipe.csv").read_text()))
+    reader.start()
+    with atomic_write(tmp_path / "pipe.csv") as temporary:
+        temporary.write_text("done")
+    reader.join()
+    assert received == ["done"]
+    assert list_files(tmp_path) == ["pipe.csv"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from nodecopy._core import atomic_files
+from nodecopy._core.atomic_files import atomic_folder, atomic_write
+die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1] == "file":
+    with atomic_write("out.csv") as temporary:
+        die()
+if sys.argv[1] == "swap":
+    atomic_files._exchange = lambda *paths: False
+    replace = Path.replace
+    Path.replace = lambda path, target: (replace(path, target), die())
+with atomic_folder("out", manifest="made", overwrite=True) as temporary:
+    (temporary / "made").write_text('{"content": "new", "files": []}')
+    if sys.argv[1] == "folder":
+        die()
+"""
+
+
+@pytest.mark.parametrize("when", ["file", "folder", "swap"])
+def test_a_kill_loses_nothing_and_the_next_write_removes_its_remains(tmp_path: Path, when: str) -> None:
+    write_folder(tmp_path / "out", "old")
+    child = subprocess.run([sys.executable, "-c", KILLED, when], cwd=tmp_path)
+    assert child.returncode == -signal.SIGKILL
+    remains = [name for name in list_files(tmp_path) if name.startswith(".")]
+    assert len(remains) == (2 if when == "swap" else 1)
+    other = tmp_path / f".nodecopy-00000000-{remains[0].split('-')[2]}-{os.getppid()}-x.csv"
+    other.touch()  # of a process that runs
+    with pytest.raises(RuntimeError), atomic_folder(tmp_path / "out", manifest="made", overwrite=True):
+        raise RuntimeError
+    assert content_of(tmp_path / "out") == "old"
+    assert list_files(tmp_path) == [other.name, "out"]

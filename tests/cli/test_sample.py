@@ -145,6 +145,12 @@ def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:
     assert run("sample", "karate", "--out", "mine").code == 0
     assert run("sample", "karate", "--n", "2", "--out", "mine", "--overwrite").code == 0
     assert Path("mine/sample-1.csv").exists()
+    ran = run("sample", "mine/sample-1.csv", "--out", "mine", "--overwrite")
+    assert (ran.code, "must not be a folder that is read" in ran.err) == (2, True)
+    Path("mine/notes.txt").write_text("mine")
+    ran = run("sample", "karate", "--out", "mine", "--overwrite")
+    assert (ran.code, "it also holds notes.txt" in ran.err) == (2, True)
+    assert Path("mine/notes.txt").read_text() == "mine"
 
 
 def test_a_directed_file_stays_directed(run: Run) -> None:

@@ -15,8 +15,9 @@ def test_samples_are_numbered_and_found_in_order(tmp_path: Path) -> None:
         for number in (11, 2):
             sample_path(number).touch()
         assert not out.exists()
-    assert [path.name for path in find_samples(out)] == ["sample-02.csv", "sample-11.csv"]
-    assert json.loads((out / "samples.json").read_text()) == {"n": 12, "seed": 3}
+    files = ["sample-02.csv", "sample-11.csv"]
+    assert [path.name for path in find_samples(out)] == files
+    assert json.loads((out / "samples.json").read_text()) == {"n": 12, "seed": 3, "files": files}
 
 
 def test_a_failure_leaves_no_folder(tmp_path: Path) -> None:

@@ -1,15 +1,33 @@
-"""Files and folders that are written as a whole or not at all."""
+"""Files and folders that are written as a whole or not at all.
+
+Everything is written under a temporary name in the folder of the target, which says which process wrote it.
+What a killed process left behind is removed at the next write to the same folder.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
+import json
 import os
+import re
 import shutil
+import stat
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from platform import node
 
 from nodecopy.errors import InputError
+
+PREFIX, OLD = ".nodecopy-", "-old"
+"""How temporary names begin, and how the name of a folder that is being replaced ends."""
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+"""Arguments of Linux' ``renameat2``: paths are relative to the working directory; swap two names."""
+MAX_SUFFIX = 16
+_swept: set[Path] = set()
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -20,7 +38,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} must be a file; there is a folder of that name.")
-    check_writable_parent(target)
+    if not _is_special(target):
+        check_writable_parent(target)
 
 
 def check_writable_parent(target: Path) -> None:
@@ -36,32 +55,58 @@ def check_writable_parent(target: Path) -> None:
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name next to ``path``, which becomes ``path`` if the block ends without an error.
 
-    The temporary name has the same suffix, since writers choose a format by it.
+    The temporary name has the same suffix, since writers choose a format by it. A link is followed, a file
+    that is replaced keeps its mode, and devices and pipes receive the content.
     """
     check_writable(path)
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if _is_special(target):
+        with tempfile.TemporaryDirectory() as folder:
+            yield (content := Path(folder) / f"content{target.suffix}")
+            with content.open("rb") as source, target.open("wb") as device:
+                shutil.copyfileobj(source, device)
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+    _sweep(target.parent)
+    suffix = target.suffix if len(target.suffix) <= MAX_SUFFIX else ""
+    handle, name = tempfile.mkstemp(prefix=_temporary_prefix(target), suffix=suffix, dir=target.parent)
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # mkstemp creates private files
+        # mkstemp creates private files
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+        _flush(temporary)
         temporary.replace(target)
+        _flush(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def atomic_folder(path: str | os.PathLike[str], *, mark: str, overwrite: bool = False) -> Iterator[Path]:
+def atomic_folder(
+    path: str | os.PathLike[str],
+    *,
+    manifest: str,
+    overwrite: bool = False,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+) -> Iterator[Path]:
     """Yield a temporary folder next to ``path``, which becomes ``path`` if the block ends without an error.
 
-    An existing folder that is not empty is an error. With ``overwrite`` it is replaced if it holds a file
-    named ``mark``, which shows that an earlier run wrote it; other folders are never deleted.
+    Parameters
+    ----------
+    path
+        The folder. If it exists and is not empty, that is an error.
+    manifest
+        Name of a JSON file whose ``files`` lists what else is written; :func:`list_files` returns them.
+    overwrite
+        Whether a folder is replaced that holds what its manifest lists and nothing else.
+    inputs
+        What is read; nothing of it may lie in the folder.
     """
     target = Path(path).resolve()
+    check_writable_parent(target)
+    _sweep(target.parent, target)
     if target.exists() and not target.is_dir():
         raise InputError(f"{path} must be a folder; there is a file of that name.")
     if target.is_dir() and any(target.iterdir()):
@@ -69,22 +114,123 @@ def atomic_folder(path: str | os.PathLike[str], *, mark: str, overwrite: bool = 
             raise InputError(
                 f"{path} must be empty or new; it holds files already (--overwrite replaces it)."
             )
-        if not (target / mark).is_file():
-            raise InputError(
-                f"{path} must be a folder that an earlier run wrote, with a {mark}, to be replaced."
-            )
-    check_writable_parent(target)
+        _check_replaceable(target, manifest)
+    for source in map(Path, inputs):
+        if target in (source.resolve(), *source.resolve().parents):
+            raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    old = temporary.with_name(f"{temporary.name}-old")
+    temporary = Path(tempfile.mkdtemp(prefix=_temporary_prefix(target), dir=target.parent))
+    old = temporary.with_name(temporary.name + OLD)
     try:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o777 & ~mask)
-        if target.exists():
-            target.replace(old)
-        temporary.replace(target)
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o777 & ~_umask())
+        _flush(temporary)
+        if not target.exists() or not _exchange(temporary, target):
+            if target.exists():
+                target.replace(old)  # _sweep renames it back if the process is killed here
+            temporary.replace(target)
+        _flush(target.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def list_files(folder: Path) -> list[str]:
+    """Return the names of what a folder holds."""
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def _check_replaceable(folder: Path, manifest: str) -> None:
+    """Raise an error unless a folder holds what its manifest lists and nothing else."""
+    try:
+        files = json.loads((folder / manifest).read_text(encoding="utf-8"))["files"]
+        listed = {str(name) for name in files}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(
+            f"{folder} must be a folder that an earlier run wrote, with a {manifest} that lists its files, "
+            "to be replaced."
+        ) from None
+    foreign = [name for name in list_files(folder) if name not in {*listed, manifest}]
+    if foreign:
+        raise InputError(
+            f"{folder} must hold nothing but what an earlier run wrote, to be replaced; it also holds "
+            f"{foreign[0]}. Move that away, or write to another folder."
+        )
+
+
+def _temporary_prefix(target: Path) -> str:
+    """Return how the temporary names of a target begin: its own digest, the machine and the process."""
+    return f"{PREFIX}{_digest(target.name)}-{_digest(node())}-{os.getpid()}-"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:8]
+
+
+def _sweep(folder: Path, replaced: Path | None = None) -> None:
+    """Remove what killed processes of this machine left in a folder, once per process.
+
+    Where a process was killed while it replaced the folder ``replaced``, that folder gets its name back.
+    """
+    if not folder.is_dir() or (folder in _swept and replaced is None):
+        return
+    _swept.add(folder)
+    pattern = re.compile(rf"{re.escape(PREFIX)}(\w{{8}})-{_digest(node())}-(\d+)-")
+    with suppress(OSError):  # of folders that may be written to but not listed
+        for name in list_files(folder):
+            match, path = pattern.match(name), folder / name
+            if not match or _is_running(int(match[2])):
+                continue
+            if name.endswith(OLD):
+                if replaced is None or match[1] != _digest(replaced.name):
+                    continue  # its folder may be missing, and only its own command knows the name
+                if not replaced.exists():
+                    path.replace(replaced)
+                    continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    if sys.platform == "win32":  # where os.kill ends the process, whatever the signal
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap the names of two folders in one step; return False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    paths = os.fsencode(first), os.fsencode(second)
+    return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
+
+
+def _is_special(path: Path) -> bool:
+    """Return whether a path is a device, a pipe or a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _flush(path: Path) -> None:
+    """Have the system write a file or a folder to its disk, as far as the file system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

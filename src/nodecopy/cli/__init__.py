@@ -106,6 +106,9 @@ def main() -> None:
     # Threads that spin while they wait make torch ten times slower on a machine that is busy otherwise.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     signal.signal(signal.SIGTERM, _exit_on_signal)
+    hang_up = getattr(signal, "SIGHUP", None)  # not on Windows; nohup has it ignored
+    if hang_up is not None and signal.getsignal(hang_up) != signal.SIG_IGN:
+        signal.signal(hang_up, _exit_on_signal)
     try:
         sys.exit(app(standalone_mode=False))
     except UsageError as error:

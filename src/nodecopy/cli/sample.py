@@ -128,7 +128,8 @@ def sample(
         origin = sources.describe_run(source, **law_settings, **settings)
         model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
-        summaries = _sample_in_memory(model, origin, workers or 1, out, suffix, overwrite)
+        given = [None if sources.is_dataset(source) else source, labels, features, similarity]
+        summaries = _sample_in_memory(model, origin, workers or 1, out, suffix, overwrite, given)
         title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
         of_memory = {"features": features, "largest_component": largest_component, "workers": workers}
@@ -244,6 +245,7 @@ def _sample_in_memory(
     out: Path | None,
     suffix: str,
     overwrite: bool,
+    inputs: list[Any],
 ) -> list[dict[str, Any]]:
     """Draw samples, write them where there is a folder, and return a summary of each."""
     n = origin["n"]
@@ -252,7 +254,7 @@ def _sample_in_memory(
         return [_summarise(sample, model.graph_) for sample in samples]
     write: Any = write_interactions if isinstance(model.graph_, Interactions) else write_graph
     summaries = []
-    with create_sample_folder(out, origin, suffix, overwrite=overwrite) as sample_path:
+    with create_sample_folder(out, origin, suffix, overwrite=overwrite, inputs=inputs) as sample_path:
         for number, sample in enumerate(samples):
             path = sample_path(number)
             write(sample, path)

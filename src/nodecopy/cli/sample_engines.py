@@ -76,12 +76,11 @@ def write_samples(
             f"--engine {origin['engine']} takes Parquet files, not names of datasets; got {source}. "
             "Leave --engine out."
         )
-    for path in (Path(source), *inputs):
-        if out.resolve() in (path.resolve(), *path.resolve().parents):
-            raise InputError(f"--out must not be a folder that is read; got {out}, which holds {path}.")
     model, n, summaries = EdgeTableCopying(law, origin["keep"], origin["symmetrise"]), origin["n"], []
     with (
-        create_sample_folder(out, origin, "parquet", overwrite=overwrite) as sample_path,
+        create_sample_folder(
+            out, origin, "parquet", overwrite=overwrite, inputs=[source, *inputs]
+        ) as sample_path,
         start_engine() as engine,
     ):
         model.fit(source, engine=engine, directed=directed, interactions=interactions)

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nodecopy._core.atomic_files import atomic_folder
+from nodecopy._core.atomic_files import atomic_folder, list_files
 from nodecopy.errors import InputError
 
 ORIGIN = "samples.json"
-"""Says how the samples of a folder were drawn. A folder without it is not overwritten."""
+"""Says how the samples of a folder were drawn, and lists them. No other folder is overwritten."""
 
 
 @contextmanager
 def create_sample_folder(
-    out: Path, origin: dict[str, Any], suffix: str, *, overwrite: bool
+    out: Path, origin: dict[str, Any], suffix: str, *, overwrite: bool, inputs: Iterable[Any] = ()
 ) -> Iterator[Callable[[int], Path]]:
     """Write a folder completely or not at all; yields the function from a sample's number to its path."""
-    with atomic_folder(out, mark=ORIGIN, overwrite=overwrite) as folder:
+    files = [path for path in inputs if path is not None]
+    with atomic_folder(out, manifest=ORIGIN, overwrite=overwrite, inputs=files) as folder:
         width = len(str(origin["n"] - 1))
         yield lambda number: folder / f"sample-{number:0{width}d}.{suffix}"
-        (folder / ORIGIN).write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
+        about = origin | {"files": list_files(folder)}
+        (folder / ORIGIN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
 def find_samples(path: Path) -> list[Path]:
