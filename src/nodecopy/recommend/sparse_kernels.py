@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.csr import IntArray, index_dtype
 
 MAX_THREADS = 8
 ROWS_PER_TASK = 2048
@@ -44,9 +44,18 @@ def largest_products(
 
     counts, indices, data = zip(*run_tasks(multiply, range(0, n_rows, ROWS_PER_TASK)), strict=True)
     indptr = np.append(0, np.cumsum(np.concatenate(counts)))
+    indptr = indptr.astype(index_dtype(int(indptr[-1])))  # SciPy would widen the columns too
     return sparse.csr_array(
         (np.concatenate(data), np.concatenate(indices), indptr), shape=(n_rows, n_columns)
     )
+
+
+def largest_entries_of(
+    matrix: sparse.csr_array, n_largest: int, importance: NDArray[Any]
+) -> sparse.csr_array:
+    """Return the most important entries of each row of a matrix, in single precision."""
+    identity = sparse.eye_array(matrix.shape[0], format="csr", dtype=np.float32)
+    return largest_products(sparse.csr_array(identity), matrix, n_largest, importance)
 
 
 def solve_neighbourhoods(

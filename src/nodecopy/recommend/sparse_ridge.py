@@ -49,25 +49,32 @@ def sparse_moments(
     def gram(user_weights: NDArray[Any]) -> sparse.csr_array:
         return product(_scale_rows(A, user_weights).T, A)
 
+    def shorten(matrix: Any) -> sparse.csr_array:
+        return sparse_kernels.largest_entries_of(sparse.csr_array(matrix), 2 * n_largest, importance)
+
     G = gram(w)
     counts = np.asarray(_scale_rows(A, w).sum(axis=0))
     C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
     if q1 and P is not None:
         donor_weights = P.T @ w
+        diagonal = diagonal + q1 * np.asarray(_scale_rows(A, donor_weights).sum(axis=0))
         H = product(_scale_rows(A, w).T, product(P, A))
         C_t = C_t + q1 * H
-        S = S + q0 * q1 * H + (q1 * q1 / 2) * gram(donor_weights)
-        diagonal = diagonal + q1 * np.asarray(_scale_rows(A, donor_weights).sum(axis=0))
+        S = shorten(S + q0 * q1 * H)
+        del H
+        S = shorten(S + (q1 * q1 / 2) * gram(donor_weights))
     if q2 and Q is not None:
-        GQ_t = sparse.csr_array(product(Q, G).T)
-        half = C_t + (q2 / 2) * GQ_t
-        S = S + q2 * product(Q, half)
-        C_t = half + (q2 / 2) * GQ_t
         diagonal = diagonal + q2 * (Q @ counts)
-    M = sparse.csr_array(S + S.T)
-    M = _without_diagonal(M) + sparse.diags_array(diagonal)
-    C_t = sparse.csr_array(C_t.astype(np.float32))
-    return sparse.csr_array(M.astype(np.float32)), _without_diagonal(C_t)
+        GQ_t = (q2 / 2) * sparse.csr_array(product(Q, G).T)
+        del G
+        C_t = shorten(C_t + GQ_t)
+        S = shorten(S + q2 * product(Q, C_t))
+        C_t = shorten(C_t + GQ_t)
+        del GQ_t
+    C_t = _without_diagonal(sparse.csr_array(C_t.astype(np.float32)))
+    S = _without_diagonal(sparse.csr_array(S.astype(np.float32)))
+    M = S + sparse.csr_array(S.T) + sparse.diags_array(diagonal.astype(np.float32), format="csr")
+    return sparse.csr_array(M.astype(np.float32)), C_t
 
 
 def solve_sparse(
@@ -76,8 +83,7 @@ def solve_sparse(
     """Return the weights B, whose column j holds the regression of item j on its neighbours."""
     # The gain of a regression on the item i alone is C_ij^2 / (M_ii + lambda).
     importance = 1 / np.sqrt(M.diagonal() + regularisation)
-    identity = sparse.eye_array(C_t.shape[0], format="csr", dtype=np.float32)
-    targets = sparse_kernels.largest_products(identity, C_t, n_neighbours, importance)
+    targets = sparse_kernels.largest_entries_of(C_t, n_neighbours, importance)
 
     def solve(first: int) -> NDArray[np.float32]:
         last = min(first + sparse_kernels.ROWS_PER_TASK, targets.shape[0])
