@@ -31,6 +31,11 @@ PANEL_BYTES = 256
 MAX_CONDITION = 1e5
 """Condition number up to which single precision serves: errors of weights stay below a percent."""
 
+BYTES_PER_PAIR = 24
+"""Bytes for each pair of items: the solver holds M and C of CopyEASE in single and in double precision."""
+ASSUMED_MEMORY = 2**34
+"""Bytes of memory on Windows, which does not say how many there are."""
+
 
 def row_blocks(size: int, step: int = BLOCK_ROWS) -> Iterator[slice]:
     """Yield slices that cover ``size`` rows."""
@@ -316,8 +321,10 @@ def algebra_on(device: str, dtype: Any = np.float32) -> Algebra:
 
 
 def _max_items_in_memory() -> int:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return int((0.6 * memory / 16) ** 0.5)  # four matrices in single precision, or two in double
+    memory = ASSUMED_MEMORY
+    if hasattr(os, "sysconf"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int((0.6 * memory / BYTES_PER_PAIR) ** 0.5)
 
 
 def uniform_law(size: int, dtype: Any) -> NDArray[Any]:
