@@ -53,6 +53,14 @@ def test_agrees_with_pytorch_geometric() -> None:
     np.testing.assert_allclose(ours, scores / scores.sum(axis=1, keepdims=True), atol=1e-5)
 
 
+def test_labels_spread_against_the_direction_of_edges() -> None:
+    """Nodes 0 and 1 point to the labelled nodes 2 and 3, which point to nobody."""
+    edges = Graph.from_edges([0, 1, 1], [2, 3, 2], directed=True)
+    p = LabelPropagation(0.5).fit(edges.replace(labels=[0, 1, 0, 1]), [2, 3]).predict_proba()
+    assert p[0].tolist() == [1.0, 0.0]
+    np.testing.assert_allclose(p[1], np.array([1, np.sqrt(2)]) / (1 + np.sqrt(2)), rtol=1e-6)
+
+
 def test_nodes_that_no_label_reaches_have_equal_probabilities() -> None:
     fitted = LabelPropagation(n_steps=2).fit(path_graph(), [0, 4])
     assert fitted.predict_proba()[5].tolist() == [0.5, 0.5]

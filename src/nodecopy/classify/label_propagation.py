@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,8 @@ class LabelPropagation(Classifier):
 
     In each step a node takes the share ``alpha`` of its score of a class from its neighbours, by
     D^-1/2 A D^-1/2, and the rest from its own label, if it is a training node. Scores are scaled to
-    probabilities; a node that no label reaches has equal ones.
+    probabilities; a node that no label reaches has equal ones. In a directed graph, neighbours are those to
+    which a node has an edge, and the degrees are out-degrees on the left and in-degrees on the right.
 
     Parameters
     ----------
@@ -70,11 +72,9 @@ class LabelPropagation(Classifier):
         """Return the probabilities with each alpha, ``[n_alphas, n_nodes, n_classes]``."""
         adjacency = trial.graph.adjacency
         adjacency = WeightScaling.fit(adjacency, self.weights).apply(adjacency).astype(np.float32)
-        degrees = adjacency.sum(axis=1)
-        scale = sparse.diags_array(
-            np.divide(1, np.sqrt(degrees), where=degrees > 0, out=np.zeros_like(degrees))
-        )
-        matrix = sparse.csr_array(scale @ adjacency @ scale)
+        outgoing = _inverse_roots(adjacency.sum(axis=1))
+        incoming = _inverse_roots(adjacency.sum(axis=0)) if trial.graph.directed else outgoing
+        matrix = sparse.csr_array(outgoing @ adjacency @ incoming)
         n_nodes, shape = trial.graph.n_nodes, (trial.graph.n_nodes, len(alphas), trial.n_classes)
         own = np.zeros(shape, np.float32)
         weights = 1 if trial.weights is None else trial.weights[:, None]
@@ -88,3 +88,9 @@ class LabelPropagation(Classifier):
         equal = np.full(shape, 1 / trial.n_classes, np.float32)
         probabilities: NDArray[np.float32] = np.divide(scores, total, where=total > 0, out=equal)
         return probabilities.transpose(1, 0, 2)
+
+
+def _inverse_roots(degrees: NDArray[Any]) -> sparse.dia_array:
+    """Return D^-1/2, with zeros for nodes without edges."""
+    roots = np.divide(1, np.sqrt(degrees), where=degrees > 0, out=np.zeros_like(degrees))
+    return sparse.diags_array(roots)
