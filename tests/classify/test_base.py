@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import load, read_graph
+from nodecopy import Graph, load, read_graph
 from nodecopy._core.validation import type_name
-from nodecopy.classify import GCN, BayesianGCN, Classifier, Prediction, Trial
+from nodecopy.classify import APPNP, GCN, BayesianGCN, Classifier, Prediction, Trial
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import CLASSES, ClassifierContract, planted_graph
 
@@ -176,3 +178,35 @@ def test_new_rows_are_encoded_as_those_of_fit(tmp_path: Path) -> None:
     encoded = read_graph(frames[0], features=new, encoder=loaded.feature_encoder_)
     assert loaded.predict_proba(encoded).shape == (6, 2)
     np.testing.assert_allclose(loaded.predict_proba(graph), fitted.predict_proba(), atol=1e-6)
+
+
+DAMAGES: dict[str, Callable[[NDArray[Any]], Any]] = {
+    "truncated": lambda array: array[:-1],
+    "lengthened": lambda array: np.concatenate([array, array]),
+    "another dimension": lambda array: array[None],
+    "narrow": lambda array: array[..., :-1],
+    "not finite": lambda array: np.full(array.shape, np.nan, np.float32),
+    "complex": lambda array: np.zeros(array.shape, np.complex64),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
+@pytest.mark.parametrize("classifier", [GCN(n_epochs=2, bias=True), APPNP(n_epochs=2)], ids=repr)
+def test_damaged_archives_of_classifiers_are_refused(classifier: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    graph = Graph(np.ones((6, 6)), np.eye(6), [0, 1, 2, 0, 1, 2])
+    fitted = classifier.fit(graph, [0, 1, 2], rng=0)
+    fitted.save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    assert len(arrays) > 5
+    for name in set(arrays) - {"tree"}:
+        for change in DAMAGES.values():
+            np.savez(path, **arrays | {name: change(arrays[name])})
+            with pytest.raises(InputError, match=r"model\.npz"):
+                load(path)
+    for key, wrong in {"n_weight_samples": 10**12, "n_steps": 10**12, "n_hidden": 10**9}.items():
+        tree = re.sub(rf'("{key}": )\d+', rf"\g<1>{wrong}", str(arrays["tree"]))
+        np.savez(path, **arrays | {"tree": np.array(tree)})
+        with pytest.raises(InputError, match=rf"{key} must be an integer"):
+            load(path)

@@ -325,6 +325,8 @@ def test_states_of_old_files_take_the_settings_of_the_constructor() -> None:
     model = NodeCopying(SameLabel([0, 0, 1]), keep=0.4, symmetrise="maximum").fit(Graph(np.ones((3, 3))))
     state = {name: value for name, value in model.get_state().items() if name[:4] not in ("keep", "symm")}
     loaded = NodeCopying(model.law, model.keep, model.symmetrise)
+    loaded.set_state({})
+    assert not hasattr(loaded, "keep_")  # a part that is not fitted
     loaded.set_state(state)
     assert (loaded.keep_, loaded.symmetrise_) == (0.4, "maximum")
     for wrong in (

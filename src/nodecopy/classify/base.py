@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import PathLike
+from nodecopy._core.ids import check_ids
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
 from nodecopy._core.saving import Saveable
+from nodecopy._core.validation import check_real, check_vector, type_name
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction, Uncertainty
 from nodecopy.classify.trial import Trial, check_nodes
@@ -336,3 +338,16 @@ class Classifier(Saveable):
     def get_state(self) -> dict[str, Any]:
         """Return what was fitted by name, without the graph and its labels."""
         return {name: value for name, value in super().get_state().items() if name != "trial_"}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        super().set_state(state)
+        if not state:  # a part of another classifier, which fits copies of it
+            return
+        classes, ids = check_vector(self.classes_, "classes_"), check_vector(self.node_ids_, "node_ids_")
+        for array, name in ((classes, "classes_"), (ids, "node_ids_")):
+            check_ids(array, name, len(array))
+        check_real(self.temperature_, "temperature_", low=1e-9)
+        if not isinstance(self.prediction_, Prediction):
+            raise InputError(f"prediction_ must be a prediction; got {type_name(self.prediction_)}.")
+        self.prediction_.check(len(ids), len(classes))

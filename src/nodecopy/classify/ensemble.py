@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.validation import as_array, check_finite, type_name
+from nodecopy._core.validation import as_array, check_finite, check_integer, check_vector, type_name
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
@@ -35,6 +35,10 @@ touching fresh memory takes longer than computing with it.
 
 SUM_TOLERANCE = 1e-3
 """How far probabilities that a classifier returns may be below 0, and their sum from 1."""
+
+
+MAX_STEPS = 1_000_000
+"""The largest number of dropout samples and of propagation steps that a file may ask for."""
 
 
 class TrainedNetworks(Protocol):
@@ -119,6 +123,20 @@ class Prediction:
         array = _check_probabilities(array, name)
         return cls(array.mean(axis=0), entropy(array).mean(axis=0))
 
+    def check(self, n_nodes: int, n_classes: int) -> None:
+        """Raise an error unless this is a prediction for so many nodes and classes, as in a whole file."""
+        shape, name = (n_nodes, n_classes), "probabilities of the prediction"
+        array = _check_numbers(self.probabilities, name)
+        if array.shape != shape or array.dtype.kind != "f":
+            raise InputError(f"{name} must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
+        _check_probabilities(array, name)
+        entropies = check_vector(self.mean_entropy, "mean_entropy", length=n_nodes)
+        if entropies.dtype.kind != "f" or not isinstance(self.details, dict):
+            raise InputError(f"mean_entropy must be floats, and details a dictionary; got {entropies.dtype}.")
+        check_finite(entropies, "mean_entropy")
+        if isinstance(self.networks, Ensemble):
+            self.networks.check(n_classes)
+
     def uncertainty(self) -> Uncertainty:
         """Return the entropy of the mean, the mean entropy, and the difference of both."""
         total = np.maximum(entropy(self.probabilities), 0)
@@ -202,6 +220,29 @@ class Ensemble:
         weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
         keys = np.concatenate([part.keys for part in parts])
         return replace(parts[0], weights=weights, keys=keys)
+
+    def check(self, n_classes: int) -> None:
+        """Raise an error unless the weights fit the recipe and are finite; compiled code checks nothing."""
+        kinds = [(self.recipe, Recipe), (self.feature_scaling, FeatureScaling)]
+        if not all(isinstance(part, kind) for part, kind in [*kinds, (self.weight_scaling, WeightScaling)]):
+            raise InputError("networks must have a recipe and scalings of features and weights.")
+        check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
+        check_integer(self.recipe.n_steps, "n_steps", low=0, high=MAX_STEPS)
+        keys, first = as_array(self.keys, "keys"), as_array(self.weights[0], "weights")
+        if keys.dtype != np.int32 or keys.ndim != 1 or not len(keys) or first.ndim != 3:
+            raise InputError(f"networks must have keys and weights; got shapes {keys.shape}, {first.shape}.")
+        check_integer(
+            self.recipe.n_hidden, "n_hidden", low=1, high=max(weight.size for weight in self.weights)
+        )
+        rngs, device = [np.random.default_rng(0)], torch.device("cpu")
+        drawn = self.recipe.network_type._draw_weights(self.recipe, first.shape[1], n_classes, rngs, device)
+        shapes = [(len(keys), *weight.shape[1:]) for weight in drawn]
+        if shapes != [weight.shape for weight in self.weights]:
+            raise InputError(f"weights must have the shapes {shapes}; got others.")
+        for weight in self.weights:
+            if weight.dtype != np.float32:
+                raise InputError(f"weights must be in single precision; got {weight.dtype}.")
+            check_finite(weight, "weights")
 
     def predict(self, graph: Graph, device: str) -> Prediction:
         """Return the prediction on a graph, with the networks' own dropout masks."""

@@ -100,6 +100,8 @@ class NodeCopying(GraphModel[Data]):
         return self
 
     def set_state(self, state: dict[str, Any]) -> None:
+        if not state:  # a part of another object, which fits copies of it
+            return
         settings = state.get("keep_", self.keep), state.get("symmetrise_", self.symmetrise)
         keep, symmetrise = self._check_settings(*settings)  # files of old versions do not hold them
         super().set_state(state | {"keep_": keep, "symmetrise_": symmetrise})
