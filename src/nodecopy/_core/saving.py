@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.array_archives import read_arrays, write_arrays
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike, format_of, reading
 from nodecopy._core.lookup import import_class, public_name
@@ -55,20 +56,19 @@ class Saveable(Configurable):
         format_of(path, (".npz",))
         arrays: dict[str, NDArray[Any]] = {}
         tree = json.dumps(_encode(self, arrays, type(self).__name__))
-        # An open file, since NumPy would add .npz to a name that ends in .NPZ.
         with atomic_write(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **{TREE: np.array(tree)}, **arrays)
+            write_arrays(file, {TREE: np.array(tree)} | arrays)
 
     @classmethod
-    def load(cls, path: PathLike, *, device: str = "cpu") -> Self:
-        """Read an object of this class that :meth:`save` wrote."""
-        loaded = load(path, device=device, classes=[cls])
+    def load(cls, path: PathLike, *, device: str = "cpu", mmap: bool = False) -> Self:
+        """Read an object of this class that :meth:`save` wrote; see :func:`nodecopy.load`."""
+        loaded = load(path, device=device, classes=[cls], mmap=mmap)
         if not isinstance(loaded, cls):
             raise InputError(f"{path} must hold a {cls.__name__}; it holds a {type(loaded).__name__}.")
         return loaded
 
 
-def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = ()) -> Any:
+def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mmap: bool = False) -> Any:
     """Read a fitted graph model, classifier, defence or recommender that its ``save`` wrote.
 
     Parameters
@@ -80,6 +80,11 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = ()) ->
     classes
         Classes and functions of your own that the file may name, such as the function that builds a network.
         Nothing else from outside the package is imported or called.
+    mmap
+        Whether to memory-map arrays of floating-point numbers of 16 MiB and more, read-only: a recommender
+        with a large items x items matrix loads at once, and all processes that serve it share the memory.
+        Checksums of mapped arrays are not compared, and the file must not be changed in place while it is
+        in use; ``save`` replaces it as a whole, which is safe. By default everything is read into memory.
 
     Examples
     --------
@@ -96,13 +101,12 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = ()) ->
     given = _check_classes(classes)
     own = {public_name(value): value for value in given if isinstance(value, type)}
     own |= {_function_name(value): value for value in given}
-    with reading(path) as name, name.open("rb") as file:
-        with np.load(file, allow_pickle=False) as archive:
-            if TREE not in archive.files:
-                held = ", ".join(sorted(archive.files)) or "nothing"
-                way_out = "A file of another class is read by the load of that class."
-                raise InputError(f"the file must hold a fitted object; it holds {held}. {way_out}")
-            arrays = {key: archive[key] for key in archive.files}
+    with reading(path) as file:
+        arrays = read_arrays(file, mmap=mmap)
+        if TREE not in arrays:
+            held = ", ".join(sorted(arrays)) or "nothing"
+            way_out = "A file of another class is read by the load of that class."
+            raise InputError(f"the file must hold a fitted object; it holds {held}. {way_out}")
         tree = json.loads(str(arrays[TREE]))
         if not isinstance(tree, dict) or "class" not in tree:
             raise InputError("the file must hold a fitted object that save() wrote; it holds another value.")
