@@ -44,9 +44,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         As in :func:`~nodecopy.graph_from_features`. ``n_neighbours`` is also the number of fitted rows to
         which a new row is connected; it is lowered for tables with fewer rows.
     scale
-        ``"standardise"`` (default), ``"auto"``, ``"rows"``, ``"binary"`` or ``"none"``: how columns are
-        scaled before distances are measured, as in :func:`~nodecopy.graph_from_features`, and for the
-        default classifier.
+        ``"standardise"`` (default), ``"auto"``, ``"unit"``, ``"rows"``, ``"binary"`` or ``"none"``: how
+        features are scaled before distances are measured, as in :func:`~nodecopy.graph_from_features`, and
+        for the default classifier.
     random_state
         Seed of the networks: an integer, a ``RandomState`` or ``None``.
 

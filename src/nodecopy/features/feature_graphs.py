@@ -54,9 +54,10 @@ def graph_from_features(
         ``"euclidean"`` (default), or ``"cosine"``: the Euclidean distance of rows scaled to length one. A
         row of zeros stays a row of zeros.
     scale
-        How features are scaled before distances are measured: ``"none"`` (default), ``"auto"``, ``"rows"``,
-        ``"standardise"`` or ``"binary"``, as by :class:`~nodecopy.features.scaling.FeatureScaling`. With
-        ``"auto"``, columns on different scales count alike. The graph keeps the features as they are.
+        How features are scaled before distances are measured: ``"none"`` (default), ``"auto"``, ``"unit"``,
+        ``"rows"``, ``"standardise"`` or ``"binary"``, as by
+        :class:`~nodecopy.features.scaling.FeatureScaling`. With ``"auto"``, columns on different scales count
+        alike. The graph keeps the features as they are.
     labels, node_ids
         As in :class:`~nodecopy.Graph`.
 
