@@ -89,7 +89,8 @@ class NearestNeighbours(Configurable):
     scale
         How the features of the graph are scaled. ``"auto"`` (default): word counts are used as they are,
         anything else is standardised, and the choice is logged. ``"none"``, ``"standardise"``, ``"unit"``,
-        ``"rows"`` and ``"binary"``: as by :class:`~nodecopy.features.scaling.FeatureScaling`. Embeddings are not scaled.
+        ``"rows"`` and ``"binary"``: as by :class:`~nodecopy.features.scaling.FeatureScaling`.
+        Embeddings are not scaled.
     include_self
         Whether a node is its own first neighbour (default), as in the paper's Table 1.
     ties
