@@ -26,6 +26,16 @@ def test_degrees_do_not_decide() -> None:
     assert max(agreement, 1 - agreement) > 0.85
 
 
+def test_the_sides_of_a_bipartite_graph_are_found() -> None:
+    graph = draw_graph(two_blocks(200, 0.0, 0.1), np.random.default_rng(0))
+    assert count_communities(graph) == 2
+    found = spectral_communities(graph)
+    assert set(zip(found.tolist(), (np.arange(200) % 2).tolist(), strict=True)) in (
+        {(0, 0), (1, 1)},
+        {(0, 1), (1, 0)},
+    )
+
+
 def test_a_random_graph_is_one_community() -> None:
     graph = draw_graph(np.full((200, 200), 0.08), np.random.default_rng(0))
     assert count_communities(graph) == 1

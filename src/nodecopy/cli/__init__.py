@@ -22,6 +22,7 @@ from nodecopy.errors import InputError, MissingExtraError
 COMMANDS = {
     "sample": "Sample graphs or interactions by node copying.",
     "stats": "Compute structural statistics of a graph, or compare it with samples.",
+    "infer": "Estimate how much statistics of a network vary, and whether they are more than chance.",
     "classify": "Predict the classes of unlabelled nodes, with probabilities and uncertainty.",
     "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
     "defend": "Correct the predictions for attacked nodes by node copying.",

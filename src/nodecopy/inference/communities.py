@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ N_STARTS, MAX_STEPS = 5, 100
 def count_communities(graph: GraphLike) -> int:
     """Return the number of communities that can be told from chance, at least 1 and at most 30.
 
-    It is the number of negative eigenvalues of the Bethe-Hessian matrix (r^2 - 1) I - r A + D with
-    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022). Directions and weights are ignored.
+    It is the number of negative eigenvalues of the Bethe-Hessian matrices (r^2 - 1) I - r A + D with
+    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0: the second one finds groups with few
+    edges inside, such as the two sides of a bipartite graph. Directions and weights are ignored.
 
     Examples
     --------
@@ -36,13 +37,9 @@ def count_communities(graph: GraphLike) -> int:
     >>> count_communities(Graph(cliques))
     2
     """
-    adjacency = _undirected_adjacency(convert_graph(graph, "graph"))
-    degrees = adjacency.sum(axis=0)
-    total = degrees.sum()
-    r = np.sqrt(max((degrees**2).sum() / total - 1, 1.0)) if total else 1.0
-    hessian = sparse.diags_array(degrees + (r**2 - 1)) - r * adjacency
-    values = -_largest_eigenpairs(-hessian, min(MAX_COMMUNITIES, len(degrees)))[0]
-    return max(1, int((values < -1e-8).sum()))
+    return min(
+        sum(_count_eigenvectors(_undirected_adjacency(convert_graph(graph, "graph")))), MAX_COMMUNITIES
+    )
 
 
 def spectral_communities(
@@ -52,7 +49,8 @@ def spectral_communities(
 
     The rows of the leading eigenvectors of D^-1/2 A D^-1/2, with the mean degree added to all degrees, are
     scaled to length one, so that nodes of one community with different degrees coincide, and clustered by
-    k-means (Qin and Rohe, 2013). Directions and weights are ignored.
+    k-means (Qin and Rohe, 2013). Leading are those of the largest absolute eigenvalues. Directions and
+    weights are ignored.
 
     Parameters
     ----------
@@ -81,7 +79,7 @@ def spectral_communities(
     adjacency = _undirected_adjacency(graph)
     degrees = adjacency.sum(axis=0)
     scale = sparse.diags_array(1 / np.sqrt(degrees + max(degrees.mean(), 1.0)))
-    vectors = _largest_eigenpairs(scale @ adjacency @ scale, n_communities)[1]
+    vectors = _leading_eigenvectors(sparse.csr_array(scale @ adjacency @ scale), n_communities)
     rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     starts = generator(rng)
     _, best = min((_cluster(rows, n_communities, starts) for _ in range(N_STARTS)), key=lambda run: run[0])
@@ -121,14 +119,34 @@ def _undirected_adjacency(graph: Graph) -> sparse.csr_array:
     return adjacency
 
 
-def _largest_eigenpairs(matrix: Any, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ``k`` algebraically largest eigenvalues of a symmetric matrix and their vectors."""
+def _count_eigenvectors(adjacency: sparse.csr_array) -> tuple[int, int]:
+    """Return the numbers of negative eigenvalues of the two Bethe-Hessian matrices, the first at least 1."""
+    degrees = adjacency.sum(axis=0)
+    total = degrees.sum()
+    r = np.sqrt(max((degrees**2).sum() / total - 1, 1.0)) if total else 1.0
+    diagonal = sparse.diags_array(degrees + (r**2 - 1))
+    k = min(MAX_COMMUNITIES, len(degrees))
+    linked, unlinked = (
+        int((_eigenpairs(sparse.csr_array(sign * r * adjacency - diagonal), k, "LA")[0] > 1e-8).sum())
+        for sign in (1, -1)
+    )
+    return max(linked, 1), unlinked
+
+
+def _leading_eigenvectors(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
+    """Return the eigenvectors of the ``k`` largest absolute eigenvalues."""
+    values, vectors = _eigenpairs(matrix, k, "LM")
+    return np.asarray(vectors[:, np.argsort(-np.abs(values), kind="stable")[:k]])
+
+
+def _eigenpairs(matrix: sparse.csr_array, k: int, which: Literal["LA", "LM"]) -> tuple[Any, Any]:
+    """Return eigenvalues of a symmetric matrix, among them the ``k`` of ``which``, and their vectors."""
     n = matrix.shape[0]
     if n <= MAX_DENSE_NODES or k >= n - 1:
         values, vectors = np.linalg.eigh(matrix.toarray())
-        return values[-k:], vectors[:, -k:]
+        return values, vectors
     from scipy.sparse.linalg import eigsh
 
     start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # a fixed start is reproducible
-    values, vectors = eigsh(sparse.csr_array(matrix), k=k, which="LA", v0=start, tol=1e-4)
+    values, vectors = eigsh(matrix, k=k, which=which, v0=start, tol=1e-4)
     return values, vectors

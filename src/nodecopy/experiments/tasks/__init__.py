@@ -6,5 +6,6 @@ TASKS = {
     "attack": "nodecopy.experiments.tasks.attack_task.AttackTask",
     "recommend": "nodecopy.experiments.tasks.recommend_task.RecommendTask",
     "public-split": "nodecopy.experiments.tasks.public_split_task.PublicSplitTask",
+    "coverage": "nodecopy.experiments.tasks.coverage_task.CoverageTask",
     "generate": "nodecopy.experiments.tasks.generate_task.GenerateTask",
 }

@@ -1,0 +1,129 @@
+"""``nodecopy infer``: standard errors, intervals and p-values of statistics of one network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from nodecopy._core.atomic_files import atomic_write
+from nodecopy.cli import options, sources
+from nodecopy.cli.options import at_least, between, check_outputs, option
+from nodecopy.cli.reading_options import ReadingOptions, reads
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
+from nodecopy.errors import InputError
+from nodecopy.generators import SBM, DegreeCorrectedSBM, RandomDotProduct
+from nodecopy.inference import (
+    BootstrapResult,
+    LatentPositionBootstrap,
+    NodeBootstrap,
+    NodeSubsampling,
+    SignificanceTests,
+    bootstrap,
+    test,
+)
+
+Target = Literal["edges", "nodes"]
+Method = Literal["basic", "percentile", "normal", "studentised"]
+Null = Literal["configuration", "erdos-renyi", "degree-corrected-blocks", "node-copying"]
+Model = Literal[
+    "node-copying",
+    "blocks",
+    "degree-corrected-blocks",
+    "dot-product",
+    "node-bootstrap",
+    "subsampling",
+    "latent-positions",
+]
+MODELS: dict[str, dict[str, Callable[[], Any]]] = {
+    "edges": {
+        "node-copying": lambda: None,
+        "blocks": SBM,
+        "degree-corrected-blocks": DegreeCorrectedSBM,
+        "dot-product": RandomDotProduct,
+    },
+    "nodes": {
+        "node-bootstrap": NodeBootstrap,
+        "subsampling": NodeSubsampling,
+        "latent-positions": LatentPositionBootstrap,
+    },
+}
+"""The models of each target; the first is the default."""
+PICTURES = (".png", ".svg", ".pdf")
+MAX_NODES = 10
+"""Nodes that the table shows, those with the largest values."""
+
+
+@reads("graph")
+def infer(
+    source: options.Source,
+    statistic: list[str] = option(
+        "A statistic, such as transitivity, modularity, density or pagerank; an unknown name lists all. May "
+        "be repeated.",
+        ["density", "transitivity", "assortativity"],
+    ),
+    labels: options.Labels = None,
+    directed: options.Directed = False,
+    largest_component: options.LargestComponent = False,
+    redraw: Target = option(
+        "What is drawn again: edges (the nodes are given) or nodes (of a population) and their edges.",
+        "edges",
+    ),
+    model: Model | None = option(
+        "How samples are drawn. edges: node-copying (default), blocks, degree-corrected-blocks, dot-product. "
+        "nodes: node-bootstrap (default), subsampling, latent-positions."
+    ),
+    null: Null | None = option("Also test against this null model, and print p-values."),
+    n: int = option("Number of samples.", 500, at_least(2), "--n", "-n"),
+    level: float = option(
+        "Probability with which an interval holds its parameter.", 0.95, between(0.01, 0.9999)
+    ),
+    method: Method = option("How intervals are computed.", "basic"),
+    seed: int = option("Seed of the samples.", 0, at_least(0)),
+    workers: int = option("Threads that draw samples in parallel.", 1, at_least(1)),
+    picture: Path | None = option("Draw the samples and intervals to this .png, .svg or .pdf file."),
+    json_: options.AsJson = False,
+    reading: ReadingOptions = sources.DEFAULT,
+) -> None:
+    """Estimate how much statistics of a network vary, and whether they are more than chance.
+
+    An interval is for the expectation of the statistic if the network were drawn again. With --null, a
+    p-value says how often graphs of a null model have a value as far out as the observed one.
+    """
+    check_outputs([source, labels], picture=(picture, PICTURES))
+    create = next(iter(MODELS[redraw].values())) if model is None else MODELS[redraw].get(model)
+    if create is None:
+        raise InputError(
+            f"--model must be one of {', '.join(MODELS[redraw])} for --redraw {redraw}; got {model}."
+        )
+    graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
+    settings: dict[str, Any] = {"n": n, "workers": workers, "rng": seed}
+    with show_training("sampling"):
+        result = bootstrap(
+            graph, statistic, model=create(), level=level, method=method, target=redraw, **settings
+        )
+        tests = None if null is None else test(graph, statistic, null=null, **settings)
+    if picture is not None:
+        with atomic_write(picture) as temporary:
+            figure = np.ravel(result.plot())[0].figure
+            figure.savefig(temporary, format=picture.suffix[1:].lower(), dpi=150)
+    if json_:
+        print_json(result.to_dict() | ({} if tests is None else {"tests": tests.to_dict()}))
+    else:
+        print_note(f"{graph!r}. {result.question}")
+        heads = ["statistic", "observed", "standard error", "low", "high", "bias"]
+        print_table(heads if tests is None else [*heads, "p-value", "z"], _rows(result, tests))
+    print_written(picture, "picture")
+
+
+def _rows(result: BootstrapResult, tests: SignificanceTests | None) -> Iterator[list[Any]]:
+    """Yield the rows of the table; of a statistic of nodes, those with the largest values."""
+    for row in result:
+        numbers = [np.atleast_1d(part) for part in row[1:]]
+        chosen = np.argsort(-numbers[0], kind="stable")[:MAX_NODES]
+        for position in chosen.tolist():
+            name = f"{row.name} of {result.node_ids[position]}" if row.is_per_node else row.name
+            cells: list[Any] = [name, *(float(part[position]) for part in numbers)]
+            yield cells if tests is None else [*cells, tests[row.name].p_value, tests[row.name].z_score]

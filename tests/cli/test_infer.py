@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from nodecopy.cli.infer import MODELS, Model, Null
+from nodecopy.inference.null_tests import NULL_MODELS
+from tests.cli.conftest import Run
+
+
+def test_a_table_of_intervals(run: Run) -> None:
+    ran = run("infer", "karate", "--statistic", "transitivity", "--statistic", "density", "-n", "50")
+    assert ran.code == 0
+    head, *rows = (line.split() for line in ran.out.splitlines())
+    assert head[:4] == ["statistic", "observed", "standard", "error"]
+    assert [row[0] for row in rows] == ["transitivity", "density"]
+    assert rows[0][1] == "0.2557"
+    assert "if the edges were drawn again and the nodes stayed?" in ran.err
+    assert "warning: 35% of the ends of edges are at nodes with fewer than 3 donors" in ran.err
+
+
+def test_json_with_a_null_model(run: Run) -> None:
+    arguments = ("--statistic", "assortativity", "--null", "erdos-renyi", "-n", "60", "--json")
+    result = json.loads(run("infer", "karate", *arguments).out)
+    estimate = result["statistics"]["assortativity"]
+    assert estimate["low"] < estimate["observed"] < estimate["high"]
+    assert 0 < result["tests"]["assortativity"]["p_value"] < 0.1
+    assert result["target"] == "edges"
+    assert result["notices"]
+
+
+def test_p_values_in_the_table(run: Run) -> None:
+    ran = run("infer", "karate", "--statistic", "density", "--null", "erdos-renyi", "-n", "40")
+    assert ran.out.splitlines()[0].split()[-2:] == ["p-value", "z"]
+
+
+def test_statistics_of_nodes_show_the_largest(run: Run) -> None:
+    ran = run("infer", "karate", "--statistic", "degrees", "-n", "10", "--redraw", "nodes")
+    lines = ran.out.splitlines()
+    assert len(lines) == 11
+    assert lines[1].startswith("degrees of 34 ")
+
+
+@pytest.mark.parametrize("target", ["edges", "nodes"])
+def test_every_model(run: Run, target: str) -> None:
+    for model in MODELS[target]:
+        arguments = ("--redraw", target, "--model", model, "--statistic", "density", "-n", "5", "--json")
+        assert json.loads(run("infer", "karate", *arguments).out)["n"] == 5
+
+
+def test_choices_are_those_of_the_package() -> None:
+    assert set(get_args(Model)) == {name for models in MODELS.values() for name in models}
+    assert set(get_args(Null)) == set(NULL_MODELS)
+
+
+def test_a_picture(run: Run) -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    Path("edges.csv").write_text("source,target\n" + "\n".join(f"{i},{(i * 7 + 1) % 40}" for i in range(40)))
+    ran = run("infer", "edges.csv", "--statistic", "density", "-n", "5", "--picture", "intervals.png")
+    assert ran.code == 0, ran.err
+    assert Path("intervals.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--statistic", "transitivty"), "--statistic must be one of .* Did you mean transitivity?"),
+        (
+            ("--model", "subsampling"),
+            "--model must be one of node-copying, .* for --redraw edges; got subsampling",
+        ),
+        (("--picture", "x.gif"), r"x.gif must end in one of .png, .svg, .pdf"),
+        (("--level", "95"), "--level must be a number between 0.01 and 0.9999; got 95"),
+    ],
+)
+def test_errors_are_one_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    ran = run("infer", "karate", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert re.search(message, ran.err)
