@@ -1,0 +1,43 @@
+"""A recommender as a web service: ``MODEL=model.npz uvicorn examples.serving.app:app``.
+
+It needs ``fastapi`` and ``uvicorn``, which are not among the extras of the package.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fastapi import BackgroundTasks, FastAPI, Request
+from fastapi.responses import JSONResponse
+
+from examples.serving.service import RecommendationService
+from nodecopy.errors import InputError
+
+service = RecommendationService(os.environ["MODEL"])
+app = FastAPI(title="Recommendations")
+
+
+@app.get("/users/{user}/recommendations")
+def recommend(user: str, k: int = 10) -> list[dict[str, Any]]:
+    return service.recommend(user, k)
+
+
+@app.get("/users/{user}/explanations/{item:path}")
+def explain(user: str, item: str, k: int = 3) -> list[dict[str, Any]]:
+    return service.explain(user, item, k)
+
+
+@app.post("/users/{user}/items")
+def add(user: str, items: list[str]) -> dict[str, int]:
+    return {"n_waiting": service.add(user, items)}
+
+
+@app.post("/update", status_code=202)
+def update(tasks: BackgroundTasks) -> None:
+    tasks.add_task(service.update)
+
+
+@app.exception_handler(InputError)
+def refuse(request: Request, error: InputError) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, status_code=422)

@@ -1,0 +1,149 @@
+"""The example of a web service: its logic, and the routes that lead to it."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples.serving.service import RecommendationService
+from nodecopy import Interactions, datasets
+from nodecopy.errors import InputError
+from nodecopy.recommend import EASE, CopyEASE
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = datasets.load("library")
+READER, OTHER = LIBRARY.user_ids[:2].tolist()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    CopyEASE().fit(LIBRARY).save(tmp_path / "model.npz")
+    return tmp_path / "model.npz"
+
+
+def names(recommendations: list[dict[str, Any]]) -> list[Any]:
+    return [entry["item"] for entry in recommendations]
+
+
+def test_lists_and_explanations_are_those_of_the_model(path: Path) -> None:
+    service, model = RecommendationService(path), CopyEASE().fit(LIBRARY)
+    items, scores = model.recommend([READER], 3)
+    assert service.recommend(READER, 3) == [
+        {"item": item, "score": score}
+        for item, score in zip(items[0].tolist(), scores[0].tolist(), strict=True)
+    ]
+    expected = model.explain(READER, items[0, 0], 2)
+    assert names(service.explain(READER, items[0, 0], 2)) == expected[0].tolist()
+
+
+def test_a_user_without_rows_gets_the_most_popular_items(path: Path) -> None:
+    popularity = np.bincount(LIBRARY.rows.indices, minlength=LIBRARY.n_items)
+    best = LIBRARY.item_ids[np.argmax(popularity)]
+    assert names(RecommendationService(path).recommend("nobody", 1)) == [best]
+
+
+@pytest.mark.parametrize("user", [READER, "somebody new"])
+def test_new_rows_count_at_once_and_are_fitted_by_update(user: str, path: Path) -> None:
+    service, model = RecommendationService(path), CopyEASE().fit(LIBRARY)
+    new = names(service.recommend(user, 2))
+    assert service.add(user, [*new, new[0], "a new title"]) == 3
+    known = LIBRARY.item_ids[LIBRARY.matrix[[0]].indices].tolist() if user == READER else []
+    assert names(service.recommend(user, 5)) == model.recommend_new([known + new], 5)[0][0].tolist()
+    assert service.update() == 3
+    rows = Interactions.from_table([user] * 3, [*new, "a new title"])
+    fitted = model.partial_fit(rows)
+    assert names(service.recommend(user, 5)) == fitted.recommend([user], 5)[0][0].tolist()
+    assert (
+        names(RecommendationService(path).recommend(OTHER, 5)) == fitted.recommend([OTHER], 5)[0][0].tolist()
+    )
+    assert service.update() == 0
+
+
+def test_what_was_seen_stays_excluded_beside_new_rows(tmp_path: Path) -> None:
+    train = LIBRARY.select(np.arange(LIBRARY.n_interactions) % 2 == 0)
+    EASE(10.0).fit(train, seen=LIBRARY).save(tmp_path / "model.npz")
+    service = RecommendationService(tmp_path / "model.npz")
+    service.add(READER, names(service.recommend(READER, 1)))
+    seen = LIBRARY.item_ids[LIBRARY.matrix[[0]].indices].tolist()
+    assert not set(names(service.recommend(READER, 20))) & set(seen)
+
+
+def test_rows_that_come_during_an_update_wait_for_the_next(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, partial_fit = RecommendationService(path), CopyEASE.partial_fit
+
+    def add_and_fit(self: CopyEASE, interactions: Interactions) -> CopyEASE:
+        service.add(READER, ["late"])
+        return partial_fit(self, interactions)
+
+    service.add(READER, ["early"])
+    monkeypatch.setattr(CopyEASE, "partial_fit", add_and_fit)
+    assert service.update() == 1
+    monkeypatch.undo()
+    assert "early" in service.model.interactions_.item_ids
+    assert service.update() == 1
+
+
+def test_threads_may_read_add_and_update_together(path: Path) -> None:
+    service = RecommendationService(path)
+    users = LIBRARY.user_ids[:8].tolist()
+
+    def use(number: int) -> int:
+        service.add(users[number % 8], [f"title {number}"])
+        if number % 8 == 0:
+            service.update()
+        return len(service.recommend(users[number % 8], 3))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(use, range(24))) == [3] * 24
+    service.update()
+    assert {f"title {number}" for number in range(24)} <= set(service.model.interactions_.item_ids.tolist())
+
+
+def test_ids_take_the_type_of_training_and_wrong_ones_are_refused(tmp_path: Path) -> None:
+    EASE(1.0).fit(Interactions([[1, 1, 0], [1, 1, 1]])).save(tmp_path / "model.npz")
+    service = RecommendationService(tmp_path / "model.npz")
+    assert service.recommend("0", 3)[0]["item"] == 2
+    assert len(service.recommend("0", 3)) == 1
+    with pytest.raises(InputError, match=r"user must be an integer, as in training; got 'ann'"):
+        service.recommend("ann")
+    with pytest.raises(InputError, match=r"item must be an integer"):
+        service.add("0", ["tea"])
+    with pytest.raises(InputError, match="must hold known ids; got 7"):
+        service.explain("0", "7")
+
+
+class RecordedApp:
+    """Stands for FastAPI: it stores the function of each route."""
+
+    def __init__(self, title: str) -> None:
+        self.routes: dict[Any, Any] = {}
+
+    def get(self, route: Any, **_: Any) -> Any:
+        return lambda function: self.routes.setdefault(route, function)
+
+    post = exception_handler = get
+
+
+def test_the_routes_lead_to_the_service(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fastapi, responses = ModuleType("fastapi"), ModuleType("fastapi.responses")
+    vars(fastapi).update(FastAPI=RecordedApp, BackgroundTasks=object, Request=object)
+    vars(responses).update(JSONResponse=lambda content, status_code: (status_code, content))
+    monkeypatch.setitem(sys.modules, "fastapi", fastapi)
+    monkeypatch.setitem(sys.modules, "fastapi.responses", responses)
+    monkeypatch.setenv("MODEL", str(path))
+    routes = runpy.run_path(str(ROOT / "examples" / "serving" / "app.py"))["app"].routes
+    best = names(routes["/users/{user}/recommendations"](READER, 1))
+    assert routes["/users/{user}/items"](READER, best) == {"n_waiting": 1}
+    assert names(routes["/users/{user}/recommendations"](READER, 1)) != best
+    assert routes["/users/{user}/explanations/{item:path}"](READER, best[0], 1)
+    assert routes[InputError](None, InputError("no")) == (422, {"error": "no"})
+    assert routes["/update"]
