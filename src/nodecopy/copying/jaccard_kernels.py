@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
+
+from nodecopy._core.compilation import njit
 
 MAX_THREADS = 8
 N_TASKS = 64

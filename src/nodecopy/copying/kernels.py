@@ -15,8 +15,9 @@ sorted by row, and its rows are merged with the donors' rows.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32
+from numba import uint32
 
+from nodecopy._core.compilation import njit
 from nodecopy._core.random import PARITY, ROTATIONS
 from nodecopy.copying.intrinsics import prefetch
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nodecopy._core.compilation import njit
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.edge_tables.engines import PURPOSE
 

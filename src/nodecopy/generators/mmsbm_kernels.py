@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from nodecopy._core.compilation import njit
 
 
 @njit(cache=True, nogil=True, fastmath=True, error_model="numpy")

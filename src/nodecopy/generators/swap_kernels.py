@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from numba import njit, uint64
+from numba import uint64
+
+from nodecopy._core.compilation import njit
 
 compiled = njit(cache=True, nogil=True)
 

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from nodecopy._core.compilation import njit
 from nodecopy._core.csr import IntArray, Rows
 
 MAX_THREADS = 8  # each holds two arrays with an entry per node

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, uint8, uint32
+from numba import uint8, uint32
 
+from nodecopy._core.compilation import njit
 from nodecopy.nn.masks import GOLDEN, MIX_1, MIX_2
 from nodecopy.nn.row_intrinsics import LANES, gather_rows, scatter_row
 

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.compilation import njit
 from nodecopy._core.csr import IntArray, index_dtype
 
 MAX_THREADS = 8

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from nodecopy._core.compilation import njit
 
 
 def repulsion(positions: NDArray[np.float32], mass: NDArray[np.float32]) -> NDArray[np.float32]:
