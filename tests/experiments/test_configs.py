@@ -182,6 +182,9 @@ def test_published_numbers_of_the_public_splits() -> None:
         assert printed == [None if entry is None else round(100 * entry, 2) for entry in row], method
     assert {method for *_, method in table.published} == set(PUBLIC_SPLITS)
     assert any("chosen on the test part" in note for note in table.notes)
+    n_searched = {method.name: len(method.search) for method in table.methods if method.search}
+    assert n_searched == {"item-knn": 6, "ease": 6}
+    assert any("6 for ItemKNN and EASE" in note for note in table.notes)
 
 
 def test_recommenders_choose_among_as_many_settings_each() -> None:
@@ -214,6 +217,18 @@ def test_few_labels_has_the_splits_and_settings_of_table_2() -> None:
     assert all(
         cell.trial_seed(3).spawn_key == other.trial_seed(3).spawn_key for cell, other in shared if other
     )
+
+
+def test_self_training_is_compared_with_its_own_networks() -> None:
+    methods = {method.name: method for method in load("few-labels").methods}
+    own = methods["self-training"]
+    plain = methods["ensemble-unit"]
+    assert {"class": plain.path, **plain.settings} == own.settings["base"]
+    assert own.gain_over == ("ensemble-unit",)
+    appnp = methods["appnp-self-training"]
+    assert appnp.settings["base"]["base"] == {"class": methods["appnp-unit"].path}
+    assert methods["appnp-unit"].settings == {"features": "unit"}  # what "auto" is for word counts
+    assert appnp.gain_over == ("self-training", "appnp-unit")
 
 
 def test_every_cell_finds_its_stored_trials() -> None:

@@ -35,7 +35,7 @@ class NetworkClassifier(Classifier):
     ----------
     preset
         ``"default"``: the settings of ``"kipf"``, with ``features`` and ``weights`` that are ``"auto"`` and a
-        weight decay of 0.005 (0.0005 for :class:`APPNP`).
+        weight decay of 0.005.
         ``"kipf"``: those of Kipf and Welling (2017), 200 epochs, with features by ``"rows"`` and ``"raw"``
         weights.
         ``"gnn-benchmark"``: those of Shchur et al. (2018), which stop by the validation loss, with
