@@ -7,7 +7,7 @@ import pytest
 
 from nodecopy import Graph
 from nodecopy.classify import Classifier, LabelPropagation, Trial
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 
@@ -30,13 +30,15 @@ def path_graph() -> Graph:
 def test_the_fixed_point() -> None:
     """Many steps solve (I - alpha S) F = (1 - alpha) Y."""
     graph = path_graph()
-    p = LabelPropagation(0.8, n_steps=300).fit(graph, [0, 4]).predict_proba()
+    (prediction,) = LabelPropagation(0.8, n_steps=300).fit_trials([Trial(graph, [0, 4])])
     adjacency = graph.adjacency.toarray()[:5, :5]
     scale = 1 / np.sqrt(adjacency.sum(axis=1))
     labels = np.zeros((5, 2))
     labels[0, 0] = labels[4, 1] = 1
     scores = np.linalg.solve(np.eye(5) - 0.8 * scale[:, None] * adjacency * scale, 0.2 * labels)
-    np.testing.assert_allclose(p[:5], scores / scores.sum(axis=1, keepdims=True), atol=1e-5)
+    np.testing.assert_allclose(
+        prediction.probabilities[:5], scores / scores.sum(axis=1, keepdims=True), atol=1e-5
+    )
 
 
 def test_agrees_with_pytorch_geometric() -> None:
@@ -53,22 +55,47 @@ def test_agrees_with_pytorch_geometric() -> None:
     np.testing.assert_allclose(ours, scores / scores.sum(axis=1, keepdims=True), atol=1e-5)
 
 
-def test_labels_spread_against_the_direction_of_edges() -> None:
-    """Nodes 0 and 1 point to the labelled nodes 2 and 3, which point to nobody."""
-    edges = Graph.from_edges([0, 1, 1], [2, 3, 2], directed=True)
-    p = LabelPropagation(0.5).fit(edges.replace(labels=[0, 1, 0, 1]), [2, 3]).predict_proba()
-    assert p[0].tolist() == [1.0, 0.0]
-    np.testing.assert_allclose(p[1], np.array([1, np.sqrt(2)]) / (1 + np.sqrt(2)), rtol=1e-6)
+def test_labels_spread_along_both_directions_of_edges(caplog: pytest.LogCaptureFixture) -> None:
+    """Node 2 points to the labelled node 0, and the labelled node 1 points to node 3."""
+    edges, train = ([2, 1, 2, 2], [0, 3, 3, 1]), [0, 1]
+    graph = Graph.from_edges(*edges, directed=True).replace(labels=[0, 1, 0, 1])
+    with caplog.at_level("INFO", "nodecopy"):
+        p = LabelPropagation(0.5).fit(graph, train).predict_proba()
+    assert "both directions of the directed edges" in caplog.text
+    undirected = Graph.from_edges(*edges).replace(labels=[0, 1, 0, 1])
+    np.testing.assert_allclose(p, LabelPropagation(0.5).fit(undirected, train).predict_proba(), rtol=1e-6)
 
 
-def test_nodes_that_no_label_reaches_have_equal_probabilities() -> None:
-    fitted = LabelPropagation(n_steps=2).fit(path_graph(), [0, 4])
-    assert fitted.predict_proba()[5].tolist() == [0.5, 0.5]
+def test_nodes_that_no_label_reaches_are_counted() -> None:
+    with pytest.warns(DataWarning, match="no label reaches 2 of 6 nodes in 1 steps .* the first, 0"):
+        fitted = LabelPropagation(n_steps=1).fit(path_graph(), [0, 4])
+    assert fitted.predict_proba()[[2, 5]].tolist() == [[0.5, 0.5]] * 2
+    assert fitted.prediction_.details["unreached"] == 2
+
+
+def test_advice_fits_a_method_without_features() -> None:
+    graph = Graph(np.eye(20, k=1), labels=np.arange(20) // 10)
+    with pytest.warns(DataWarning) as caught:
+        LabelPropagation(0.0).fit(graph, [0, 19])
+    texts = [str(warning.message) for warning in caught]
+    assert not any("standardise" in text or "n_epochs" in text for text in texts)
+    assert any("almost nothing" in text and "most edges connect" in text for text in texts)
+
+
+def test_alpha_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    graph = planted_graph()
+    with caplog.at_level("INFO", "nodecopy"):
+        LabelPropagation().fit(graph, [0, 1, 2])
+        LabelPropagation().fit(graph, [0, 1, 2], validation=range(30, 60))
+        LabelPropagation(0.5).fit(graph, [0, 1, 2])
+    first, second = (record.message for record in caplog.records)
+    assert "alpha is 0.95, the default without validation nodes. alpha sets it." in first
+    assert "the most accurate of 5 values on the validation nodes (30)" in second
 
 
 def test_alpha_is_chosen_by_validation() -> None:
     graph = planted_graph()
-    assert LabelPropagation().fit(graph, [0, 1, 2]).prediction_.details == {"alpha": 0.95}
+    assert LabelPropagation().fit(graph, [0, 1, 2]).prediction_.details == {"alpha": 0.95, "unreached": 0}
     scores = {}
     for alpha in (0.5, 0.8, 0.9, 0.95, 0.99):
         scores[alpha] = LabelPropagation(alpha).fit(graph, [0, 1, 2]).score(range(30, 60))
@@ -76,7 +103,7 @@ def test_alpha_is_chosen_by_validation() -> None:
     assert chosen.prediction_.details["alpha"] == max(scores, key=lambda alpha: scores[alpha])
     assert len(set(scores.values())) > 1
     fixed = LabelPropagation(0.5).fit(graph, [0, 1, 2], validation=range(30, 60))
-    assert fixed.prediction_.details == {"alpha": 0.5}
+    assert fixed.prediction_.details["alpha"] == 0.5
 
 
 def test_pseudo_labels_count_by_their_probabilities_and_weights() -> None:
@@ -96,6 +123,7 @@ def test_pseudo_labels_count_by_their_probabilities_and_weights() -> None:
     ("parameters", "message"),
     [
         ({"alpha": 1.5}, "alpha of LabelPropagation must be a number between 0 and 1; got 1.5"),
+        ({"alpha": 1}, "alpha of LabelPropagation must be below 1, for labels to count; got 1"),
         ({"n_steps": 0}, "n_steps of LabelPropagation must be an integer of at least 1; got 0"),
         ({"weights": "heavy"}, "weights must be one of"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +73,9 @@ class Classifier(Saveable):
     True
     """
 
+    needs_features: ClassVar[bool] = True
+    """Whether the classifier reads features; advice in warnings depends on it."""
+
     prediction_: Prediction
     classes_: NDArray[Any]
     node_ids_: NDArray[Any]
@@ -140,7 +143,7 @@ class Classifier(Saveable):
         self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
         self.node_ids_, self.trial_ = graph.node_ids, trial
         self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
-        warn_if_not_learned(self.prediction_, self.classes_.tolist())
+        warn_if_not_learned(self.prediction_, self.classes_.tolist(), needs_features=self.needs_features)
         return self
 
     def check_fitted(self) -> Prediction:

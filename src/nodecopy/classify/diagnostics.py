@@ -20,10 +20,17 @@ ADVICE = (
     "to the nodes."
 )
 HINT = Hint("Try {}.", features="standardise", n_epochs=int)
+ADVICE_WITHOUT_FEATURES = (
+    "Check that most edges connect nodes of the same class, and that the labels belong to the nodes."
+)
 
 
-def warn_if_not_learned(prediction: Prediction, classes: Sequence[Any]) -> None:
+def warn_if_not_learned(
+    prediction: Prediction, classes: Sequence[Any], *, needs_features: bool = True
+) -> None:
     """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
+
+    The advice is about features and training only for classifiers that need features.
 
     A GCN on Cora, CiteSeer or PubMed with a single label per class is far from both: after its 200 epochs the
     largest probability of the median node is 55 % to 111 % above uniform, after five epochs 1 % to 3 %. On
@@ -43,4 +50,5 @@ def warn_if_not_learned(prediction: Prediction, classes: Sequence[Any]) -> None:
         sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
     else:
         return
-    warn_about_data(f"the classifier has learned almost nothing: {sign}. {ADVICE}", HINT)
+    advice, hints = (ADVICE, [HINT]) if needs_features else (ADVICE_WITHOUT_FEATURES, [])
+    warn_about_data(f"the classifier has learned almost nothing: {sign}. {advice}", *hints)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import log_decision, warn_about_data
+from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, entropy
 from nodecopy.classify.trial import Trial
+from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
+from nodecopy.graph import Graph
 
 ALPHAS = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Values of ``alpha`` that are compared on validation nodes."""
@@ -28,18 +33,22 @@ class LabelPropagation(Classifier):
 
     In each step a node takes the share ``alpha`` of its score of a class from its neighbours, by
     D^-1/2 A D^-1/2, and the rest from its own label, if it is a training node. Scores are scaled to
-    probabilities; a node that no label reaches has equal ones. In a directed graph, neighbours are those to
-    which a node has an edge, and the degrees are out-degrees on the left and in-degrees on the right.
+    probabilities. A node that no label reaches has equal ones, and so the first class; ``fit`` warns of such
+    nodes. Labels spread along both directions of directed edges: A + A^T replaces A.
 
     Parameters
     ----------
     alpha
-        The share that comes from neighbours. By default that of 0.5, 0.8, 0.9, 0.95 and 0.99 with the highest
-        accuracy on validation nodes, ties going to the first, and 0.95 without validation nodes.
+        The share that comes from neighbours, below 1. By default that of 0.5, 0.8, 0.9, 0.95 and 0.99 with
+        the highest accuracy on validation nodes, ties going to the first, and 0.95 without validation nodes.
     n_steps
         Steps of propagation.
     weights
         Of edges, as in :class:`NetworkClassifier`.
+
+    Notes
+    -----
+    ``prediction_.details`` holds ``alpha`` and the number of nodes that no label reaches (``unreached``).
 
     Examples
     --------
@@ -50,31 +59,72 @@ class LabelPropagation(Classifier):
     True
     """
 
+    needs_features: ClassVar[bool] = False
+
     alpha: float | None = None
     n_steps: int = 50
     _: KW_ONLY
     weights: str = "auto"
 
+    def fit(
+        self,
+        graph: Graph,
+        train: ArrayLike | None = None,
+        *,
+        validation: ArrayLike | None = None,
+        rng: Rng = None,
+    ) -> Self:
+        super().fit(graph, train, validation=validation, rng=rng)
+        self._log_choices()
+        return self
+
+    def _log_choices(self) -> None:
+        """Log how labels have spread, and warn of nodes that none has reached."""
+        details, nodes = self.prediction_.details, self.trial_.validation
+        if self.trial_.graph.directed:
+            log_decision("label propagation: labels spread along both directions of the directed edges.")
+        if self.alpha is None:
+            since = "the default without validation nodes"
+            if nodes is not None and len(nodes):
+                since = f"the most accurate of {len(ALPHAS)} values on the validation nodes ({len(nodes)})"
+            log_decision(
+                f"label propagation: alpha is {details['alpha']}, {since}.", Hint("{} sets it.", alpha=...)
+            )
+        if details["unreached"]:
+            warn_about_data(
+                f"no label reaches {details['unreached']} of {len(self.node_ids_)} nodes in {self.n_steps} "
+                f"steps along edges: their probabilities are equal, and their predicted class is the first, "
+                f"{self.classes_[0]}. Label a node in each connected component, or use a classifier that "
+                "reads features."
+            )
+
     def predict_trial(self, trial: Trial) -> Prediction:
         check_integer(self.n_steps, "n_steps of LabelPropagation", low=1)
         nodes, best = trial.validation, 0
         if self.alpha is not None:
-            alphas: tuple[float, ...] = (check_real(self.alpha, "alpha of LabelPropagation", low=0, high=1),)
+            alphas: tuple[float, ...] = (_check_alpha(self.alpha),)
         else:
             alphas = (DEFAULT_ALPHA,) if nodes is None or not len(nodes) else ALPHAS
-        candidates = self._propagate(trial, alphas)
+        candidates, is_reached = self._propagate(trial, alphas)
         if len(alphas) > 1:
             is_right = candidates[:, nodes].argmax(axis=2) == trial.codes[nodes]
             best = int(is_right.mean(axis=1).argmax())
-        return Prediction(candidates[best], entropy(candidates[best]), {"alpha": alphas[best]})
+        details = {"alpha": alphas[best], "unreached": int((~is_reached[best]).sum())}
+        return Prediction(candidates[best], entropy(candidates[best]), details)
 
-    def _propagate(self, trial: Trial, alphas: Sequence[float]) -> NDArray[np.float32]:
-        """Return the probabilities with each alpha, ``[n_alphas, n_nodes, n_classes]``."""
+    def _propagate(
+        self, trial: Trial, alphas: Sequence[float]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return the probabilities with each alpha, ``[n_alphas, n_nodes, n_classes]``.
+
+        The second array holds whether a label reaches each node, ``[n_alphas, n_nodes]``.
+        """
         adjacency = trial.graph.adjacency
         adjacency = WeightScaling.fit(adjacency, self.weights).apply(adjacency).astype(np.float32)
-        outgoing = _inverse_roots(adjacency.sum(axis=1))
-        incoming = _inverse_roots(adjacency.sum(axis=0)) if trial.graph.directed else outgoing
-        matrix = sparse.csr_array(outgoing @ adjacency @ incoming)
+        if trial.graph.directed:
+            adjacency = adjacency + adjacency.T
+        roots = _inverse_roots(adjacency.sum(axis=1))
+        matrix = sparse.csr_array(roots @ adjacency @ roots)
         n_nodes, shape = trial.graph.n_nodes, (trial.graph.n_nodes, len(alphas), trial.n_classes)
         own = np.zeros(shape, np.float32)
         weights = 1 if trial.weights is None else trial.weights[:, None]
@@ -87,7 +137,17 @@ class LabelPropagation(Classifier):
         total = scores.sum(axis=2, keepdims=True)
         equal = np.full(shape, 1 / trial.n_classes, np.float32)
         probabilities: NDArray[np.float32] = np.divide(scores, total, where=total > 0, out=equal)
-        return probabilities.transpose(1, 0, 2)
+        return probabilities.transpose(1, 0, 2), total[:, :, 0].T > 0
+
+
+def _check_alpha(alpha: float) -> float:
+    """Return a share from 0 to less than 1, in single precision too; at 1, labels would not count."""
+    share = check_real(alpha, "alpha of LabelPropagation", low=0, high=1)
+    if np.float32(share) == 1:
+        raise InputError(
+            f"alpha of LabelPropagation must be below 1, for labels to count; got {alpha!r}. Use 0.99."
+        )
+    return share
 
 
 def _inverse_roots(degrees: NDArray[Any]) -> sparse.dia_array:
