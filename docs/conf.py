@@ -15,6 +15,7 @@ import nodecopy
 GALLERY = (
     "sampling",
     "how_many_donors",
+    "inference",
     "few_labels",
     "uncertainty",
     "scikit_learn",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from nodecopy.graph import Graph
 MAX_COMMUNITIES = 30
 """Largest number of communities that is estimated."""
 MAX_DENSE_NODES = 600
-"""Nodes up to which all eigenvalues are computed at once."""
+"""Nodes up to which all eigenvalues are computed."""
+N_EXTRA_VECTORS, N_ITERATIONS = 10, 20
+"""Additional vectors of the subspace iteration in larger graphs, and its steps."""
 N_STARTS, MAX_STEPS = 5, 100
 """Runs of k-means, of which the best is taken, and the steps of each."""
 
@@ -77,9 +79,7 @@ def spectral_communities(
     if n_communities == 1:
         return np.zeros(graph.n_nodes, np.int64)
     adjacency = _undirected_adjacency(graph)
-    degrees = adjacency.sum(axis=0)
-    scale = sparse.diags_array(1 / np.sqrt(degrees + max(degrees.mean(), 1.0)))
-    vectors = _leading_eigenvectors(sparse.csr_array(scale @ adjacency @ scale), n_communities)
+    vectors = _leading_eigenvectors(_normalise(adjacency), n_communities)
     rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     starts = generator(rng)
     _, best = min((_cluster(rows, n_communities, starts) for _ in range(N_STARTS)), key=lambda run: run[0])
@@ -120,33 +120,45 @@ def _undirected_adjacency(graph: Graph) -> sparse.csr_array:
 
 
 def _count_eigenvectors(adjacency: sparse.csr_array) -> tuple[int, int]:
-    """Return the numbers of negative eigenvalues of the two Bethe-Hessian matrices, the first at least 1."""
+    """Return the numbers of negative eigenvalues of the two Bethe-Hessian matrices, the first at least 1.
+
+    In a large graph they are the eigenvalues in the span of the leading eigenvectors of the normalised
+    adjacency, of which never too many are negative.
+    """
     degrees = adjacency.sum(axis=0)
-    total = degrees.sum()
+    total, n_nodes = degrees.sum(), len(degrees)
     r = np.sqrt(max((degrees**2).sum() / total - 1, 1.0)) if total else 1.0
-    diagonal = sparse.diags_array(degrees + (r**2 - 1))
-    k = min(MAX_COMMUNITIES, len(degrees))
-    linked, unlinked = (
-        int((_eigenpairs(sparse.csr_array(sign * r * adjacency - diagonal), k, "LA")[0] > 1e-8).sum())
-        for sign in (1, -1)
-    )
+    is_small = n_nodes <= MAX_DENSE_NODES
+    basis: Any = np.eye(n_nodes) if is_small else _span(_normalise(adjacency), MAX_COMMUNITIES)
+    diagonal = basis.T @ ((degrees + (r**2 - 1))[:, None] * basis)
+    links = r * (basis.T @ (adjacency @ basis))
+    linked, unlinked = (int((np.linalg.eigvalsh(diagonal - s * links) < -1e-8).sum()) for s in (1, -1))
     return max(linked, 1), unlinked
+
+
+def _normalise(adjacency: sparse.csr_array) -> sparse.csr_array:
+    """Return D^-1/2 A D^-1/2 with the mean degree, at least 1, added to all degrees."""
+    degrees = adjacency.sum(axis=0)
+    scale = sparse.diags_array(1 / np.sqrt(degrees + max(degrees.mean(), 1.0)))
+    return sparse.csr_array(scale @ adjacency @ scale)
 
 
 def _leading_eigenvectors(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
     """Return the eigenvectors of the ``k`` largest absolute eigenvalues."""
-    values, vectors = _eigenpairs(matrix, k, "LM")
-    return np.asarray(vectors[:, np.argsort(-np.abs(values), kind="stable")[:k]])
+    n_nodes = matrix.shape[0]
+    basis: Any = np.eye(n_nodes) if n_nodes <= MAX_DENSE_NODES else _span(matrix, k)
+    values, vectors = np.linalg.eigh(basis.T @ (matrix @ basis))
+    return np.asarray(basis @ vectors[:, np.argsort(-np.abs(values), kind="stable")[:k]])
 
 
-def _eigenpairs(matrix: sparse.csr_array, k: int, which: Literal["LA", "LM"]) -> tuple[Any, Any]:
-    """Return eigenvalues of a symmetric matrix, among them the ``k`` of ``which``, and their vectors."""
-    n = matrix.shape[0]
-    if n <= MAX_DENSE_NODES or k >= n - 1:
-        values, vectors = np.linalg.eigh(matrix.toarray())
-        return values, vectors
-    from scipy.sparse.linalg import eigsh
+def _span(matrix: sparse.csr_array, k: int) -> NDArray[np.float64]:
+    """Return an orthonormal basis that nearly contains the ``k`` leading eigenvectors, by subspace iteration.
 
-    start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # a fixed start is reproducible
-    values, vectors = eigsh(matrix, k=k, which=which, v0=start, tol=1e-4)
-    return values, vectors
+    A Lanczos method would not end in time where, as in networks without more communities, the following
+    eigenvalues lie close together; their vectors do not matter.
+    """
+    size = min(k + N_EXTRA_VECTORS, matrix.shape[0])
+    basis = np.random.default_rng(0).normal(size=(matrix.shape[0], size))  # fixed, to be reproducible
+    for _ in range(N_ITERATIONS):
+        basis = np.linalg.qr(matrix @ basis)[0]
+    return basis
