@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from nodecopy import Graph
+from nodecopy import Graph, read_graph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import class_codes, training_classes
 from tests.strategies import graphs
@@ -306,3 +308,20 @@ def test_classes_without_training_nodes_are_counted() -> None:
     assert "class c (3 nodes), d (1 node), e (1 node), f (1 node), g (1 node). It is left out" in message
     with pytest.warns(DataWarning, match=r"f \(1 node\) and 1 more\. It"):
         training_classes(graph, np.array([0]))
+
+
+@pytest.mark.parametrize(
+    "texts", [["a\0b", "c"], ["a\0", "a"], np.array(["a\0b", "c"]), np.array(["a\0", 3], object)]
+)
+def test_texts_with_nul_are_errors(texts: Any, tmp_path: Path) -> None:
+    """Arrays drop NUL at the end and Parquet files what follows it, which made them other nodes."""
+    for arguments in ({"node_ids": texts}, {"labels": texts}):
+        with pytest.raises(InputError, match="must not hold the character NUL; got 'a"):
+            Graph(np.ones((2, 2)), **arguments)
+    with pytest.raises(InputError, match="NUL"):
+        Graph.from_edges(texts, ["x", "y"])
+    frame = pandas.DataFrame({"source": list(texts), "target": ["x", "y"]}).astype(str)
+    frame.to_parquet(tmp_path / "edges.parquet")
+    for source in (frame, tmp_path / "edges.parquet"):
+        with pytest.raises(InputError, match="NUL"):
+            read_graph(source)

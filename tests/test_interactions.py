@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from nodecopy import Interactions
+from nodecopy import Interactions, write_interactions
 from nodecopy.errors import InputError
 from tests.strategies import interactions
 
@@ -148,3 +148,16 @@ def test_times_follow_their_interactions() -> None:
     ):
         with pytest.raises(InputError, match=message):
             Interactions([[1, 0], [0, 1]], times=times)
+
+
+def test_arguments_of_the_wrong_type_are_errors() -> None:
+    log: Any = Interactions([[1, 2], [0, 3]])
+    wrong_log: Any = 3
+    for wrong in ({"rating": np.nan}, {"rating": "x"}, {"per_user": "x"}, {"per_item": 1.5}):
+        with pytest.raises(InputError, match="of at_least must be"):
+            log.at_least(**wrong)
+    for combine in (log.union, log.difference):
+        with pytest.raises(InputError, match="other must be Interactions; got NoneType"):
+            combine(None)
+    with pytest.raises(InputError, match="interactions must be Interactions; got int"):
+        write_interactions(wrong_log, "log.csv")

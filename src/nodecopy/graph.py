@@ -17,6 +17,7 @@ from nodecopy._core.validation import (
     as_array,
     check_finite,
     check_indices,
+    check_no_nul,
     check_unique,
     check_vector,
     is_missing,
@@ -213,7 +214,7 @@ class Graph(RowData):
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
         """Return a copy with a name for every label code, including codes that no node has."""
-        texts = check_ids(np.array(names, dtype=str), "names", len(names)).tolist()
+        texts = check_ids(as_array(names, "names").astype(str), "names", np.size(names)).tolist()
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
             raise InputError(f"names must hold a non-empty name for every label; got {len(texts)}.")
         return self._with(label_names=tuple(texts))
@@ -342,6 +343,7 @@ def _labels(
         return freeze(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
         raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
+    check_no_nul(array if isinstance(values, np.ndarray) else values, "labels")  # type: ignore[arg-type]
     text = np.array(["" if is_missing(value) else str(value) for value in array], dtype=str)
     names = sorted(set(text.tolist()) - {""})
     code_of = {"": UNLABELLED} | {name: code for code, name in enumerate(names)}

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import RowData, Rows, freeze
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
-from nodecopy._core.validation import check_finite, check_vector
+from nodecopy._core.validation import check_finite, check_integer, check_real, check_vector, type_name
 from nodecopy.errors import InputError
 
 
@@ -145,6 +145,9 @@ class Interactions(RowData):
         interactions, then items with fewer than ``per_item``. By default nothing is dropped but users and
         items without interactions.
         """
+        check_real(rating, "rating of at_least")
+        for name, value in (("per_user", per_user), ("per_item", per_item)):
+            check_integer(value, f"{name} of at_least", low=0)
         part = self.select(self.matrix.data >= rating)
         is_user = part.rows.degrees >= per_user
         part = part.select(is_user[part.rows.row_numbers])
@@ -182,6 +185,8 @@ class Interactions(RowData):
 
     def check_same_ids(self, other: Interactions, name: str) -> None:
         """Raise an error that names ``other`` unless it has the same users and items in the same order."""
+        if not isinstance(other, Interactions):
+            raise InputError(f"{name} must be Interactions; got {type_name(other)}.")
         for what in ("user_ids", "item_ids"):
             if not np.array_equal(getattr(self, what), getattr(other, what)):
                 raise InputError(

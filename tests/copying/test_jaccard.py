@@ -68,3 +68,9 @@ def test_jaccard_by_hand() -> None:
 def test_jaccard_takes_the_first_of_equals() -> None:
     log = Interactions([[1, 1], [1, 0], [0, 1], [1, 0]])
     assert P(Jaccard(include_self=False, max_donors=2), log)[0].tolist() == [0, 0.5, 0.5, 0]
+
+
+def test_more_donors_than_fit_into_an_integer_are_all() -> None:
+    log = Interactions(np.ones((3, 3)))
+    every, limited = Jaccard().fit(log), Jaccard(max_donors=2**63).fit(log)
+    assert np.array_equal(every.probabilities().toarray(), limited.probabilities().toarray())

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import FloatArray, IntArray, freeze
-from nodecopy._core.validation import check_finite, check_unique, check_vector
+from nodecopy._core.validation import check_finite, check_no_nul, check_unique, check_vector
 from nodecopy.errors import InputError
 
 MAX_COMPARED = 8
@@ -19,9 +19,12 @@ MAX_COMPARED = 8
 def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArray[Any]:
     """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
+    if array.dtype.kind == "U":  # NumPy drops NUL at the end of the texts of a list
+        check_no_nul(array.tolist() if isinstance(values, np.ndarray) else values, name)  # type: ignore[arg-type]
     if array.dtype.kind == "O":
         if not all(isinstance(value, (str, int, np.integer)) for value in array):
             raise InputError(f"{name} must hold integers or strings without missing values.")
+        check_no_nul(array, name)
         array = np.array([str(value) for value in array]) if array.size else array.astype(np.int64)
     if array.size == 0 and array.dtype.kind not in "iuU":
         array = array.astype(np.int64)

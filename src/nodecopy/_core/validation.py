@@ -101,6 +101,13 @@ def check_unique(values: NDArray[Any], name: str) -> None:
         raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")
 
 
+def check_no_nul(values: Iterable[Any], name: str) -> None:
+    """Raise an error if a text holds the character NUL, which arrays and files drop."""
+    for value in values:
+        if isinstance(value, str) and "\0" in value:
+            raise InputError(f"{name} must not hold the character NUL; got {str(value)!r}.")
+
+
 def list_names(values: Sequence[Any], n: int = 5) -> str:
     """Return the first ``n`` values for a message, and how many more there are."""
     more = f" and {len(values) - n} more" if len(values) > n else ""

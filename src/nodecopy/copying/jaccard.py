@@ -70,7 +70,9 @@ class Jaccard(Configurable):
         elif self.max_donors is not None and n_entries.sum() >= MIN_COMPILED_PRODUCTS:
             from nodecopy.copying.jaccard_kernels import most_similar_rows  # imports numba, which is slow
 
-            index = most_similar_rows(pattern, transpose, self.max_donors, self.include_self)
+            index = most_similar_rows(
+                pattern, transpose, min(self.max_donors, pattern.shape[0]), self.include_self
+            )
             return DonorRows.from_similarity(self._sharpen(index))
         degrees = rows.degrees.astype(np.float64)
         block_of = np.cumsum(n_entries) // MAX_BLOCK_ENTRIES
@@ -83,7 +85,7 @@ class Jaccard(Configurable):
         users = np.arange(some.start, some.stop)
         similarity = self._index(users, pattern[some] @ transpose, degrees)
         if self.max_donors is not None:
-            similarity = largest_entries(similarity, self.max_donors)
+            similarity = largest_entries(similarity, min(self.max_donors, similarity.shape[1]))
         similarity.sort_indices()
         return self._sharpen(similarity)
 

@@ -7,6 +7,7 @@ import numpy as np
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import type_name
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import npz
@@ -106,6 +107,8 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
     ...     read_interactions(f"{folder}/log.csv") == log
     True
     """
+    if not isinstance(interactions, Interactions):
+        raise InputError(f"interactions must be Interactions; got {type_name(interactions)}.")
     if format_of(path, FORMATS) == ".npz":
         npz.write_interactions(interactions, path)
     else:
