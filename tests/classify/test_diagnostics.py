@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets
-from nodecopy.classify import APPNP, GCN, MLP, Prediction, Trial
+from nodecopy.classify import APPNP, GCN, MLP, Classifier, Prediction, Trial
 from nodecopy.classify.diagnostics import warn_if_not_learned
-from nodecopy.errors import DataWarning
+from nodecopy.errors import DataWarning, InputError
 
 
 def prediction(largest: float, n_uniform: int) -> Prediction:
@@ -72,3 +72,44 @@ def test_a_label_per_class_is_no_false_alarm(kind: Any) -> None:
     digits = datasets.load("digits")
     split = datasets.label_split(digits.labels, 1, validation=0, test=100, rng=0)
     kind(n_epochs=100).fit(digits, split.train, rng=0)  # a warning would be an error
+
+
+class Fixed(Classifier):
+    """Predicts probabilities that are given: class 0 for all nodes."""
+
+    def predict_trial(self, trial: Trial) -> Any:
+        p = np.full((trial.graph.n_nodes, trial.n_classes), 0.01)
+        p[:, 0] = 1 - 0.01 * (trial.n_classes - 1)
+        p[0] = 1 / trial.n_classes
+        p[1, 1], p[1, 0] = p[1, 0], p[1, 1]
+        return p
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([2, 4], "all of the 2 nodes are predicted correctly"),
+        ([3, 5], "none of the 2 nodes are predicted correctly"),
+        ([2, 3, 5, 7], r"it is at the bound of what is allowed \(1 of 4"),
+    ],
+)
+def test_a_temperature_that_labelled_nodes_do_not_determine(nodes: list[int], message: str) -> None:
+    graph = Graph(np.zeros((10, 10)), labels=np.arange(10) % 2)
+    fitted = Fixed().fit(graph, [0, 1])
+    with pytest.warns(DataWarning, match=f"does not calibrate the probabilities: {message}"):
+        fitted.calibrate(nodes)
+
+
+def test_the_temperature_and_its_nodes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Node 9 has a class that no training node has."""
+    graph = Graph(np.zeros((10, 10)), labels=[0, 1, 0, 1, 0, 0, 0, 0, 0, 2])
+    with caplog.at_level("INFO", "nodecopy"), pytest.warns(DataWarning, match="no training node"):
+        fitted = Fixed().fit(graph, [0, 1], validation=range(2, 10))
+    assert "left out (1 of 8)" in caplog.text
+    with caplog.at_level("INFO", "nodecopy"):
+        fitted.calibrate(range(2, 10))
+    assert f"is {fitted.temperature_:.3g}, fitted to 7 labelled nodes; nodes of a class" in caplog.text
+    assert "are left out (1)." in caplog.text
+    assert np.array_equal(fitted.predict(), Fixed().predict_trial(fitted.trial_).argmax(axis=1))
+    with pytest.raises(InputError, match="nodes must hold nodes of the classes of train"):
+        fitted.calibrate([9])

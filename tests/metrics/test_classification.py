@@ -165,11 +165,21 @@ def test_selective_accuracy_of_a_good_and_a_bad_ranking() -> None:
         ([True], [math.nan], [0.1], "uncertainty must hold finite numbers; got nan"),
         ([True], [0.1], [0.5, 1], "left_out must hold shares from 0 to less than 1; got 1"),
         ([True], [0.1], [-0.1], "left_out must hold shares from 0 to less than 1; got -0.1"),
+        ([1, 2], [0.1, 0.2], [0.1], "correct must hold booleans, or 0 and 1; got 2"),
+        ([1, 0.4], [0.1, 0.2], [0.1], "correct must hold booleans, or 0 and 1; got 0.4"),
+        (["1", "0"], [0.1, 0.2], [0.1], "correct must hold booleans, or 0 and 1; got '1'"),
     ],
 )
 def test_errors_of_selective_accuracy(correct: Any, uncertainty: Any, left_out: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         selective_accuracy(correct, uncertainty, left_out)
+
+
+def test_truth_values_are_booleans_or_0_and_1() -> None:
+    for positive in ([1, 0], [1.0, 0.0], np.array([True, False], object)):
+        assert area_under_roc([0.5, 0.1], positive) == 1
+    with pytest.raises(InputError, match="positive must hold booleans, or 0 and 1; got 3"):
+        area_under_roc([0.5, 0.1], [3, 0])
 
 
 @settings(deadline=None)  # the first example imports scikit-learn

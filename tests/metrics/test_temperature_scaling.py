@@ -55,6 +55,8 @@ def test_bounds() -> None:
     right, wrong = [[0.9, 0.1]], [[0.1, 0.9]]
     assert 1 / 20 <= TemperatureScaling.fit(right, [0]).temperature < 0.1
     assert TemperatureScaling.fit(wrong, [0]).temperature == pytest.approx(20, rel=1e-3)
+    assert TemperatureScaling.fit(wrong, [0]).is_at_bound
+    assert not TemperatureScaling(2.0).is_at_bound
 
 
 def test_precision_and_zeros() -> None:

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import PathLike
 from nodecopy._core.ids import check_ids
+from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_real, check_vector, type_name
-from nodecopy.classify.diagnostics import warn_if_not_learned
+from nodecopy.classify.diagnostics import warn_if_not_calibrated, warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction, Uncertainty
 from nodecopy.classify.trial import Trial, check_nodes
 from nodecopy.conversion import convert_graph
@@ -212,7 +213,7 @@ class Classifier(Saveable):
 
     def predict(self, graph: Graph | None = None) -> NDArray[Any]:
         """Return the likeliest class of each node, as the observed graph names it."""
-        codes = self.predict_proba(graph).argmax(axis=1)
+        codes = self.prediction_on(graph).probabilities.argmax(axis=1)  # calibration may round to ties
         names: NDArray[Any] = self.classes_[codes]
         return names
 
@@ -227,7 +228,9 @@ class Classifier(Saveable):
         ----------
         nodes
             Labelled nodes that are not training nodes: positions, a boolean mask or node ids. By default the
-            validation nodes given to ``fit``.
+            validation nodes given to ``fit``. Dozens are needed, some of them misclassified: a
+            :class:`~nodecopy.errors.DataWarning` says if all of them, or none, are predicted correctly, or if
+            the temperature is at its bounds.
 
         Examples
         --------
@@ -256,8 +259,18 @@ class Classifier(Saveable):
             raise InputError(f"nodes must hold other nodes than train; got node {both[0]}.")
         is_class = np.asarray(trial.graph.named_labels())[chosen, None] == self.classes_
         is_known = is_class.any(axis=1)
-        scaling = TemperatureScaling.fit(p[chosen[is_known]], is_class[is_known].argmax(axis=1))
+        if not is_known.any():
+            raise InputError("nodes must hold nodes of the classes of train; got none of them.")
+        p, codes = p[chosen[is_known]], is_class[is_known].argmax(axis=1)
+        scaling = TemperatureScaling.fit(p, codes)
         self.temperature_ = scaling.temperature
+        n_left_out = int((~is_known).sum())
+        others = f"; nodes of a class that no training node has are left out ({n_left_out})"
+        log_decision(
+            f"calibration: the temperature is {scaling.temperature:.3g}, fitted to {len(p)} labelled "
+            f"nodes{others if n_left_out else ''}."
+        )
+        warn_if_not_calibrated(scaling, p, codes)
         return self
 
     def uncertainty(self, graph: Graph | None = None) -> Uncertainty:
@@ -320,11 +333,12 @@ class Classifier(Saveable):
         """
         prediction = self.prediction_on(graph)
         entropies, probabilities = prediction.uncertainty(), self._calibrated(prediction)
+        codes = prediction.probabilities.argmax(axis=1)
         columns = {f"p_{name}": p for name, p in zip(self.classes_, probabilities.T, strict=True)}
         columns |= {f"{part.name}_uncertainty": getattr(entropies, part.name) for part in fields(entropies)}
         rounded = {name: np.round(column.astype(np.float64), 7) for name, column in columns.items()}
         ids = self.node_ids_ if graph is None else graph.node_ids
-        return {"id": ids, "predicted": self.classes_[probabilities.argmax(axis=1)], **rounded}
+        return {"id": ids, "predicted": self.classes_[codes], **rounded}
 
     def to_pandas(self, graph: Graph | None = None) -> Any:
         """Return :meth:`table` as a data frame with the ids as its index."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import warn_about_data
 from nodecopy.classify.ensemble import Prediction
+from nodecopy.metrics import TemperatureScaling
 
 MAX_EXCESS = 0.2
 """Probabilities are nearly uniform where the largest is at most this share above 1 / n_classes."""
@@ -52,3 +54,20 @@ def warn_if_not_learned(
         return
     advice, hints = (ADVICE, [HINT]) if needs_features else (ADVICE_WITHOUT_FEATURES, [])
     warn_about_data(f"the classifier has learned almost nothing: {sign}. {advice}", *hints)
+
+
+def warn_if_not_calibrated(
+    scaling: TemperatureScaling, probabilities: NDArray[np.float32], codes: NDArray[np.int64]
+) -> None:
+    """Warn if the labelled nodes do not determine the temperature that was fitted to them."""
+    n, n_right = len(codes), int((probabilities.argmax(axis=1) == codes).sum())
+    if n_right in (0, n):
+        reason = f"{'all' if n_right else 'none'} of the {n} nodes are predicted correctly"
+    elif scaling.is_at_bound:
+        reason = f"it is at the bound of what is allowed ({n_right} of {n} nodes are predicted correctly)"
+    else:
+        return
+    warn_about_data(
+        f"the temperature {scaling.temperature:.3g} does not calibrate the probabilities: {reason}. "
+        "Calibrate by more labelled nodes, some of which are misclassified; dozens are needed."
+    )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.notices import log_decision
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_unique
 from nodecopy.conversion import convert_graph, training_nodes
@@ -101,7 +102,14 @@ class Trial:
             raise InputError(f"train must hold nodes of at least two classes; got only class {name}.")
         classes, codes = training_classes(graph, chosen)
         if watched is not None:
-            watched = watched[codes[watched] != UNLABELLED]
+            is_known = codes[watched] != UNLABELLED
+            if not is_known.all():
+                n_left_out = int((~is_known).sum())
+                log_decision(
+                    f"validation: nodes of a class that no training node has are left out ({n_left_out} of "
+                    f"{len(watched)})."
+                )
+            watched = watched[is_known]
         vars(self).update(graph=graph, train=chosen, validation=watched, rng=seed_sequence(rng))
         vars(self).update(classes=classes, codes=codes, n_classes=len(classes))
 

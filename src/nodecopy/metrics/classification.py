@@ -73,7 +73,7 @@ def selective_accuracy(
     >>> selective_accuracy([True, True, False, True], [0.1, 0.2, 0.9, 0.4], [0, 0.25, 0.5]).tolist()
     [0.75, 1.0, 1.0]
     """
-    is_correct = check_vector(correct, "correct").astype(bool)
+    is_correct = _check_booleans(correct, "correct")
     values = check_vector(uncertainty, "uncertainty", length=len(is_correct))
     shares = check_vector(left_out, "left_out", per="share").astype(np.float64)
     if not len(is_correct):
@@ -112,7 +112,7 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
 
     values = np.asarray(scores, np.float64)
     check_finite(values, "scores")
-    is_positive = check_vector(positive, "positive", length=len(values)).astype(bool)
+    is_positive = _check_booleans(positive, "positive", length=len(values))
     n_positive = int(is_positive.sum())
     n_negative = len(values) - n_positive
     if not n_positive or not n_negative:
@@ -121,6 +121,17 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
         )
     ranks = rankdata(values)[is_positive].sum()
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+
+
+def _check_booleans(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[np.bool_]:
+    """Return booleans; numbers must be 0 or 1."""
+    array = check_vector(values, name, length=length)
+    if array.dtype.kind == "O":  # booleans of pandas
+        array = np.array(array.tolist())
+    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+        others = [value for value in array.tolist() if not isinstance(value, bool) and value not in (0, 1)]
+        raise InputError(f"{name} must hold booleans, or 0 and 1; got {(others or array.tolist())[0]!r}.")
+    return array.astype(bool)
 
 
 def expected_calibration_error(

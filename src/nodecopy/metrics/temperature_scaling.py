@@ -41,6 +41,11 @@ class TemperatureScaling:
 
     temperature: float = 1.0
 
+    @property
+    def is_at_bound(self) -> bool:
+        """Whether the temperature is 1/20 or 20, up to 1 %: the labelled nodes do not determine it."""
+        return abs(math.log(self.temperature)) > math.log(MAX_TEMPERATURE) - 0.01
+
     @classmethod
     def fit(
         cls, probabilities: ArrayLike, labels: ArrayLike, nodes: ArrayLike | None = None
