@@ -252,6 +252,25 @@ def test_a_function_is_named_by_the_file_and_given_to_load(tmp_path: Path) -> No
     assert nodecopy.load(tmp_path / "class.npz", classes=[Holder, Reversed]).value is Reversed
     with pytest.raises(InputError, match="value of Holder must be a function with a name to be saved"):
         Holder(partial(len)).save(tmp_path / "partial.npz")
+    with pytest.raises(InputError, match=r"function with a name to be saved; got .* Define it with def\."):
+        Holder(lambda: 3).save(tmp_path / "lambda.npz")
+
+
+def test_two_functions_of_a_name_are_an_error_if_the_file_names_it(tmp_path: Path) -> None:
+    def build() -> int:
+        return 1
+
+    first = build
+
+    def build() -> int:  # type: ignore[no-redef]
+        return 2
+
+    Holder(first).save(tmp_path / "holder.npz")
+    with pytest.raises(InputError, match=r"classes must hold one build\(\), since .*; got 2 of that name"):
+        nodecopy.load(tmp_path / "holder.npz", classes=[Holder, first, build])
+    assert nodecopy.load(tmp_path / "holder.npz", classes=[Holder, first, first]).value is first
+    Holder(3).save(tmp_path / "number.npz")
+    assert nodecopy.load(tmp_path / "number.npz", classes=[Holder, first, build]).value == 3
 
 
 def test_load_of_a_class_refuses_other_classes(tmp_path: Path) -> None:

@@ -181,6 +181,8 @@ def test_test_interactions_in_train_are_misses_with_a_warning() -> None:
     with pytest.warns(DataWarning, match="test: 1 of its 3 interactions are in train or validation too"):
         metrics = evaluate(lambda rows: scores[rows], train, test, metrics=["recall@2"])
     assert metrics.per_user["recall@2"].tolist() == [0.5, 1.0]
+    with pytest.warns(DataWarning, match="test: 1 of its 3 interactions"):  # in both parts, counted once
+        evaluate(lambda rows: scores[rows], train, test, validation=train, metrics=["recall@2"])
 
 
 def test_users_outside_training_have_a_history() -> None:

@@ -98,9 +98,7 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
     True
     """
     format_of(path, (".npz",))
-    given = _check_classes(classes)
-    own = {public_name(value): value for value in given if isinstance(value, type)}
-    own |= {_function_name(value): value for value in given}
+    own = _Given(classes)
     with reading(path) as file:
         arrays = read_arrays(file, mmap=mmap)
         if TREE not in arrays:
@@ -113,15 +111,27 @@ def load(path: PathLike, *, device: str = "cpu", classes: Iterable[Any] = (), mm
         return _decode(tree, arrays, own, device)
 
 
-def _check_classes(classes: Any) -> list[Any]:
-    """Return the classes and functions that a file may name, or raise an error that says how to pass them."""
-    is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, type))
-    given = list(classes) if is_list else []
-    if not is_list or not all(hasattr(value, "__name__") for value in given):
-        raise InputError(
-            f"classes must be a list of classes and functions such as [MyModel]; got {classes!r}."
-        )
-    return given
+class _Given:
+    """The classes and functions that the caller of :func:`load` gives, by the names that a file has."""
+
+    def __init__(self, classes: Any) -> None:
+        is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, type))
+        given = list(classes) if is_list else []
+        if not is_list or not all(hasattr(value, "__name__") for value in given):
+            raise InputError(
+                f"classes must be a list of classes and functions such as [MyModel]; got {classes!r}."
+            )
+        self._named = [(public_name(value), value) for value in given if isinstance(value, type)]
+        self._named += [(_function_name(value), value) for value in given]
+
+    def find(self, name: str) -> Any:
+        """Return the class or function of a name, ``None`` without one; two of a name are an error."""
+        found = {id(value): value for own, value in self._named if own == name}
+        if len(found) > 1:
+            raise InputError(
+                f"classes must hold one {name}, since the file names it; got {len(found)} of that name."
+            )
+        return next(iter(found.values()), None)
 
 
 def _function_name(value: Any) -> str:
@@ -158,8 +168,10 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
         state = value.get_state() if isinstance(value, Saveable) else {}
         return _encode_object(value, {"params": params, "state": state}, arrays, where)
     if callable(value):
-        if not hasattr(value, "__name__"):
-            raise InputError(f"{where} must be a function with a name to be saved; got {value!r}.")
+        if getattr(value, "__name__", "<lambda>") == "<lambda>":
+            raise InputError(
+                f"{where} must be a function with a name to be saved; got {value!r}. Define it with def."
+            )
         return {"function": _function_name(value)}
     if hasattr(value, "to_parts"):
         return _encode_object(value, {"parts": value.to_parts()}, arrays, where)
@@ -183,7 +195,7 @@ def _encode_object(
     }
 
 
-def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: dict[str, type], device: str) -> Any:
+def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: _Given, device: str) -> Any:
     def decode(part: Any) -> Any:
         return _decode(part, arrays, own, device)
 
@@ -201,15 +213,16 @@ def _decode(tree: Any, arrays: dict[str, NDArray[Any]], own: dict[str, type], de
         data, indices, indptr = (decode(tree["csr"][part]) for part in CSR_PARTS)
         return csr_from_parts(data, indices, indptr, tree["shape"], "a matrix of the file")
     if "function" in tree:
-        if tree["function"] not in own:
+        if (function := own.find(tree["function"])) is None:
             raise InputError(
                 f"classes must hold {tree['function']}, since the file names it and does not hold its code."
             )
-        return own[tree["function"]]
+        return function
     name = tree["class"]
-    if name not in own and not str(name).startswith(f"{PACKAGE}."):
+    kind = own.find(name)
+    if kind is None and not str(name).startswith(f"{PACKAGE}."):
         raise InputError(f"classes must name {name}, since the file holds one and it is not of {PACKAGE}.")
-    kind = own.get(name) or import_class(name, "the file")
+    kind = kind or import_class(name, "the file")
     sections = {
         section: {key: decode(part) for key, part in tree[section].items()}
         for section in ("params", "state", "parts")

@@ -174,7 +174,8 @@ def parse_metrics(
 
 
 def _warn_about_hidden_tests(test: Rows, hidden: Sequence[Rows]) -> None:
-    n_hidden = sum(int(test.csr.astype(bool).multiply(rows.csr.astype(bool)).nnz) for rows in hidden)
+    first, *others = (rows.csr.astype(bool) for rows in hidden)
+    n_hidden = int(test.csr.astype(bool).multiply(sum(others, first)).nnz)
     if n_hidden:
         warn_about_data(
             f"test: {n_hidden} of its {test.n_entries} interactions are in train or validation too, whose "
