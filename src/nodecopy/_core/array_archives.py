@@ -16,6 +16,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.file_limits import open_archive
+
 MIN_MAPPED_BYTES = 2**24
 """Size from which arrays are mapped; smaller ones are read in milliseconds."""
 ALIGNMENT = 64
@@ -40,7 +42,7 @@ def write_arrays(file: BinaryIO, arrays: dict[str, NDArray[Any]]) -> None:
 def read_arrays(path: Path, *, mmap: bool = False) -> dict[str, NDArray[Any]]:
     """Return the arrays of an archive by name; with ``mmap`` large ones are mapped, read-only."""
     arrays = {}
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+    with path.open("rb") as file, open_archive(file) as archive:
         for name in archive.files:
             mapped = _map_array(file, archive.zip, f"{name}.npy") if mmap else None
             arrays[name] = archive[name] if mapped is None else mapped

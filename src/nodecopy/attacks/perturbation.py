@@ -15,6 +15,7 @@ from scipy import sparse
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.csr import freeze
+from nodecopy._core.file_limits import open_archive
 from nodecopy._core.formats import TABLES, PathLike, format_of, reading
 from nodecopy._core.validation import check_indices, check_unique
 from nodecopy.attacks.edits import WHOLE_GRAPH, Edits, check_attackable, flip_entries
@@ -220,7 +221,7 @@ class Perturbation:
             return cls.from_edits(
                 f"flips of {name.name}", graph, targets, budgets, records, together=together
             )
-        with reading(path) as name, name.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with reading(path) as name, name.open("rb") as file, open_archive(file) as archive:
             if not set(archive.files) >= {"about", *ARRAYS}:
                 held = ", ".join(sorted(archive.files)) or "nothing"
                 raise InputError(f"the file must hold a perturbation that save() wrote; it holds {held}.")

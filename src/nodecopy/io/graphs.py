@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.io import mmread
 
+from nodecopy._core.file_limits import check_shape
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids
@@ -267,7 +268,9 @@ def _read_whole(
     if suffix == ".npz":
         return npz.read_graph(path, directed)
     if suffix == ".mtx":  # its rows are numbered from one
-        matrix = as_csr(sparse.coo_array(mmread(path)), "the matrix of the file")
+        entries = sparse.coo_array(mmread(path))
+        check_shape(entries.shape, entries.nnz)
+        matrix = as_csr(entries, "the matrix of the file")
         return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
     return networkx_graphs.read_network(path, suffix, directed, duplicates=duplicates, **attributes)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.file_limits import check_shape, open_archive
 from nodecopy._core.formats import PathLike
 from nodecopy._core.ids import check_ids
 from nodecopy._core.sparse_matrices import as_csr, csr_from_parts
@@ -131,8 +132,8 @@ def _read_ids(archive: Any) -> list[Any]:
 @contextmanager
 def _open_archive(path: Path) -> Iterator[Any]:
     """Yield the arrays of a file and close it, which NumPy does not do after an error."""
-    with path.open("rb") as file:
-        yield np.load(file, allow_pickle=False)
+    with path.open("rb") as file, open_archive(file) as archive:
+        yield archive
 
 
 def _wrong_content(archive: Any, expected: str) -> InputError:
@@ -159,6 +160,7 @@ def _csr(archive: Any, prefix: str, shape: Any = None, values: str = "data") -> 
     indptr, indices, data = (archive.get(prefix + part) for part in ("indptr", "indices", values))
     data = np.ones(len(indices), np.float32) if data is None else data
     shape = tuple(archive[f"{prefix}shape"].tolist()) if shape is None else shape
+    check_shape(shape, len(indices))
     return csr_from_parts(data, indices, indptr, shape, "the matrix of the file")
 
 
@@ -180,4 +182,5 @@ def _scipy(archive: Any) -> sparse.csr_array:
         parts = {name: archive[name] for name in names}
         coords = (parts.pop("row", None), parts.pop("col", None))
         matrix = SimpleNamespace(format=kind, shape=shape, coords=coords, **parts)
+    check_shape(shape, np.size(matrix.data))
     return as_csr(matrix, "the matrix of the file")
