@@ -49,8 +49,8 @@ plt.show()
 # Who leads?
 # ----------
 # A band that holds for all members at once, and the share of samples in which a member is among the first
-# two. Donors have a similar number of ties here. The club is small, so that its leaders have few donors: a warning
-# says that standard errors are too small.
+# two. Donors have a similar number of ties here. The club is small, so that its leaders have few donors: a
+# warning says that standard errors are too small.
 
 law = inference.DegreeClasses("labels")
 rank = inference.bootstrap(club, "pagerank", model=law, n=400, simultaneous=True, rng=0)
