@@ -109,6 +109,24 @@ def test_a_mapped_recommender_gives_the_same_lists_and_learns(
     )
 
 
+def test_networks_of_a_mapped_file_take_read_only_weights(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from nodecopy.classify import GCN
+    from nodecopy.recommend import LightGCN
+
+    club = datasets.load("karate").replace(features=np.eye(34))
+    GCN(n_epochs=60).fit(club, [0, 33], rng=0).save(tmp_path / "classifier.npz")
+    LightGCN(n_factors=8, n_epochs=1).fit(datasets.load("library"), rng=0).save(tmp_path / "network.npz")
+    torch.set_warn_always(True)  # torch warns of read-only arrays once, and warnings are errors here
+    try:
+        assert nodecopy.load(tmp_path / "classifier.npz", mmap=True).predict(club).shape == (34,)
+        network = nodecopy.load(tmp_path / "network.npz", mmap=True)
+        assert is_mapped(network.weights_["free"])
+        np.testing.assert_allclose(network.embed()[1], network.item_embeddings_, atol=1e-6)
+    finally:
+        torch.set_warn_always(False)
+
+
 @pytest.mark.parametrize("mmap", [False, True])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])
 def test_truncated_files_are_errors(mmap: bool, share: float, tmp_path: Path) -> None:

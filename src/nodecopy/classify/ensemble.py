@@ -261,7 +261,7 @@ class Ensemble:
     def build_networks(self, features: sparse.csr_array, device: torch.device) -> Networks:
         """Return networks with these weights, to predict with."""
         stack = SparseStack([features] * len(self.keys), device)
-        weights = [torch.from_numpy(weight).to(device) for weight in self.weights]
+        weights = [torch.tensor(weight, device=device) for weight in self.weights]
         return self.recipe.network_type(self.recipe, stack, weights, torch.tensor(self.keys, device=device))
 
 

@@ -168,7 +168,7 @@ class BPRRecommender(EmbeddingRecommender):
         """
         train, device = self.check_fitted(), check_device(self.device)
         network = self.build_network(train).to(device)
-        network.load_state_dict({name: torch.from_numpy(weight) for name, weight in self.weights_.items()})
+        network.load_state_dict({name: torch.tensor(weight) for name, weight in self.weights_.items()})
         return _embed(network, train.matrix if matrix is None else matrix, device)
 
     def check_params(self) -> None:
