@@ -10,6 +10,7 @@ import pytest
 
 from nodecopy import Interactions, datasets
 from nodecopy._core.random import child
+from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.io import write_interactions
 from nodecopy.recommend import EASE, CopyEASE, Popularity
 from tests.cli.conftest import Run
@@ -74,8 +75,27 @@ def test_ratings_and_unknown_items(run: Run, log: Interactions) -> None:
     Path("test.csv").write_text("user,item\nann,jam\nann,new\ncleo,tea\n", encoding="utf-8")
     options = ("train.csv", "--test", "test.csv", "--model", "popularity", "--metric", "recall@1")
     assert values(evaluate_json(run, *options)) == {"recall@1": 0.75}  # the mean of 1/2 and 1
-    answer = evaluate_json(run, *options, "--ignore-unknown")
+    answer = evaluate_json(run, *options, "--unknown", "ignore")
     assert (answer["test"], values(answer)) == (1, {"recall@1": 1.0})
+    ran = run("evaluate", *options, "--unknown", "error")
+    assert ran.code == 2
+    assert "got 2 interactions of others. --unknown ignore leaves them out" in " ".join(ran.err.split())
+
+
+def test_tuning_does_not_draw_as_the_test_split_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[Any] = []
+
+    def record_key(self: Any, *_: Any, rng: Any) -> Any:
+        keys.append(rng.spawn_key)
+        return self
+
+    monkeypatch.setattr(EASE, "tune", record_key)
+    options = ("library", "--model", "ease", "--tune")
+    evaluate_json(run, *options)
+    assert run("recommend", *options, "--user", "reader 007").code == 0
+    seed = np.random.SeedSequence(0)
+    assert keys == [child(seed, TrialSeeds.VALIDATION).spawn_key] * 2
+    assert child(seed, TrialSeeds.SPLIT).spawn_key not in keys
 
 
 def test_files_of_a_split_and_tuning(run: Run) -> None:

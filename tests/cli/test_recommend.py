@@ -352,7 +352,7 @@ def test_unknown_ids_are_refused_or_ignored(run: Run, log: str, monkeypatch: pyt
         (("--users", "cleo"), "--items must hold ids of items; got 'new'"),
         (
             ("--unknown", "ignore", "--exclude", "tea"),
-            "--items must hold an item of the source that is",
+            "--items must hold a candidate that is not in --exclude",
         ),
         (("--users", " , "), "--users must name at least one user"),
     ):

@@ -138,7 +138,7 @@ def test_last_item_split_against_sorting(seed: int, n_test: int, n_validation: i
 @settings(max_examples=30, deadline=None)
 def test_user_split_separates_users(seed: int, history: float) -> None:
     log = timed_log(20)
-    split = datasets.user_split(log, (0.5, 0.2, 0.3), history=history, rng=seed)
+    split = datasets.user_split(log, (0.5, 0.2, 0.3), history_share=history, rng=seed)
     tables = [split.train, split.validation.history, split.test.history]
     assert [table.n_users for table in tables] == [10, 4, 6]
     assert sorted(np.concatenate([table.user_ids for table in tables]).tolist()) == list(range(20))
@@ -150,7 +150,7 @@ def test_user_split_separates_users(seed: int, history: float) -> None:
         degrees = users.history.rows.degrees + users.test.rows.degrees
         expected = np.clip(np.round(history * degrees), 1, np.maximum(degrees - 1, 1))
         assert users.history.rows.degrees.tolist() == np.where(degrees > 0, expected, 0).tolist()
-    again = datasets.user_split(log, (0.5, 0.2, 0.3), history=history, rng=seed)
+    again = datasets.user_split(log, (0.5, 0.2, 0.3), history_share=history, rng=seed)
     assert again == split
 
 
@@ -162,7 +162,10 @@ def test_splits_that_cannot_be_made() -> None:
         (lambda: datasets.time_split(log, (0.9, 0.2, 0.1)), "fractions must be three numbers .* add up to 1"),
         (lambda: datasets.last_item_split(log, 0), "n_test must be an integer of at least 1; got 0"),
         (lambda: datasets.user_split(log, (1.5, -0.5, 0.0)), "fractions must be three numbers of at least 0"),
-        (lambda: datasets.user_split(log, history=1.5), r"history must be above 0 and below 1; got 1\.5"),
+        (
+            lambda: datasets.user_split(log, history_share=1.5),
+            r"history_share must be above 0 .* got 1\.5",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             call()

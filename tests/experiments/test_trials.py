@@ -66,6 +66,7 @@ def test_the_numbers_of_seeds_stay() -> None:
         "TARGETS": 2,
         "ATTACK": 3,
         "VISIBLE_VALIDATION": 4,
+        "VALIDATION": 5,
     }
     assert {seed.name: int(seed) for seed in GenerationSeeds} == {"FIT": 1, "SAMPLES": 2}
 

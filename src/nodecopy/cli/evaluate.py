@@ -72,8 +72,10 @@ def evaluate(
     ),
     tune: bool = flag("--tune", "First choose the parameters of EASE and CopyEASE on the validation part."),
     min_rating: float | None = option("Lowest rating that is a positive interaction; others are left out."),
-    ignore_unknown: bool = flag(
-        "--ignore-unknown", "Leave out test interactions of users and items that have none in training."
+    unknown: Literal["count", "error", "ignore"] = option(
+        "Whether test interactions of users and items that have none in training count, where such items are "
+        "misses, are an error or are left out.",
+        "count",
     ),
     device: options.Device = "cpu",
     seed: int = option("Seed of random splits and of recommenders with random draws.", 0, at_least(0)),
@@ -101,8 +103,8 @@ def evaluate(
     else:
         check_applicable("--test FILE", "no test part", validation=validation)
         parts = _split(source, split, test_share, min_rating, seed, reading)
-    if ignore_unknown:
-        parts = _without_unknown(parts)
+    if unknown != "count":
+        parts = _without_unknown(parts, unknown)
     if not parts.test.n_interactions:
         raise InputError("the test part must hold at least one interaction; got none.")
     k = min(DEFAULT_K, parts.train.n_items)
@@ -188,20 +190,29 @@ def _split(
     return Parts(split, train, test)
 
 
-def _without_unknown(parts: Parts) -> Parts:
-    """Leave out test interactions of users without a history and of items that nobody has in training."""
+def _without_unknown(parts: Parts, unknown: str) -> Parts:
+    """Leave out test interactions of users without a history and of items that nobody has in training.
+
+    With ``unknown="error"`` they are an error.
+    """
     known_by = parts.train if parts.history is None else parts.history
     has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
     rows = parts.test.rows
     is_known = has_users[rows.indices] & (known_by.rows.degrees[rows.row_numbers] > 0)
-    print_note(f"{int((~is_known).sum()):,} test interactions are of unknown users or items and left out")
+    n_unknown = int((~is_known).sum())
+    if unknown == "error" and n_unknown:
+        raise InputError(
+            f"the test part must hold users and items of the training part; got {n_unknown:,} interactions "
+            "of others. --unknown ignore leaves them out."
+        )
+    print_note(f"{n_unknown:,} test interactions are of unknown users or items and left out")
     return replace(parts, test=parts.test.select(is_known))
 
 
 def _evaluate(recommender: Any, parts: Parts, tune: bool, metrics: list[str], seed: int) -> Evaluation:
     validation = parts.validation
     if tune and hasattr(recommender, "tune"):
-        recommender.tune(parts.train, validation, rng=child(seed_sequence(seed), TrialSeeds.SPLIT))
+        recommender.tune(parts.train, validation, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
     fitted = fit_recommender(recommender, parts.train, seed, validation=validation)
     return fitted.evaluate(parts.test, history=parts.history, metrics=metrics)
 

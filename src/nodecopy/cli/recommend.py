@@ -61,17 +61,15 @@ class Filters:
 
     def find_items(self, interactions: Interactions) -> NDArray[Any] | None:
         """Return the ids of the items that may be recommended, ``None`` for all."""
-        if self.items is None and self.exclude is None:
-            return None
-        ids = interactions.item_ids
-        is_candidate = np.full(len(ids), self.items is None)
-        if self.items is not None:
-            is_candidate[sources.parse_ids(self.items, ids, "--items", self.unknown)] = True
-        if self.exclude is not None:
-            is_candidate[sources.parse_ids(self.exclude, ids, "--exclude", self.unknown)] = False
-        if not is_candidate.any():
-            raise InputError("--items must hold an item of the source that is not in --exclude; got none.")
-        return np.asarray(ids[is_candidate])
+        from nodecopy.recommend.best_items import select_candidates
+
+        ids, names = interactions.item_ids, ("--items", "--exclude")
+        items, exclude = (
+            None if text is None else sources.parse_ids(text, ids, name, self.unknown)
+            for name, text in zip(names, (self.items, self.exclude), strict=True)
+        )
+        columns = select_candidates(items, exclude, len(ids), names)
+        return None if columns is None else np.asarray(ids[columns])
 
 
 @reads("interactions")
@@ -206,7 +204,7 @@ def _fit_recommender(
     filters.find_items(seen)
     if tune:
         with terminal.show_training(f"tuning {model}"):
-            recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.SPLIT))
+            recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
     with terminal.error_console.status(f"fitting {model}"):
         return fit_recommender(recommender, positive, seed, seen=None if positive is seen else seen)
 

@@ -56,7 +56,7 @@ def fit_recommender(
     if hasattr(recommender, "n_epochs"):
         if validation is None:
             shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
-            split = datasets.interaction_split(positive, shares, rng=child(root, TrialSeeds.SPLIT))
+            split = datasets.interaction_split(positive, shares, rng=child(root, TrialSeeds.VALIDATION))
             rest, validation = split.train, split.validation
         else:
             rest = positive.difference(validation)

@@ -157,7 +157,7 @@ def user_split(
     interactions: Interactions,
     fractions: Sequence[float] = (0.8, 0.1, 0.1),
     *,
-    history: float = 0.8,
+    history_share: float = 0.8,
     rng: Rng = None,
 ) -> UserSplit:
     """Split the users at random, to evaluate on users outside training (strong generalisation).
@@ -172,7 +172,7 @@ def user_split(
         What to split.
     fractions
         Shares of the users in the training, validation and test part, which add up to 1.
-    history
+    history_share
         Share of the interactions of users outside training that are their history, above 0 and below 1. At
         least one interaction is, and of users with several at least one is not.
     rng
@@ -186,8 +186,8 @@ def user_split(
     >>> split.train.n_users, split.validation.test.n_users, split.test.test.n_users
     (210, 30, 60)
     """
-    if not 0 < check_real(history, "history") < 1:
-        raise InputError(f"history must be above 0 and below 1; got {history!r}.")
+    if not 0 < check_real(history_share, "history_share") < 1:
+        raise InputError(f"history_share must be above 0 and below 1; got {history_share!r}.")
     n_users, draws = interactions.n_users, generator(rng)
     order = draws.permutation(n_users)
     bounds = _part_bounds(fractions, n_users)
@@ -197,7 +197,7 @@ def user_split(
     rank = np.empty(rows.n_entries, np.int64)
     rank[shuffled] = np.arange(rows.n_entries) - rows.indptr[rows.row_numbers]
     degrees = rows.degrees[rows.row_numbers]
-    n_history = np.clip(np.round(history * degrees), 1, np.maximum(degrees - 1, 1))
+    n_history = np.clip(np.round(history_share * degrees), 1, np.maximum(degrees - 1, 1))
     seen, hidden = interactions.select(rank < n_history), interactions.select(rank >= n_history)
     train, *others = (np.sort(part) for part in np.split(order, bounds))
     return UserSplit(

@@ -31,6 +31,7 @@ class TrialSeeds(IntEnum):
     TARGETS = 2
     ATTACK = 3
     VISIBLE_VALIDATION = 4
+    VALIDATION = 5
 
 
 def trial_seed(seed: int, dataset: str, trial: int, *, labels: int = 0) -> SeedSequence:

@@ -27,15 +27,30 @@ def find_candidates(
 
     ``unknown`` says whether ids that are not in ``item_ids`` are an error or ignored.
     """
+    wanted = None if items is None else find_ids(items, item_ids, "items", unknown)
+    unwanted = None if exclude is None else find_ids(exclude, item_ids, "exclude", unknown)
+    return select_candidates(wanted, unwanted, len(item_ids))
+
+
+def select_candidates(
+    items: IntArray | None,
+    exclude: IntArray | None,
+    n_items: int,
+    names: tuple[str, str] = ("items", "exclude"),
+) -> IntArray | None:
+    """Return the columns that are in ``items`` and not in ``exclude``, ascending; ``None`` for all.
+
+    ``names`` are those of the two in errors.
+    """
     if items is None and exclude is None:
         return None
-    is_candidate = np.full(len(item_ids), items is None)
+    is_candidate = np.full(n_items, items is None)
     if items is not None:
-        is_candidate[find_ids(items, item_ids, "items", unknown)] = True
+        is_candidate[items] = True
     if exclude is not None:
-        is_candidate[find_ids(exclude, item_ids, "exclude", unknown)] = False
+        is_candidate[exclude] = False
     if not is_candidate.any():
-        raise InputError("items must hold a candidate that is not in exclude; got none.")
+        raise InputError(f"{names[0]} must hold a candidate that is not in {names[1]}; got none.")
     return np.flatnonzero(is_candidate)
 
 
