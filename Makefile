@@ -5,7 +5,7 @@ READY := .venv/ready
 
 DOCS_READY := .venv/docs-ready
 
-.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs clean
+.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs fuzz clean
 
 demo: $(READY)
 	$(BIN)/nodecopy demo --out demo --results results
@@ -40,6 +40,11 @@ BENCHES := sampling statistics classification recommendation expected tables att
 bench: $(READY)
 	for one in $(BENCHES); do \
 		$(BIN)/python -m tests.benchmarks.bench_$$one | tee results/benchmarks/$$one.txt || exit 1; done
+
+# Damaged files for every reader, in processes of 1,000 inputs with limits on memory and time.
+fuzz: $(READY)
+	for first in $$(seq 0 1000 99000); do \
+		$(BIN)/python -m tests.fuzzing $$first $$((first + 1000)) || exit 1; done
 
 # Spark and Dask for real, on this machine; Spark needs a Java of version 17 or later.
 spark-demo: .venv/clusters

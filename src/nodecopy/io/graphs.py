@@ -9,15 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from scipy.io import mmread
 
-from nodecopy._core.file_limits import check_shape
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids
 from nodecopy._core.notices import log_decision
-from nodecopy._core.sparse_matrices import as_csr
 from nodecopy._core.validation import check_choice, check_unique, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -25,6 +21,7 @@ from nodecopy.io import networkx_graphs, npz
 from nodecopy.io.column_values import parse_numbers
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph
 from nodecopy.io.feature_encoder import FeatureEncoder
+from nodecopy.io.matrix_market import read_matrix_market
 from nodecopy.io.node_tables import (
     NodeRows,
     check_known,
@@ -268,9 +265,7 @@ def _read_whole(
     if suffix == ".npz":
         return npz.read_graph(path, directed)
     if suffix == ".mtx":  # its rows are numbered from one
-        entries = sparse.coo_array(mmread(path))
-        check_shape(entries.shape, entries.nnz)
-        matrix = as_csr(entries, "the matrix of the file")
+        matrix = read_matrix_market(path)
         return Graph(matrix, node_ids=np.arange(1, matrix.shape[0] + 1), directed=bool(directed))
     return networkx_graphs.read_network(path, suffix, directed, duplicates=duplicates, **attributes)
 
