@@ -43,6 +43,9 @@ from nodecopy.generators import MMSBM, SBM, ConfigurationModel, split_edges
 split_edges(graph, rng=0)
 for generator in (SBM(), MMSBM(), ConfigurationModel()):
     print(generator.fit(graph, rng=0).sample(rng=0))
+from nodecopy import SameLabel, inference
+print(inference.bootstrap(graph, "density", model=SameLabel(), n=3, rng=0))
+print(inference.test(graph, "density", null="erdos-renyi", n=3, rng=0))
 from nodecopy.recommend import EASE, CopyEASE, ItemKNN, Popularity
 log = nodecopy.Interactions(graph.adjacency)
 for model in (EASE(), CopyEASE(), ItemKNN(), Popularity()):
