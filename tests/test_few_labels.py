@@ -22,7 +22,7 @@ def test_all_blocks_run(
     truth = names["digits"].labels
     with Path("predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 100
+    assert len(rows) == 130
     assert sum(int(row["predicted"]) == truth[int(row["id"])] for row in rows) > 60
     printed = capsys.readouterr()
     assert "the last one, since there are no validation nodes" in printed.err

@@ -13,6 +13,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 import nodecopy
+from nodecopy import Graph, to_pyg
 from nodecopy.classify import (
     GCN,
     BayesianGCN,
@@ -274,6 +275,24 @@ def test_errors_name_the_factory(factory: Any, message: str) -> None:
     classifier = BayesianGCN(n_graphs=2, base=CustomNetwork(factory))
     with pytest.raises(InputError, match=message):
         classifier.fit(GRAPH, SPLIT.train, rng=0)
+
+
+def test_directed_edges_point_to_the_node_that_reads_them(caplog: pytest.LogCaptureFixture) -> None:
+    """The convention is that of to_pyg, and it is logged."""
+    seen: list[Tensor] = []
+
+    class Recording(nn.Linear):
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:  # type: ignore[override]
+            seen.append(edge_index)
+            return super().forward(x)
+
+    features = np.random.default_rng(0).normal(size=(4, 2))
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], directed=True)
+    graph = graph.replace(labels=[0, 1, 0, 1], features=features)
+    with caplog.at_level("INFO", "nodecopy"):
+        CustomNetwork(Recording, n_epochs=30).fit(graph, [0, 1], rng=0)
+    assert torch.equal(seen[0], to_pyg(graph).edge_index)
+    assert sum("in-neighbours" in record.message for record in caplog.records) == 1
 
 
 class Constant(nn.Module):

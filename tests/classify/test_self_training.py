@@ -133,6 +133,26 @@ def test_fit_says_which_round_was_chosen_and_why(
     assert details.get("round_accuracy") == (None if validation is None else [0.0, 1.0, 0.0])
 
 
+def test_equal_rounds_and_a_single_validation_node(caplog: pytest.LogCaptureFixture) -> None:
+    assert GRAPH.labels is not None
+    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
+    with caplog.at_level("INFO", "nodecopy"):
+        SelfTraining(Scripted([right, right]), 1).fit(
+            GRAPH, SPLIT.train, validation=SPLIT.validation[:1], rng=0
+        )
+    message = "round 1 of 1, chosen by 1 validation node: all rounds are equal, and this is the latest. n_"
+    assert message in caplog.text
+
+
+def test_decisions_of_the_base_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "nodecopy"):
+        fitted = SelfTraining(GCN(n_epochs=30), 2).fit(GRAPH, SPLIT.train, rng=0)
+    assert sum(record.message.startswith("features:") for record in caplog.records) == 1
+    scarcity = (3 / len(SPLIT.train)) ** 0.5
+    settings = fitted.prediction_.details["share"], fitted.prediction_.details["balance"]
+    assert settings == pytest.approx((0.8 - 0.4 * scarcity, scarcity))
+
+
 def test_rounds_report_their_progress() -> None:
     lines: list[tuple[str, int, int]] = []
     with report_progress(lambda *line: lines.append(line)):
@@ -179,6 +199,11 @@ def test_trials_do_not_depend_on_each_other() -> None:
     [
         ({"n_rounds": -1}, "n_rounds of SelfTraining must"),
         ({"share": 2.0}, "share of SelfTraining must"),
+        ({"share": 0}, "share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone"),
+        (
+            {"base": lambda n, k: None, "n_graphs": 5},
+            r"got 5. The recommended method .*KeepByDegree\(SameLabel\(\)\)\), 5, base=build\)\)",
+        ),
         ({"balance": -0.5}, "balance of SelfTraining must"),
         ({"pseudo_labels": "firm"}, "pseudo_labels of SelfTraining must"),
         ({"loss_weights": "none"}, "loss_weights of SelfTraining must"),

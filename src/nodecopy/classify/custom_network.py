@@ -36,8 +36,10 @@ class CustomNetwork(Classifier):
         A function of the numbers of features and classes, or a class with such a constructor, that returns a
         new ``torch.nn.Module`` with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_weight)``. It
         returns logits, log-probabilities or probabilities, one row per node and one column per class. ``x``
-        is the scaled features as a dense tensor. ``edge_index`` holds both directions of undirected edges;
-        ``edge_weight`` is given for weighted graphs only.
+        is the scaled features as a dense tensor. ``edge_index`` holds both directions of undirected edges.
+        Of directed edges it holds sources and targets, as :func:`nodecopy.to_pyg` returns them: layers of PyG
+        then read the in-neighbours of a node, where :class:`GCN` and :class:`APPNP` read its out-neighbours,
+        and ``fit`` logs this. ``edge_weight`` is given for weighted graphs only.
     n_epochs
         Epochs of training, at most.
     learning_rate, weight_decay

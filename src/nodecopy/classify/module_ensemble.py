@@ -15,7 +15,7 @@ from scipy import sparse
 from torch import Tensor
 
 from nodecopy._core.csr import Rows
-from nodecopy._core.notices import warn_about_data
+from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy._core.progress import track
 from nodecopy.classify.batch import TrialBatch
 from nodecopy.classify.ensemble import Prediction, entropy
@@ -70,6 +70,12 @@ class ModuleBatch(TrialBatch):
         self.factory = factory
         self._inputs: dict[torch.dtype, Tensor] = {}
         self._is_warned, self._n_entries = False, math.prod(self.features.shape)
+        if any(trial.graph.directed for trial in trials):
+            log_decision(
+                "directed edges: edge_index is that of to_pyg, so that layers of PyG read the in-neighbours "
+                "of a node, where GCN and APPNP of nodecopy read its out-neighbours. Give the graph with its "
+                "edges reversed to read those."
+            )
         self._observed_rows = {id(part): Rows.from_matrix(part, "adjacency") for part in self.observed}
 
     def train(

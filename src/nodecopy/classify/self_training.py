@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision
+from nodecopy._core.notices import log_decision, mute_decisions
 from nodecopy._core.progress import track
 from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
@@ -28,6 +29,10 @@ from nodecopy.nn.module_training import Factory
 
 N_GRAPHS = 5
 """Sampled graphs of the default base in every round."""
+RECOMMENDED_BASE = (
+    "The recommended method with a network of your own is "
+    f"SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), {N_GRAPHS}, base=build))."
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -46,8 +51,9 @@ class SelfTraining(Classifier):
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
     share
-        Pseudo-labels of a class are at most this share of its estimated size. By default 0.8 - 0.4 / r, where
-        r is the square root of the mean number of labels per class: 0.4 with one label, 0.62 with five.
+        Pseudo-labels of a class are at most this share of its estimated size, above 0. By default
+        0.8 - 0.4 / r, where r is the square root of the mean number of labels per class: 0.4 with one label,
+        0.62 with five.
     balance
         How the size of a class is estimated: ``n ** (1 - balance) * m ** balance``, where n is the number
         of nodes that are predicted to be of it and m the mean over classes. 0 trusts the predictions, 1
@@ -70,8 +76,8 @@ class SelfTraining(Classifier):
     The prediction is that of the round with the highest validation accuracy, ties going to the latest;
     without validation nodes it is that of the last round, and ``fit`` logs which. Validation nodes get no
     pseudo-labels. ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its
-    pseudo-labels of each class (``pseudo_labels``) and the validation accuracy of every round, if there is
-    one (``round_accuracy``).
+    pseudo-labels of each class (``pseudo_labels``), the validation accuracy of every round, if there is one
+    (``round_accuracy``), and the values of ``share`` and ``balance``.
 
     Examples
     --------
@@ -116,11 +122,16 @@ class SelfTraining(Classifier):
             if number:
                 pairs = zip(trials, rounds[-1], strict=True)
                 labelled = [self._add_pseudo_labels(*pair, number) for pair in pairs]
-            predictions = base.fit_trials(labelled, keep_networks=keep_networks)
+            with mute_decisions() if number else nullcontext():  # they are those of the first round
+                predictions = base.fit_trials(labelled, keep_networks=keep_networks)
             rounds.append(
                 [_count_pseudo_labels(*of) for of in zip(trials, labelled, predictions, strict=True)]
             )
-        return [_best_round(trial, of_trial) for trial, *of_trial in zip(trials, *rounds, strict=True)]
+        best = [_best_round(trial, of_trial) for trial, *of_trial in zip(trials, *rounds, strict=True)]
+        return [
+            replace(prediction, details={**prediction.details, **self._settings(trial)})
+            for trial, prediction in zip(trials, best, strict=True)
+        ]
 
     def _check_parameters(self) -> Classifier:
         """Check everything before anything is trained; return the base."""
@@ -130,6 +141,8 @@ class SelfTraining(Classifier):
         for name in ("share", "balance"):
             if getattr(self, name) is not None:
                 check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=1)
+        if self.share == 0:
+            raise InputError("share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone.")
         if self.base is None:
             model = NodeCopying[Any](KeepByDegree(SameLabel()))
             networks = GCN(features=self.features, weights=self.weights, device=self.device)
@@ -142,9 +155,9 @@ class SelfTraining(Classifier):
             )
         for name in ("n_graphs", "features", "weights"):
             if (value := getattr(self, name)) is not None:
+                way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
                 raise InputError(
-                    f"{name} of SelfTraining must be left out if a base is given; got {value!r}. Set it in "
-                    "the base."
+                    f"{name} of SelfTraining must be left out if a base is given; got {value!r}. {way_out}"
                 )
         return base
 
@@ -173,15 +186,21 @@ class SelfTraining(Classifier):
             is_free[trial.validation] = False
         free = np.flatnonzero(is_free)
         predicted, confidence = probabilities[free].argmax(axis=1), probabilities[free].max(axis=1)
-        scarcity = (trial.n_classes / len(trial.train)) ** 0.5  # at most 1: each class has a label
-        balance = scarcity if self.balance is None else self.balance
-        share = 0.8 - 0.4 * scarcity if self.share is None else self.share
+        share, balance = self._settings(trial).values()
         n_predicted = np.bincount(predicted, minlength=trial.n_classes)
         sizes = n_predicted ** (1 - balance) * (len(free) / trial.n_classes) ** balance
         order = free[np.argsort(-confidence, kind="stable")]
         ordered = probabilities[order].argmax(axis=1)
         chosen = [order[ordered == c][: int(np.ceil(share * size))] for c, size in enumerate(sizes)]
         return np.concatenate(chosen)
+
+    def _settings(self, trial: Trial) -> dict[str, float]:
+        """Return the share and the balance, which depend on the number of labels unless they are given."""
+        scarcity = (trial.n_classes / len(trial.train)) ** 0.5  # at most 1: each class has a label
+        return {
+            "share": 0.8 - 0.4 * scarcity if self.share is None else self.share,
+            "balance": scarcity if self.balance is None else self.balance,
+        }
 
     def network_device(self) -> str:
         return self.base.network_device() if isinstance(self.base, Classifier) else self.device
@@ -193,7 +212,9 @@ class SelfTraining(Classifier):
             return
         message = f"round {best} of {self.n_rounds}" if best else "the base, without pseudo-labels"
         if nodes is not None and len(nodes):
-            message += f", chosen by {len(nodes)} validation nodes."
+            accuracy = self.prediction_.details["round_accuracy"]
+            message += f", chosen by {len(nodes)} validation node{'s' * (len(nodes) > 1)}"
+            message += ": all rounds are equal, and this is the latest" * (len(set(accuracy)) == 1) + "."
         else:
             message += ", the last one, since there are no validation nodes."
         log_decision(

@@ -232,6 +232,8 @@ def _describe_training(classifier: Classifier) -> dict[str, Any]:
         "round": details["pseudo_label_rounds"],
         "chosen_by": "last round" if accuracy is None else "validation nodes",
         "validation_accuracy": accuracy,
+        "share": details["share"],
+        "balance": details["balance"],
         "pseudo_labels": dict(zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)),
     }
     return {"self_training": rounds}
