@@ -308,10 +308,10 @@ def test_a_module_without_parameters() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_epochs": 0}, "n_epochs must be an integer of at least 1; got 0"),
-        ({"patience": -1}, "patience must"),
-        ({"learning_rate": -1.0}, "learning_rate must"),
-        ({"features": "square"}, "features must be one of"),
+        ({"n_epochs": 0}, "n_epochs of CustomNetwork must be an integer of at least 1; got 0"),
+        ({"patience": -1}, "patience of CustomNetwork must"),
+        ({"learning_rate": -1.0}, "learning_rate of CustomNetwork must"),
+        ({"features": "square"}, "features of CustomNetwork must be one of"),
         ({"device": "tpu"}, "device must be 'cpu' or 'cuda'"),
     ],
 )

@@ -25,7 +25,7 @@ class TestDFNet(ClassifierContract):
     ("parameters", "message"),
     [
         ({"device": "abacus"}, "device must be"),
-        ({"widths": (0,)}, "widths must be an integer of at least 1; got 0"),
+        ({"widths": (0,)}, "widths of DFNet must be an integer of at least 1; got 0"),
         ({"attention": True, "n_heads": 0}, "n_heads of DFNet must be an integer of at least 1; got 0"),
         ({"attention": False, "n_heads": 2}, "n_heads of DFNet must be left out without attention; got 2"),
     ],

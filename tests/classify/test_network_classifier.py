@@ -38,8 +38,8 @@ def test_parameters_replace_those_of_the_preset(kind: type[NetworkClassifier]) -
             {"preset": "kip"},
             "preset of GCN must be one of default, g3nn, gnn-benchmark, kipf; got 'kip'. Did",
         ),
-        ({"n_hidden": 0}, "n_hidden must be an integer of at least 1; got 0"),
-        ({"patience": -1}, "patience must be an integer of at least 0; got -1"),
+        ({"n_hidden": 0}, "^n_hidden of GCN must be an integer of at least 1; got 0"),
+        ({"patience": -1}, "^patience of GCN must be an integer of at least 0; got -1"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:

@@ -12,6 +12,7 @@ from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.classify.trial import Trial
+from nodecopy.errors import InputError
 from nodecopy.nn.networks import Recipe
 
 ANY_DATA: dict[str, Any] = {"features": "auto", "weights": "auto"}
@@ -115,4 +116,8 @@ class NetworkClassifier(Classifier):
 def change_recipe(recipe: AnyRecipe, classifier: Classifier) -> AnyRecipe:
     """Return the recipe with those fields that are parameters of a classifier and not ``None``."""
     values = {field.name: getattr(classifier, field.name, None) for field in fields(recipe)}
-    return replace(recipe, **{name: value for name, value in values.items() if value is not None})
+    try:
+        return replace(recipe, **{name: value for name, value in values.items() if value is not None})
+    except InputError as error:  # of the form "parameter must be ...", where the owner is known here
+        parameter, must, rest = str(error).partition(" must be ")
+        raise InputError(f"{parameter} of {type(classifier).__name__}{must}{rest}") from None
