@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 
 import nodecopy
-from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, Classifier, NetworkClassifier
+from nodecopy.classify import APPNP, GCN, MLP, BayesianGCN, Classifier, NetworkClassifier, SelfTraining
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Recipe
 from tests.contracts.classifiers import planted_graph
@@ -97,13 +97,41 @@ def test_measurements_are_not_scaled_like_words(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
-def test_the_default_of_word_counts_is_that_of_kipf_and_welling() -> None:
+def test_the_default_of_word_counts_is_that_of_kipf_and_welling_but_for_scaling_and_decay() -> None:
     words = (np.random.default_rng(0).random((60, 30)) < 0.1).astype(float)
     graph = planted_graph().replace(features=words)
-    default, kipf = (
-        GCN(preset=name, n_epochs=5).fit(graph, [0, 1, 2], rng=0) for name in ("default", "kipf")
-    )
-    np.testing.assert_array_equal(default.predict_proba(), kipf.predict_proba())
+    changes: dict[str, Any] = {"preset": "kipf", "features": "unit", "weight_decay": 0.005}
+    for classifier in (GCN, MLP, APPNP):
+        default, changed = (
+            built.fit(graph, [0, 1, 2], rng=0).predict_proba()
+            for built in (classifier(n_epochs=5), classifier(n_epochs=5, **changes))
+        )
+        np.testing.assert_array_equal(default, changed)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        MLP(),
+        APPNP(n_epochs=50),
+        APPNP(preset="gnn-benchmark", bias=True, n_epochs=60),
+        BayesianGCN(n_graphs=2, n_weight_samples=3, base=APPNP(n_epochs=30)),
+        SelfTraining(APPNP(n_epochs=30), 2, pseudo_labels="soft", loss_weights="confidence"),
+    ],
+    ids=str,
+)
+def test_compiled_predictions_are_those_of_torch(
+    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, nodes = planted_graph(), np.random.default_rng(0).permutation(60)
+    predictions = []
+    for is_compiled in (True, False):
+        monkeypatch.setattr(Recipe, "is_compiled", lambda recipe, device, use=is_compiled: use)
+        predictions.append(classifier.fit(graph, nodes[:20], validation=nodes[20:40], rng=0).predict_proba())
+    compiled, plain = predictions
+    np.testing.assert_allclose(compiled, plain, rtol=0, atol=1e-4)
+    np.testing.assert_array_equal(compiled.argmax(axis=1), plain.argmax(axis=1))
+    assert not np.array_equal(compiled, plain)  # they differ by rounding, so both were computed
 
 
 @pytest.mark.parametrize("classifier", [GCN(n_epochs=20), BayesianGCN(n_graphs=2, n_weight_samples=2)])

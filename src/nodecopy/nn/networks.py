@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -13,11 +13,12 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
+from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS
-from nodecopy.nn.convolution_kernels import Rows
-from nodecopy.nn.convolutions import Convolutions, ConvolutionSettings
+from nodecopy.nn.compiled_networks import CompiledNetwork, CompiledSettings
+from nodecopy.nn.epoch_kernels import Rows
 from nodecopy.nn.masks import FIRST_EDGES, HIDDEN, INPUT, SECOND_EDGES, Masks, draw_keys
 from nodecopy.nn.stack import LowRank, LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
 
@@ -117,8 +118,8 @@ class Recipe:
         return self.drop_edges
 
     def is_compiled(self, device: torch.device) -> bool:
-        """Return whether networks are computed in compiled code: graph convolutions on a CPU."""
-        is_plain = self.propagation == "convolution" and self.rank is None and not self.drop_edges
+        """Return whether networks are computed in compiled code: on a CPU, with all edges as they are."""
+        is_plain = self.propagation in Recipe.PROPAGATIONS and self.rank is None and not self.drop_edges
         return is_plain and device.type == "cpu"
 
     def count_activations(self, features: sparse.csr_array) -> int:
@@ -201,14 +202,17 @@ class Networks:
         """Enforce constraints on the weights after a step; these networks have none."""
 
     def compile(
-        self, graphs: Sequence[sparse.csr_array], last: Sequence[sparse.csr_array] | None = None
-    ) -> list[Convolutions]:
+        self, graphs: Sequence[Any], chosen: Iterable[IntArray] | None = None
+    ) -> list[CompiledNetwork]:
         """Return the networks in compiled code; they share their weights with these.
 
-        ``last`` are the rows of the graphs whose logits are computed, all by default.
+        ``chosen`` are the nodes of each network whose logits are computed, all by default.
         """
         recipe, threshold = self.recipe, self.masks.threshold
-        settings = ConvolutionSettings(
+        settings = CompiledSettings(
+            propagation=recipe.propagation,
+            n_steps=recipe.n_steps,
+            teleport=recipe.teleport,
             slope={"relu": 0.0, "leaky": NEGATIVE_SLOPE, "none": 1.0}[recipe.activation],
             input_threshold=threshold if recipe.drop_input else 0,
             hidden_threshold=threshold,
@@ -216,19 +220,18 @@ class Networks:
             first_decay=recipe.weight_decay,
             decay=recipe.weight_decay if recipe.decay_all else 0.0,
         )
-        networks = []
-        for model, graph in enumerate(graphs):
-            networks.append(
-                Convolutions(
-                    settings,
-                    [weight[model].detach().numpy() for weight in self.weights],
-                    int(self.masks.keys[model]) % 2**32,
-                    Rows.from_csr(self.features.matrix(model)),
-                    Rows.from_csr(graph),
-                    None if last is None else Rows.from_csr(last[model]),
-                )
+        nodes = [None] * len(self.masks.keys) if chosen is None else chosen
+        return [
+            CompiledNetwork(
+                settings,
+                [weight[model].detach().numpy() for weight in self.weights],
+                key % 2**32,
+                Rows.from_csr(self.features.matrix(model)),
+                None if recipe.propagation == "none" else graphs[model],
+                of_model,
             )
-        return networks
+            for model, (key, of_model) in enumerate(zip(self.masks.keys.tolist(), nodes, strict=True))
+        ]
 
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
         """Return ``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs.

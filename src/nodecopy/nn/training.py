@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy._core.csr import IntArray
-from nodecopy.nn.convolutions import Convolutions, ConvolutionTrainer
+from nodecopy.nn.compiled_networks import CompiledTrainer
 from nodecopy.nn.networks import Matrix, Networks, Stack
 from nodecopy.nn.stack import LowRankStack, SparseStack
 from nodecopy.nn.steps import AdamStepper
@@ -133,14 +133,8 @@ def build_losses(
     """Return a function of a step that computes the cross-entropy of labelled nodes of each network."""
     if not networks.recipe.is_compiled(networks.features.device):
         return CrossEntropy(networks, matrices, targets).losses
-    compiled = _compile(networks, matrices, targets)
+    compiled = networks.compile(matrices, targets.rows)
     return lambda step: targets.losses(torch.stack([network.logits(step) for network in compiled]))
-
-
-def _compile(networks: Networks, matrices: Sequence[Any], targets: Targets) -> list[Convolutions]:
-    """Return networks in compiled code that compute the logits of labelled nodes."""
-    rows = [sparse.csr_array(matrix[chosen]) for matrix, chosen in zip(matrices, targets.rows, strict=True)]
-    return networks.compile(matrices, rows)
 
 
 class TorchSteps:
@@ -176,17 +170,16 @@ class CompiledSteps:
         if labels.ndim == 2:
             labels = np.eye(networks.weights[1].shape[2], dtype=np.float32)[labels]
         self.trainers = [
-            ConvolutionTrainer(network, probabilities.astype(np.float32), weights)
+            CompiledTrainer(network, probabilities.astype(np.float32), weights)
             for network, probabilities, weights in zip(
-                _compile(networks, matrices, targets), labels, targets.weights.numpy(), strict=True
+                networks.compile(matrices, targets.rows), labels, targets.weights.numpy(), strict=True
             )
         ]
 
     def change_graphs(self, matrices: Sequence[Matrix]) -> None:
         """Continue on other graphs."""
-        for trainer, network in zip(
-            self.trainers, _compile(self.networks, matrices, self.targets), strict=True
-        ):
+        compiled = self.networks.compile(matrices, self.targets.rows)
+        for trainer, network in zip(self.trainers, compiled, strict=True):
             trainer.change_network(network)
 
     def take(self, epoch: int) -> None:

@@ -143,9 +143,10 @@ def step_adam(weight, gradient, mean, square, learning_rate, decay, number):
     """Change weights by the step of Adam with a number, counted from 1."""
     size = np.float32(learning_rate / (1.0 - BETA_1**number))
     correction = np.float32(np.sqrt(1.0 - BETA_2**number))
-    beta_1, beta_2, epsilon = np.float32(1.0 - BETA_1), np.float32(BETA_2), np.float32(EPSILON)
+    beta_2, epsilon = np.float32(BETA_2), np.float32(EPSILON)
+    share_1, share_2 = np.float32(1.0 - BETA_1), np.float32(1.0 - BETA_2)
     for i in range(len(weight)):
         slope = gradient[i] + decay * weight[i]
-        mean[i] += beta_1 * (slope - mean[i])
-        square[i] = beta_2 * square[i] + (ONE - beta_2) * slope * slope
+        mean[i] += share_1 * (slope - mean[i])
+        square[i] = beta_2 * square[i] + share_2 * slope * slope
         weight[i] -= size * mean[i] / (np.sqrt(square[i]) / correction + epsilon)
