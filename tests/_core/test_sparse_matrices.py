@@ -243,3 +243,9 @@ def test_a_crafted_matrix_does_not_end_the_interpreter(code: str, tmp_path: Path
     program = f"import numpy as np, scipy.sparse as sp\nfrom nodecopy import *\n{code}"
     child = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert (child.returncode, "InputError" in child.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("cumulative", [["x", "y"], np.ones(2, np.float32), [np.nan, 1.0], [1.0]])
+def test_cumulative_probabilities_are_checked(cumulative: Any) -> None:
+    with pytest.raises(InputError, match="cumulative of DonorRows must"):
+        DonorRows(sparse.csr_array(np.eye(2)), np.array(cumulative))

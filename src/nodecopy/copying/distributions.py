@@ -138,7 +138,11 @@ class DonorRows(DonorDistribution):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "P", as_csr(self.P, "P of DonorRows"))
-        check_vector(self.cumulative, "cumulative of DonorRows", length=self.P.nnz, per="entry of P")
+        name = "cumulative of DonorRows"
+        cumulative = check_vector(self.cumulative, name, length=self.P.nnz, per="entry of P")
+        if cumulative.dtype != np.float64:
+            raise InputError(f"{name} must be in double precision; got {cumulative.dtype}.")
+        check_finite(cumulative, name)
         if self.P.shape[0] != self.P.shape[1] or not np.diff(self.P.indptr).all():
             raise InputError("P of DonorRows must be square and hold at least one donor for every node.")
 
