@@ -16,11 +16,9 @@ from scipy import sparse
 
 import nodecopy
 from nodecopy import (
-    Balanced,
     Graph,
     GraphModel,
     Interactions,
-    Jaccard,
     NearestNeighbours,
     NodeCopying,
     SameLabel,
@@ -32,19 +30,7 @@ from nodecopy._core.saving import Saveable
 from nodecopy.errors import InputError
 from tests.contracts.graph_models import community_graph
 
-SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
 LOG = Interactions(np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"])
-LAWS: dict[str, Any] = {
-    "labels": SameLabel(),
-    "given labels": SameLabel(np.arange(20) % 3),
-    "listed labels": SameLabel([number % 3 for number in range(20)]),
-    "neighbours": NearestNeighbours(4, ties="all", include_self=False),
-    "groups": NearestNeighbours(3, groups="labels", max_degree_ratio=3.0),
-    "jaccard": Jaccard(include_self=False, exponent=2.0, max_donors=3),
-    "dense similarity": Weighted(SIMILARITY),
-    "sparse similarity": Weighted(sparse.coo_array(SIMILARITY)),
-    "balanced": Balanced(NearestNeighbours(3)),
-}
 
 
 @dataclass(eq=False)
@@ -193,26 +179,6 @@ def test_the_caller_of_load_chooses_the_device(tmp_path: Path) -> None:
         assert "cuda" not in str(archive["tree"])
     assert nodecopy.load(tmp_path / "holder.npz", classes=[Holder]).device == "cpu"
     assert nodecopy.load(tmp_path / "holder.npz", classes=[Holder], device="cuda").device == "cuda"
-
-
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
-def test_node_copying_of_graphs_samples_the_same_graphs(name: str, symmetrise: str, tmp_path: Path) -> None:
-    model = NodeCopying(LAWS[name], 0.25, symmetrise).fit(community_graph(weighted=True))
-    model.save(tmp_path / "model.npz")
-    loaded = nodecopy.load(tmp_path / "model.npz")
-    assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
-    assert (loaded.keep, loaded.symmetrise, type(loaded.law)) == (0.25, symmetrise, type(LAWS[name]))
-    assert loaded.fit(model.graph_).sample(rng=6) == model.sample(rng=6)
-
-
-@pytest.mark.parametrize("law", [SameLabel([0, 0, 1, 1]), Jaccard(), NearestNeighbours(2, np.eye(4))])
-def test_node_copying_of_interactions_samples_the_same_interactions(law: Any, tmp_path: Path) -> None:
-    model = NodeCopying(law).fit(LOG)
-    model.save(tmp_path / "model.npz")
-    loaded = NodeCopying.load(tmp_path / "model.npz")
-    assert loaded.graph_ == LOG
-    assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
 
 
 def test_equal_models_give_equal_files(tmp_path: Path) -> None:
@@ -424,12 +390,6 @@ def test_the_file_must_hold_an_object(tmp_path: Path) -> None:
     np.savez(tmp_path / "list.npz", tree=np.array("[1, 2]"))
     with pytest.raises(InputError, match=r"must hold a fitted object that save\(\) wrote"):
         nodecopy.load(tmp_path / "list.npz")
-
-
-def test_a_perturbation_has_its_own_load(tmp_path: Path) -> None:
-    np.savez(tmp_path / "attack.npz", about=np.array("{}"), flips=np.zeros((0, 2)))
-    with pytest.raises(InputError, match=r"is read by the load of that class"):
-        nodecopy.load(tmp_path / "attack.npz")
 
 
 def test_foreign_files_give_no_advice_to_allow_pickles(tmp_path: Path) -> None:

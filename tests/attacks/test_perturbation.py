@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import nodecopy
 from nodecopy import Graph
 from nodecopy.attacks import Perturbation, RandomFlips
 from nodecopy.errors import InputError
@@ -172,3 +173,9 @@ def test_files(tmp_path: Path) -> None:
 def test_error_names_a_wrong_value(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         replace(ATTACK, **changes)
+
+
+def test_nodecopy_load_names_the_load_of_the_class(tmp_path: Path) -> None:
+    np.savez(tmp_path / "attack.npz", about=np.array("{}"), flips=np.zeros((0, 2)))
+    with pytest.raises(InputError, match=r"is read by the load of that class"):
+        nodecopy.load(tmp_path / "attack.npz")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
+import nodecopy
+from nodecopy import (
+    Balanced,
+    Graph,
+    Interactions,
+    Jaccard,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    Weighted,
+)
 from nodecopy._core.random import pair_coins, sample_key, seed_sequence
 from nodecopy.copying import DonorRows, row_copying
 from nodecopy.errors import InputError, NotFittedError
+from tests.contracts.graph_models import community_graph
 from tests.copying import oracles
 from tests.copying.oracles import all_donors, dense, with_keep
 from tests.strategies import graphs, interactions
@@ -337,3 +349,40 @@ def test_states_of_old_files_take_the_settings_of_the_constructor() -> None:
     ):
         with pytest.raises(InputError, match="of NodeCopying must"):
             loaded.set_state(state | wrong)
+
+
+SIMILARITY = 1 / (1 + np.abs(np.subtract.outer(np.arange(20), np.arange(20))))
+RATINGS = Interactions(
+    np.arange(1, 13).reshape(4, 3) % 5, ["ann", "bob", "cleo", "dan"], ["jam", "tea", "oat"]
+)
+LAWS: dict[str, Any] = {
+    "labels": SameLabel(),
+    "given labels": SameLabel(np.arange(20) % 3),
+    "listed labels": SameLabel([number % 3 for number in range(20)]),
+    "neighbours": NearestNeighbours(4, ties="all", include_self=False),
+    "groups": NearestNeighbours(3, groups="labels", max_degree_ratio=3.0),
+    "jaccard": Jaccard(include_self=False, exponent=2.0, max_donors=3),
+    "dense similarity": Weighted(SIMILARITY),
+    "sparse similarity": Weighted(sparse.coo_array(SIMILARITY)),
+    "balanced": Balanced(NearestNeighbours(3)),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint", "none"])
+def test_node_copying_of_graphs_samples_the_same_graphs(name: str, symmetrise: str, tmp_path: Path) -> None:
+    model = NodeCopying(LAWS[name], 0.25, symmetrise).fit(community_graph(weighted=True))
+    model.save(tmp_path / "model.npz")
+    loaded = nodecopy.load(tmp_path / "model.npz")
+    assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
+    assert (loaded.keep, loaded.symmetrise, type(loaded.law)) == (0.25, symmetrise, type(LAWS[name]))
+    assert loaded.fit(model.graph_).sample(rng=6) == model.sample(rng=6)
+
+
+@pytest.mark.parametrize("law", [SameLabel([0, 0, 1, 1]), Jaccard(), NearestNeighbours(2, np.eye(4))])
+def test_node_copying_of_interactions_samples_the_same_interactions(law: Any, tmp_path: Path) -> None:
+    model = NodeCopying(law).fit(RATINGS)
+    model.save(tmp_path / "model.npz")
+    loaded = NodeCopying.load(tmp_path / "model.npz")
+    assert loaded.graph_ == RATINGS
+    assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
