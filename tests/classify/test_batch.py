@@ -76,3 +76,10 @@ def test_parts_of_a_stack_are_trained_on_threads_of_their_own() -> None:
         torch.set_num_threads(n_threads)
     for one, several in zip(*predictions, strict=True):
         assert np.allclose(one.probabilities, several.probabilities, atol=1e-6)
+
+
+def test_errors_have_a_way_out() -> None:
+    with pytest.raises(InputError, match=r"by the loss on its nodes\. patience=0 trains for all"):
+        GCN(patience=5).fit(GRAPH, [0, 1, 2])
+    with pytest.raises(InputError, match=r"this one has none\. LabelPropagation needs"):
+        GCN().fit(GRAPH.replace(features=None), [0, 1, 2])

@@ -142,6 +142,12 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     assert {
         entry["id"]: entry["predicted"] for entry in trained["most_uncertain"]
     }.items() <= predicted.items()
+    assert "accuracy" not in ran.err + ran.out
+    ran = run("classify", "graph.csv", *TABLES, "--load", "model.npz")
+    assert "accuracy: that of all labelled nodes, among them the training nodes, if" in ran.err
+    ran = run("classify", "graph.csv", "--labels", "labels.csv", "--load", "model.npz")
+    assert ran.code == 2
+    assert ran.err.endswith("got none. Give --features FILE.\n")
 
 
 def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
@@ -180,11 +186,14 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
             ["graph.csv", *TABLES, "--n-weight-samples", "2"],
             "applies to --method bgcn-copy only; got --method",
         ),
-        (["graph.csv", *TABLES, "--n-rounds", "validation"], "an integer for --method self-training, which"),
-        (["graph.csv", *TABLES, "--n-rounds", "-1"], "--n-rounds must be an integer"),
+        (
+            ["graph.csv", *TABLES, "--n-rounds", "validation"],
+            "at least 0 for --method self-training, which",
+        ),
+        (["graph.csv", *TABLES, "--n-rounds", "-1"], "--n-rounds must be an integer of at least 0"),
         (
             ["graph.csv", *TABLES, "--method", "bgcn-copy", "--n-rounds", "few"],
-            "--n-rounds must be an integer or 'validation'; got 'few'.",
+            "--n-rounds must be an integer of at least 1 or 'validation'; got 'few'.",
         ),
         (["graph.csv", *TABLES, "--method", "sbm-gcn"], "--method sbm-gcn needs validation nodes; got none."),
         (

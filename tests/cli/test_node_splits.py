@@ -56,3 +56,13 @@ def test_a_dataset_is_split_as_in_trial_0() -> None:
     assert root.spawn_key == trial_seed(1, "digits", 0, labels=2).spawn_key
     expected = datasets.label_split(digits.labels, 2, 500, 1000, rng=child(root, TrialSeeds.SPLIT))
     assert [part.tolist() for part in split] == [part.tolist() for part in expected]
+
+
+def test_small_datasets_have_fewer_validation_and_test_nodes(caplog: pytest.LogCaptureFixture) -> None:
+    club = datasets.load("karate")
+    with caplog.at_level("INFO", "nodecopy"):
+        split, _ = split_as_in_experiments(club, "karate", 1, 0)
+    assert [len(part) for part in split] == [2, 10, 22]
+    assert "10 validation nodes and 22 test nodes, since karate has 32 labelled" in caplog.text
+    with pytest.raises(InputError, match=r"--labels-per-class must be below \d+, .* of karate; got 500"):
+        split_as_in_experiments(club, "karate", 500, 0)

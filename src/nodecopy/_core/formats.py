@@ -31,10 +31,11 @@ def is_frame(source: Any) -> bool:
     return hasattr(source, "columns") and (hasattr(source, "to_numpy") or hasattr(source, "column_names"))
 
 
-def format_of(path: TableLike, suffixes: Iterable[str]) -> str:
+def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True) -> str:
     """Return the suffix that selects the format of ``path``, without the ``.gz`` of compressed text.
 
-    A data frame counts as Parquet, since both have typed columns with names.
+    A data frame counts as Parquet, since both have typed columns with names. Errors advise how to convert
+    files of other formats only if the file ``is_read``.
     """
     if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
@@ -49,15 +50,14 @@ def format_of(path: TableLike, suffixes: Iterable[str]) -> str:
         return ".txt"  # out.NAME, as KONECT calls edge lists
     raise InputError(
         f"{path} must end in one of {', '.join(suffixes)} (text also in .gz); got {Path(name).suffix!r}."
-        + next((f" {hint}" for others, hint in CONVERSION_HINTS.items() if suffix in others), "")
+        + next((f" {hint}" for others, hint in CONVERSION_HINTS.items() if is_read and suffix in others), "")
     )
 
 
 def target_format(path: PathLike, suffixes: Iterable[str]) -> str:
     """Return the format of a file to be written, and check that it can be written there."""
-    suffix = format_of(path, suffixes)
     check_writable(path)
-    return suffix
+    return format_of(path, suffixes, is_read=False)
 
 
 def is_table(path: PathLike) -> bool:

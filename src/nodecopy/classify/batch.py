@@ -16,6 +16,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.random import child
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
 from nodecopy.classify.trial import Trial
@@ -77,6 +78,11 @@ class TrialBatch(ABC):
         self.trials, self.recipe, self.keep_networks = trials, recipe, keep_networks
         self.device = check_device(device)
         first = trials[0]
+        if first.graph.features is None:
+            raise InputError(
+                "a graph must have features to be classified by networks; this one has none. "
+                "LabelPropagation needs none."
+            )
         self.feature_scaling, self.n_classes = fit_feature_scaling(first.graph, recipe), first.n_classes
         self.features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
@@ -120,7 +126,10 @@ class TrialBatch(ABC):
         """Return the validation nodes of one network for each of the trials, or raise an error."""
         nodes = [t.validation for t in trials if t.validation is not None and len(t.validation)]
         if len(nodes) < len(trials):
-            raise InputError("validation must be given, since training stops by the loss on its nodes.")
+            raise InputError(
+                "validation must be given, since training stops by the loss on its nodes.",
+                Hint("{} trains for all epochs, without validation nodes.", patience=0),
+            )
         codes = [trial.codes[chosen] for trial, chosen in zip(trials, nodes, strict=True)]
         return Targets(nodes, codes, self.device)
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify.appnp import APPNP
@@ -140,7 +141,8 @@ class BayesianGCN(Classifier):
             return check_integer(self.n_rounds, "n_rounds of BayesianGCN", low=1, high=MAX_ROUNDS - 1)
         if any(trial.validation is None or not len(trial.validation) for trial in trials):
             raise InputError(
-                "validation must be given, since it decides the number of rounds of BayesianGCN."
+                "validation must be given, since it decides the number of rounds of BayesianGCN.",
+                Hint("{} needs no validation nodes.", n_rounds=int),
             )
         return ROUNDS_TRIED
 

@@ -120,12 +120,13 @@ def _parse_rounds(text: str, method: Method) -> int | str:
         return int(text)
     if method == "self-training":
         allowed = (
-            "an integer for --method self-training, which chooses a round by its validation nodes, if any"
+            "an integer of at least 0 for --method self-training, which chooses a round by its validation "
+            "nodes, if any"
         )
     elif text == "validation":
         return text
     else:
-        allowed = "an integer or 'validation'"
+        allowed = "an integer of at least 1 or 'validation'"
     raise InputError(f"--n-rounds must be {allowed}; got {text!r}.")
 
 

@@ -12,6 +12,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES
+from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import node_splits, options, sources
@@ -144,9 +145,9 @@ def classify(
         encoder=classifier.feature_encoder_,
     )
     if graph.features is None and chosen not in WITHOUT_FEATURES:
+        other = "" if load else ", or --method label-propagation, which uses none"
         raise InputError(
-            "the graph must have features to be classified; got none. Give --features FILE, or --method "
-            "label-propagation, which uses none."
+            f"the graph must have features to be classified; got none. Give --features FILE{other}."
         )
     if load is None:
         needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
@@ -159,7 +160,13 @@ def classify(
         results = sources.describe_run(name, classifier=load.name)
     results |= predictions.summarise(classifier)
     if load is not None or sources.is_dataset(name):
-        results |= predictions.score(graph)
+        scores = predictions.score(graph)
+        results |= scores
+        if load is not None and scores:
+            log_decision(
+                "accuracy: that of all labelled nodes, among them the training nodes, if the classifier was "
+                "trained on this graph."
+            )
     if out is not None:
         predictions.write(out)
     if save is not None:

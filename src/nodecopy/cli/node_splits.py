@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
+from nodecopy._core.notices import log_decision
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli.sources import is_dataset
 from nodecopy.datasets import Split, label_split
@@ -27,7 +28,29 @@ def split_as_in_experiments(
     """Return the nodes and the seed sequence of trial 0 of ``nodecopy reproduce``."""
     root = trial_seed(seed, dataset, 0, labels=labels_per_class)
     rng = child(root, TrialSeeds.SPLIT)
-    return label_split(graph.labels, labels_per_class, N_VALIDATION, N_TEST, rng=rng), root
+    n_validation, n_test = _scale_to_dataset(graph, dataset, labels_per_class)
+    return label_split(graph.labels, labels_per_class, n_validation, n_test, rng=rng), root
+
+
+def _scale_to_dataset(graph: Graph, dataset: str, labels_per_class: int) -> tuple[int, int]:
+    """Return the numbers of validation and test nodes: those of the experiments, or fewer, one to two."""
+    if graph.labels is None:
+        return N_VALIDATION, N_TEST
+    sizes = np.unique(graph.labels[graph.labels != UNLABELLED], return_counts=True)[1]
+    if labels_per_class >= sizes.min():
+        raise InputError(
+            f"--labels-per-class must be below {sizes.min()}, the labelled nodes of the smallest class of "
+            f"{dataset}; got {labels_per_class}."
+        )
+    n_rest = int(sizes.sum()) - labels_per_class * len(sizes)
+    n_validation = min(N_VALIDATION, n_rest // 3)
+    n_test = min(N_TEST, n_rest - n_validation)
+    if n_validation < N_VALIDATION or n_test < N_TEST:
+        log_decision(
+            f"{n_validation} validation nodes and {n_test} test nodes, since {dataset} has {n_rest} labelled "
+            "nodes outside training."
+        )
+    return n_validation, n_test
 
 
 def split_for_attack(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:

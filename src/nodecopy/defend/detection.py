@@ -99,7 +99,7 @@ class SuspectCorrection(DonorDefence):
         if scores.max() < MIN_SUSPICION:
             warn_about_data(
                 f"the highest suspicion score is {scores.max():.2g}: no node looks attacked, or the "
-                "classifier has learned too little to tell. The share of nodes is corrected all the same."
+                "classifier has learned too little to tell. The share of nodes is corrected anyway."
             )
         order = np.argsort(-scores, kind="stable")
         if self.retrain:

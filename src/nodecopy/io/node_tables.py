@@ -154,7 +154,7 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
     if not is_named and len(values) >= MIN_LABELS and n_classes > MAX_CLASS_SHARE * len(values):
         raise InputError(
             f"labels must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows.",
-            Hint("{} reads them all the same.", label=str),
+            Hint("{} reads them anyway.", label=str),
         )
 
 
@@ -247,7 +247,7 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
         The nodes of the graph.
     allow_isolated
         Whether unknown ids become isolated nodes; ``None`` where the nodes are fixed. Those that differ from
-        a node in leading zeros, or by a decimal point, are an error all the same.
+        a node in leading zeros, or by a decimal point, are an error anyway.
     """
     unknown = [node for node in dict.fromkeys(ids) if node not in nodes]
     if not unknown:
