@@ -195,3 +195,17 @@ def test_unknown_scalings_are_errors() -> None:
         FeatureScaling.fit(COUNTS, "plain")
     with pytest.raises(InputError, match=r"weights must be one of .*log.*; got 'sqrt'"):
         WeightScaling.fit(path([1.0]), "sqrt")
+
+
+def test_constant_columns_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "nodecopy"):
+        FeatureScaling.fit([[1.0, 2.0], [1.0, 2.0]], "standardise")
+        FeatureScaling.fit([[1.0, 2.0], [1.0, 3.0]], "standardise")
+    assert [record.message for record in caplog.records] == [
+        "features: all columns are constant (2), and say nothing of classes."
+    ]
+
+
+def test_too_large_features_have_a_way_out() -> None:
+    with pytest.raises(InputError, match=r"got inf\. Use features='standardise'"):
+        FeatureScaling.fit([[1e300, 0.0]], "unit").apply([[1e300, 0.0]])

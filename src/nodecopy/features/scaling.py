@@ -13,6 +13,7 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.sparse_matrices import as_matrix
 from nodecopy._core.validation import check_choice, check_finite
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
 FEATURE_SCALINGS = ("auto", "unit", "rows", "standardise", "none", "binary")
@@ -107,6 +108,10 @@ class FeatureScaling:
             return cls(kind)
         means, deviations, largest = _column_moments(matrix)
         deviations = np.where(deviations > ROUNDING * largest, deviations, 0.0)
+        if len(deviations) and not deviations.any():
+            log_decision(
+                f"features: all columns are constant ({len(deviations)}), and say nothing of classes."
+            )
         return cls(kind, None if _is_mostly_zeros(matrix) else means, deviations)
 
     def apply_to_rows(self, rows: Any) -> Any:
@@ -122,7 +127,11 @@ class FeatureScaling:
         with np.errstate(over="ignore"):
             matrix: sparse.csr_array = sparse.csr_array(features).astype(np.float32)
             total = np.asarray(abs(matrix).sum(axis=1), np.float32)
-        check_finite(total, "sums of features in single precision")
+        if not np.isfinite(total).all():
+            raise InputError(
+                "sums of features in single precision must hold finite numbers; got inf.",
+                Hint("Use {}, which divides by the deviation of each column.", features="standardise"),
+            )
         if self.kind == "binary":
             matrix.data = (matrix.data != 0).astype(np.float32)
         if self.kind in ("rows", "unit"):
