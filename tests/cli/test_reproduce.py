@@ -133,7 +133,7 @@ def test_terminal(run: Run, table: str) -> None:
     lines = ran.out.splitlines()
     assert "karate" in lines
     heads = next(line for line in lines if line.startswith("method"))
-    assert heads.split() == ["method", "1", "labels", "paper", "verdict", "3", "labels", "paper", "verdict"]
+    assert heads.split() == ["method", "1", "label", "paper", "verdict", "3", "labels", "paper", "verdict"]
     assert any(line.startswith("Strong over Weak") for line in lines)
     assert any(line.startswith("Absent") and "50.0 ± 9.0" in line for line in lines)
     assert "commit: " in ran.err

@@ -34,7 +34,7 @@ def test_error_names_a_wrong_share() -> None:
 
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")
 def test_scores_without_a_suspicious_node_warn() -> None:
-    defence = SuspectCorrection(GCN(n_epochs=1, learning_rate=1e-6), n_donors=4, share=0.2)
+    defence = SuspectCorrection(GCN(preset="kipf", n_epochs=1, learning_rate=1e-6), n_donors=4, share=0.2)
     with pytest.warns(DataWarning, match=r"highest suspicion score is .*: no node looks attacked"):
         defence.fit(planted_graph(), [0, 1, 2], rng=0).correct([4])
 
