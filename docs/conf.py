@@ -41,7 +41,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
-suppress_warnings = ["config.cache"]  # the options of the gallery contain an object that is not picklable
+suppress_warnings = [
+    "config.cache",  # the options of the gallery contain an object that is not picklable
+    "ref.python",  # Sphinx looks up the names of attributes, and several classes share "name"
+]
 
 templates_path = ["_templates"]
 html_theme = "furo"

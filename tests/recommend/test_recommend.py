@@ -55,7 +55,7 @@ def test_column_numbers_are_checked(tmp_path: Path) -> None:
     arrays[indices] = arrays[indices].copy()
     arrays[indices][0] = 10**6
     np.savez(path, **arrays)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="must be a valid sparse matrix with indices between 0 and"):
         nodecopy.load(path)
 
 

@@ -48,4 +48,4 @@ def test_other_files_are_left_out_and_alone_refused(tmp_path: Path) -> None:
 def test_the_tables_of_this_repository_are_read() -> None:
     folder = Path(__file__).parents[2] / "results"
     names = [experiment["name"] for experiment in result_tables_section(folder)["experiments"]]
-    assert sorted(names) == sorted(path.stem for path in folder.glob("table*.csv"))
+    assert sorted(names) == sorted(path.stem for path in folder.glob("*.csv"))
