@@ -72,8 +72,8 @@ axes.legend()
 print(f"temperature {classifier.temperature_:.2f}")
 
 # %%
-# A class that nobody labelled
-# ----------------------------
+# A class without labels
+# ----------------------
 # Without labelled nines, every nine gets another class. Its uncertainty may give it away: the area under the
 # ROC curve is the probability that a nine is more uncertain than another digit.
 

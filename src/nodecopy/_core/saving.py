@@ -126,12 +126,12 @@ class _Given:
 
     def find(self, name: str) -> Any:
         """Return the class or function of a name, ``None`` without one; two of a name are an error."""
-        found = {id(value): value for own, value in self._named if own == name}
-        if len(found) > 1:
+        matches = {id(value): value for own, value in self._named if own == name}
+        if len(matches) > 1:
             raise InputError(
-                f"classes must hold one {name}, since the file names it; got {len(found)} of that name."
+                f"classes must hold one {name}, since the file names it; got {len(matches)} of that name."
             )
-        return next(iter(found.values()), None)
+        return next(iter(matches.values()), None)
 
 
 def _function_name(value: Any) -> str:

@@ -145,7 +145,11 @@ class Classifier(Saveable):
         self.node_ids_, self.trial_ = graph.node_ids, trial
         self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
         warn_if_not_learned(self.prediction_, self.classes_.tolist(), needs_features=self.needs_features)
+        self.log_choices()
         return self
+
+    def log_choices(self) -> None:
+        """Log what ``fit`` has decided for the user; by default nothing."""
 
     def check_fitted(self) -> Prediction:
         """Return the prediction for the observed graph, or raise ``NotFittedError``."""

@@ -34,8 +34,8 @@ DEFAULT_STRENGTH = 10.0
 class DGI(Classifier):
     """Classify nodes by logistic regression on embeddings that are trained without labels.
 
-    The embeddings are those of Deep Graph Infomax: the outputs of one graph convolution, trained to be told
-    apart from those of the graph with permuted features. They are scaled to unit length.
+    The embeddings are those of Deep Graph Infomax: the outputs of one graph convolution, trained to
+    differ from those of the graph with permuted features. They are scaled to unit length.
 
     Parameters
     ----------

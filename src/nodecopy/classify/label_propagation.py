@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
-from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, entropy
 from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
-from nodecopy.graph import Graph
 
 ALPHAS = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Values of ``alpha`` that are compared on validation nodes."""
@@ -66,19 +64,7 @@ class LabelPropagation(Classifier):
     _: KW_ONLY
     weights: str = "auto"
 
-    def fit(
-        self,
-        graph: Graph,
-        train: ArrayLike | None = None,
-        *,
-        validation: ArrayLike | None = None,
-        rng: Rng = None,
-    ) -> Self:
-        super().fit(graph, train, validation=validation, rng=rng)
-        self._log_choices()
-        return self
-
-    def _log_choices(self) -> None:
+    def log_choices(self) -> None:
         """Log how labels have spread, and warn of nodes that none has reached."""
         details, nodes = self.prediction_.details, self.trial_.validation
         if self.trial_.graph.directed:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, mute_decisions
 from nodecopy._core.progress import track
-from nodecopy._core.random import Rng, child
+from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.bayesian import BayesianGCN
@@ -24,7 +24,6 @@ from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.classify.trial import Trial
 from nodecopy.copying import KeepByDegree, NodeCopying, SameLabel
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
 from nodecopy.nn.module_training import Factory
 
 N_GRAPHS = 5
@@ -101,18 +100,6 @@ class SelfTraining(Classifier):
     features: str | None = None
     weights: str | None = None
     device: str = "cpu"
-
-    def fit(
-        self,
-        graph: Graph,
-        train: ArrayLike | None = None,
-        *,
-        validation: ArrayLike | None = None,
-        rng: Rng = None,
-    ) -> Self:
-        super().fit(graph, train, validation=validation, rng=rng)
-        self._log_round()
-        return self
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         base = self._check_parameters()
@@ -205,7 +192,7 @@ class SelfTraining(Classifier):
     def network_device(self) -> str:
         return self.base.network_device() if isinstance(self.base, Classifier) else self.device
 
-    def _log_round(self) -> None:
+    def log_choices(self) -> None:
         """Log which round was chosen, and why."""
         best, nodes = self.prediction_.details["pseudo_label_rounds"], self.trial_.validation
         if not self.n_rounds:

@@ -191,7 +191,7 @@ def _split(
 
 
 def _without_unknown(parts: Parts, unknown: str) -> Parts:
-    """Leave out test interactions of users without a history and of items that nobody has in training.
+    """Leave out test interactions of users without a history and of items without users in training.
 
     With ``unknown="error"`` they are an error.
     """

@@ -16,7 +16,7 @@ from nodecopy.io.table_columns import unify_ids
 from nodecopy.io.table_files import Column, open_text
 
 N_SNIFFED = 500
-"""Lines by which lists of items are told from tables."""
+"""Lines by which lists of items are distinguished from tables."""
 
 
 def holds_item_lists(path: Path, *, any_length: bool = False) -> bool:

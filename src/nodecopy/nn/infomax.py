@@ -20,7 +20,7 @@ SLOPE = 0.25
 
 
 class Infomax:
-    """A layer of graph convolution whose outputs are told apart from those of a corrupted graph.
+    """A layer of graph convolution trained to separate its outputs from those of a corrupted graph.
 
     The corrupted graph has the rows of the features permuted. Outputs h of either graph are scored by h M s,
     where s is the sigmoid of the mean output of the observed graph.
