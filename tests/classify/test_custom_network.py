@@ -254,7 +254,8 @@ class Exploding(Refusing):
         (lambda n, k: None, "factory of CustomNetwork must return a torch.nn.Module .* got None"),
         (
             lambda n: None,
-            r"must build a network by factory\(n_features, n_classes\); with 12 and 3 .* TypeError",
+            "must build a network from the numbers of features and classes; called with 12 and 3, it raised "
+            "TypeError",
         ),
         (lambda n, k: SHARED, "must return a new module in each call; got the same GraphSAGE again"),
         (
@@ -274,6 +275,23 @@ class Exploding(Refusing):
 def test_errors_name_the_factory(factory: Any, message: str) -> None:
     classifier = BayesianGCN(n_graphs=2, base=CustomNetwork(factory))
     with pytest.raises(InputError, match=message):
+        classifier.fit(GRAPH, SPLIT.train, rng=0)
+
+
+@pytest.mark.parametrize(
+    "factory", [lambda: SHARED, lambda n, k: 3], ids=["without parameters", "without a module"]
+)
+@pytest.mark.parametrize(
+    ("build", "owner"),
+    [
+        (SelfTraining, "SelfTraining"),
+        (lambda factory: BayesianGCN(base=factory), "BayesianGCN"),
+        (lambda factory: SelfTraining(BayesianGCN(base=factory)), "BayesianGCN"),
+    ],
+)
+def test_errors_name_the_base_that_took_a_bare_factory(build: Any, owner: str, factory: Any) -> None:
+    classifier = build(factory)
+    with pytest.raises(InputError, match=f"^base of {owner} must (build a network|return a torch.nn.Module)"):
         classifier.fit(GRAPH, SPLIT.train, rng=0)
 
 

@@ -53,6 +53,16 @@ def test_other_seeds_are_other_embeddings() -> None:
     assert not np.array_equal(first, second)
 
 
+def test_without_a_seed_embeddings_are_drawn_from_that_of_fit() -> None:
+    graph, small = planted_graph(), DGI(8, n_epochs=3, seed=None)
+    first, again, other = (small.fit(graph, [0, 1, 2], rng=rng).predict_proba() for rng in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    trials = [Trial(graph, [0, 1, 2], rng=rng) for rng in (0, 1)]
+    for prediction, alone in zip(small.fit_trials(trials), (first, other), strict=True):
+        assert np.array_equal(prediction.probabilities, alone)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

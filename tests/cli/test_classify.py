@@ -150,6 +150,27 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     assert ran.err.endswith("got none. Give --features FILE.\n")
 
 
+def test_calibrated_probabilities_are_saved_with_the_classifier(run: Run) -> None:
+    from nodecopy import load
+
+    arguments = ("classify", "digits", "--labels-per-class", "2", "--method", "gcn", "--out", "p.csv")
+    plain = json.loads(run(*arguments, "--json").out)
+    assert "temperature" not in plain
+    before = rows("p.csv")
+    ran = run(*arguments, "--calibrate", "--save", "model.npz", "--json")
+    assert ran.code == 0, ran.err
+    result = json.loads(ran.out)
+    assert result["temperature"] == load("model.npz").temperature_ != 1
+    assert any("calibration: the temperature is" in notice for notice in result["notices"])
+    assert result["accuracy"] == plain["accuracy"]
+    for row, uncalibrated in zip(rows("p.csv"), before, strict=True):
+        assert row["predicted"] == uncalibrated["predicted"]
+        assert row["p_1"] != uncalibrated["p_1"] or float(row["p_1"]) in (0, 1)
+    loaded = json.loads(run("classify", "digits", "--load", "model.npz", "--json").out)
+    assert loaded["temperature"] == result["temperature"]
+    assert run(*arguments, "--calibrate").out.split()[:3] == ["train", "validation", "temperature"]
+
+
 def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
     pytest.importorskip("sklearn")
     from nodecopy._core.random import child
@@ -196,6 +217,14 @@ def test_a_dataset_is_split_as_in_the_experiments(run: Run) -> None:
             "--n-rounds must be an integer of at least 1 or 'validation'; got 'few'.",
         ),
         (["graph.csv", *TABLES, "--method", "sbm-gcn"], "--method sbm-gcn needs validation nodes; got none."),
+        (
+            ["graph.csv", *TABLES, "--calibrate"],
+            "--calibrate needs validation nodes; got none. Give --validation SHARE.",
+        ),
+        (
+            ["karate", "--method", "label-propagation", "--labels-per-class", "16", "--calibrate"],
+            "--calibrate needs validation nodes; got none. Give fewer --labels-per-class than 16.",
+        ),
         (
             ["graph.csv", *TABLES, "--validation", "1.5"],
             "--validation must be a number between 0 and 0.9",

@@ -7,7 +7,7 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 from nodecopy.nn import epoch_kernels as kernels
-from nodecopy.nn.epoch_kernels import Rows
+from nodecopy.nn.compiled_networks import FourArrayCSR
 from nodecopy.nn.masks import Masks, draw_keys
 
 rng = np.random.default_rng(0)
@@ -17,11 +17,11 @@ KEYS = draw_keys([SeedSequence(number) for number in range(3)], torch.device("cp
 @pytest.mark.parametrize("width", [1, 5, 16, 23, 48])
 def test_products_are_those_of_scipy(width: int) -> None:
     matrix = sparse.csr_array(rng.normal(size=(7, 9)) * (rng.random((7, 9)) < 0.4)).astype(np.float32)
-    rows = Rows.from_csr(matrix)
+    rows = FourArrayCSR.from_csr(matrix)
     dense, other = (rng.normal(size=(n, width)).astype(np.float32) for n in (9, 7))
     product, transposed = (np.full((n, width), np.nan, np.float32) for n in (7, 9))
-    kernels.multiply(rows, dense, product)
-    kernels.multiply_transpose(rows, other, transposed)
+    kernels.multiply(*rows, dense, product)
+    kernels.multiply_transpose(*rows, other, transposed)
     np.testing.assert_allclose(product, matrix @ dense, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(transposed, matrix.T @ other, rtol=1e-5, atol=1e-6)
 

@@ -11,7 +11,7 @@ import torch
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import fit_by_classes
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.module_ensemble import ModuleBatch
+from nodecopy.classify.module_ensemble import OWNER, ModuleBatch
 from nodecopy.classify.network_classifier import ANY_DATA, change_recipe
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.classify.trial import Trial
@@ -88,11 +88,16 @@ class CustomNetwork(Classifier):
     weights: str = "auto"
     device: str = "cpu"
 
+    owner = OWNER  # without an annotation, so that it is no parameter
+    """The parameter that took the factory, for errors."""
+
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> ModuleBatch:
         """Return trials for which networks can be trained."""
-        check_factory(self.factory, "factory of CustomNetwork")
+        check_factory(self.factory, self.owner)
         recipe = change_recipe(replace(KIPF, **ANY_DATA), self)
-        return ModuleBatch(trials, recipe, self.device, self.factory, keep_networks=keep_networks)
+        return ModuleBatch(
+            trials, recipe, self.device, self.factory, owner=self.owner, keep_networks=keep_networks
+        )
 
     @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
@@ -105,7 +110,9 @@ def wrap_factory(base: Any, device: str, owner: str) -> Any:
     if not callable(base):
         return base
     check_factory(base, f"base of {owner}")
-    return CustomNetwork(base, device=device)
+    network = CustomNetwork(base, device=device)
+    network.owner = f"base of {owner}"
+    return network
 
 
 def check_factory(factory: Any, name: str) -> None:

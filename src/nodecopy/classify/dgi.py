@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from nodecopy._core.csr import unit_rows
-from nodecopy._core.random import generator
+from nodecopy._core.random import Rng, child, generator
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, entropy
+from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.classify.softmax_regression import softmax_regressions
 from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
@@ -54,8 +55,9 @@ class DGI(Classifier):
     features, weights
         Scaling of features and edge weights, as in :class:`NetworkClassifier`.
     seed
-        Of the embeddings. They depend on the graph and not on its labels, so those of trials on the same
-        graph are trained once, and ``rng`` of ``fit`` has no effect.
+        Of the embeddings, which depend on the graph and not on its labels: with a fixed seed, as by default,
+        they are trained once for all trials on a graph, and ``rng`` of ``fit`` has no effect. ``None`` draws
+        them from ``rng``, so that the variance over seeds includes theirs.
     device
         ``"cpu"`` or ``"cuda"``.
 
@@ -77,21 +79,27 @@ class DGI(Classifier):
     patience: int = 20
     features: str = "auto"
     weights: str = "auto"
-    seed: int = 0
+    seed: int | None = 0
     device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         for name in ("n_hidden", "n_epochs", "patience"):
             check_integer(getattr(self, name), f"{name} of DGI", low=1)
-        check_integer(self.seed, "seed of DGI", low=0)
+        if self.seed is not None:
+            check_integer(self.seed, "seed of DGI", low=0)
         check_real(self.learning_rate, "learning_rate of DGI", low=0)
         if self.C is not None and check_real(self.C, "C of DGI", low=0) == 0:
             raise InputError("C of DGI must be above 0; got 0.")
+        if self.seed is None:
+            return [
+                self._classify(trial, *self._embed(trial.graph, child(trial.rng, ClassifierSeeds.NETWORKS)))
+                for trial in trials
+            ]
         graphs = {id(trial.graph): trial.graph for trial in trials}
-        embeddings = {key: self._embed(graph) for key, graph in graphs.items()}
+        embeddings = {key: self._embed(graph, self.seed) for key, graph in graphs.items()}
         return [self._classify(trial, *embeddings[id(trial.graph)]) for trial in trials]
 
-    def _embed(self, graph: Graph) -> tuple[NDArray[np.float32], int]:
+    def _embed(self, graph: Graph, seed: Rng) -> tuple[NDArray[np.float32], int]:
         """Return the embeddings of a graph, and the epochs that they took."""
         device = check_device(self.device)
         check_features(graph)
@@ -104,7 +112,7 @@ class DGI(Classifier):
             learning_rate=self.learning_rate,
             n_epochs=self.n_epochs,
             patience=self.patience,
-            rng=generator(self.seed),
+            rng=generator(seed),
             device=device,
         )
         return unit_rows(embeddings), n_epochs

@@ -37,6 +37,7 @@ from nodecopy.nn.networks import Recipe
 from nodecopy.nn.threads import choose_threads
 
 OWNER = "factory of CustomNetwork"
+"""What is named in errors, unless another parameter took the factory."""
 
 
 class TrainedModule(NamedTuple):
@@ -55,6 +56,8 @@ class ModuleBatch(TrialBatch):
         As in :class:`TrialBatch`; of the recipe, what concerns the data and the training.
     factory
         A function of the numbers of features and classes that returns a new module.
+    owner
+        The parameter that took the factory, for errors.
     """
 
     def __init__(
@@ -64,10 +67,11 @@ class ModuleBatch(TrialBatch):
         device: str,
         factory: Factory,
         *,
+        owner: str = OWNER,
         keep_networks: bool = False,
     ) -> None:
         super().__init__(trials, recipe, device, keep_networks=keep_networks)
-        self.factory = factory
+        self.factory, self.owner = factory, owner
         self._inputs: dict[torch.dtype, Tensor] = {}
         self._is_warned, self._n_entries = False, math.prod(self.features.shape)
         if any(trial.graph.directed for trial in trials):
@@ -92,7 +96,9 @@ class ModuleBatch(TrialBatch):
         trials = [self.trials[number]]
         first, second = (int(word) >> 1 for word in seed.generate_state(2, np.uint64))
         with seed_global_generators(first, self.device), choose_threads(self._n_entries, self.device):
-            network = build_network(self.factory, self.features.shape[1], self.n_classes, self.device, OWNER)
+            network = build_network(
+                self.factory, self.features.shape[1], self.n_classes, self.device, self.owner
+            )
             self._warn_of_weights(network)
             x, early_stopping = self._input(network), None
             if self.recipe.patience:

@@ -66,9 +66,9 @@ NNeighbours: TypeAlias = Annotated[
 
 
 def create_classifier(
-    method: Method, features: str, weights: str, device: str, seed: int = 0, **settings: Any
+    method: Method, features: str, weights: str, device: str, **settings: Any
 ) -> Classifier:
-    """Return a classifier by its name; ``seed`` is for those that draw nothing from that of ``fit``.
+    """Return a classifier by its name, whose draws all come from the seed of ``fit``.
 
     ``settings`` are the options of :data:`METHODS_OF`; ``None`` leaves the default of the class. One that
     does not apply to the method is an error.
@@ -109,7 +109,7 @@ def create_classifier(
         "appnp": APPNP,
         "dfnet": DFNet,
         "mlp": MLP,
-        "dgi": partial(DGI, seed=seed),
+        "dgi": partial(DGI, seed=None),
     }
     return classes[method](**scaling)
 

@@ -29,7 +29,7 @@ from nodecopy.cli.classifier_options import (
     load_graph,
 )
 from nodecopy.cli.node_splits import NodeSplit
-from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, option
+from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
@@ -95,6 +95,11 @@ def classify(
     labels_per_class: int | None = option(
         "Dataset: training nodes of each class. (default: 20)", None, at_least(1)
     ),
+    calibrate: bool = flag(
+        "--calibrate",
+        "Calibrate the probabilities by a temperature that is fitted to the validation nodes: for a file, "
+        "--validation. The temperature is printed, and saved with the classifier.",
+    ),
     load: Path | None = option(
         "A classifier that --save wrote: it predicts all nodes, and nothing is trained. Tables of features "
         "are encoded and scaled as where it was trained."
@@ -125,11 +130,16 @@ def classify(
     if load is None:
         if chosen in ONE_GRAPH:
             check_applicable("methods that predict on other graphs", f"--method {chosen}", save=save)
-        classifier = create_classifier(chosen, scale_features, scale_weights, device, seed, **settings)
+        classifier = create_classifier(chosen, scale_features, scale_weights, device, **settings)
     else:
         scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
         of_split = {"validation": validation, "labels_per_class": labels_per_class}
-        others = {"method": method, "ignore_column": reading.ignore_columns or None, "save": save}
+        others = {
+            "method": method,
+            "calibrate": calibrate,
+            "ignore_column": reading.ignore_columns or None,
+            "save": save,
+        }
         got = "--load, which trains nothing"
         check_applicable("training", got, **scalings, **settings, **of_split, **others)
         classifier = load_classifier(load, device)
@@ -151,9 +161,9 @@ def classify(
         )
     if load is None:
         needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
-        needs_validation |= {"--n-rounds validation": n_rounds == "validation"}
+        needs_validation |= {"--n-rounds validation": n_rounds == "validation", "--calibrate": calibrate}
         split, root = _split(graph, name, labels_per_class, validation, seed, needs_validation)
-        predictions = _train(classifier, graph, split, child(root, TrialSeeds.METHOD))
+        predictions = _train(classifier, graph, split, child(root, TrialSeeds.METHOD), calibrate=calibrate)
         results = sources.describe_run(name, method=chosen, seed=seed)
     else:
         predictions = _apply_saved(classifier, graph)
@@ -191,7 +201,9 @@ class _Predictions(NamedTuple):
         predicted, total = self.table["predicted"], self.table["total_uncertainty"]
         most_uncertain = self.nodes[np.argsort(-total[self.nodes], kind="stable")][:N_SHOWN]
         counts = Counter(predicted[self.nodes].tolist())
+        temperature = {} if classifier.temperature_ == 1 else {"temperature": classifier.temperature_}
         return self.details | {
+            **temperature,
             "predicted": len(self.nodes),
             "classes": {str(name): counts[name] for name in classifier.classes_.tolist()},
             "most_uncertain": [
@@ -218,10 +230,14 @@ class _Predictions(NamedTuple):
         write_table(path, {name: column[self.nodes] for name, column in self.table.items()})
 
 
-def _train(classifier: Classifier, graph: Graph, split: NodeSplit, rng: SeedSequence) -> _Predictions:
+def _train(
+    classifier: Classifier, graph: Graph, split: NodeSplit, rng: SeedSequence, *, calibrate: bool
+) -> _Predictions:
     """Return the predictions of the test nodes by a classifier that is trained here."""
     with show_training("training networks"):
         classifier.fit(graph, split.train, validation=split.validation, rng=rng)
+    if calibrate:
+        classifier.calibrate()
     sizes = {"train": len(split.train), "validation": len(split.validation)}
     return _Predictions(classifier.table(), split.test, sizes | _describe_training(classifier))
 
@@ -264,20 +280,27 @@ def _split(
         got = f"the dataset {source!r}, which has validation nodes"
         check_applicable("files", got, validation=validation)
         per_class = node_splits.LABELS_PER_CLASS if labels_per_class is None else labels_per_class
-        return node_splits.split_as_in_experiments(graph, source, per_class, seed)
-    got = "a file, whose labelled nodes are all training nodes"
-    check_applicable("datasets", got, labels_per_class=labels_per_class)
+        split, root = node_splits.split_as_in_experiments(graph, source, per_class, seed)
+        way_out = f"Give fewer --labels-per-class than {per_class}."
+    else:
+        got = "a file, whose labelled nodes are all training nodes"
+        check_applicable("datasets", got, labels_per_class=labels_per_class)
+        root, way_out = seed_sequence(seed), "Give --validation SHARE."
+        split = node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT))
     for name, is_given in needs_validation.items():
-        if is_given and not validation:
-            raise InputError(f"{name} needs validation nodes; got none. Give --validation SHARE.")
-    root = seed_sequence(seed)
-    return node_splits.split_file(graph, validation or 0.0, child(root, TrialSeeds.SPLIT)), root
+        if is_given and not len(split.validation):
+            raise InputError(f"{name} needs validation nodes; got none. {way_out}")
+    return split, root
 
 
 def _print_results(results: dict[str, Any], graph: Graph) -> None:
     origin = [f"{key} {results[key]}" for key in ("classifier", "method", "seed") if key in results]
     print_note(f"{graph!r}, {', '.join(origin)}")
-    keys = [key for key in ("train", "validation", "predicted", "accuracy", "rounds") if key in results]
+    keys = [
+        key
+        for key in ("train", "validation", "temperature", "predicted", "accuracy", "rounds")
+        if key in results
+    ]
     print_table(keys, [[results[key] for key in keys]])
     is_self_trained = "self_training" in results
     print_note("predicted classes" + ", and pseudo-labels that training used" * is_self_trained)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from torch import Tensor
 
 from nodecopy._core.csr import IntArray
 from nodecopy.nn import epoch_kernels as kernels
-from nodecopy.nn.epoch_kernels import Rows
 from nodecopy.nn.masks import HIDDEN, INPUT
 from nodecopy.nn.row_intrinsics import LANES
 
@@ -48,6 +47,29 @@ class CompiledSettings:
     decay: float
 
 
+class FourArrayCSR(NamedTuple):
+    """A sparse matrix whose rows say where their entries start and stop, so that a selection copies nothing.
+
+    CSR has one array for both; :class:`nodecopy._core.csr.Rows` holds graphs in it, sorted and read-only.
+    """
+
+    starts: Any
+    stops: Any
+    columns: Any
+    values: Any
+
+    @classmethod
+    def from_csr(cls, matrix: Any) -> FourArrayCSR:
+        """Return all rows of a CSR matrix."""
+        index_type = np.int32 if matrix.nnz < 2**31 else np.int64
+        indptr, columns = (part.astype(index_type, copy=False) for part in (matrix.indptr, matrix.indices))
+        return cls(indptr[:-1], indptr[1:], columns, matrix.data.astype(np.float32, copy=False))
+
+    def select(self, chosen: IntArray) -> FourArrayCSR:
+        """Return some of the rows, without a copy of their entries."""
+        return self._replace(starts=self.starts[chosen], stops=self.stops[chosen])
+
+
 class PageRank:
     """Steps of personalised PageRank over a graph.
 
@@ -58,7 +80,7 @@ class PageRank:
         self.n_steps, self.n_nodes = n_steps, graph.shape[0]
         keep, identity = np.float32(1 - teleport), sparse.eye_array(self.n_nodes, dtype=np.float32)
         step = sparse.hstack([keep * graph, np.float32(teleport) * identity], format="csr")
-        self._step = Rows.from_csr(step)
+        self._step = FourArrayCSR.from_csr(step)
         self._values = np.empty((2, 0, 0), np.float32)
 
     def propagate(self, values: FloatArray) -> FloatArray:
@@ -70,7 +92,7 @@ class PageRank:
         self._values[0, :n] = values
         latest, following = self._values
         for _ in range(self.n_steps):
-            kernels.multiply(self._step, latest, following)
+            kernels.multiply(*self._step, latest, following)
             latest, following = following, latest
         values[:] = latest[:n]
         return values
@@ -112,7 +134,7 @@ class CompiledNetwork:
         settings: CompiledSettings,
         weights: Sequence[FloatArray],
         key: int,
-        features: Rows,
+        features: FourArrayCSR,
         graph: sparse.csr_array | None,
         chosen: IntArray | None = None,
     ) -> None:
@@ -121,15 +143,15 @@ class CompiledNetwork:
         n_hidden, self.n_classes = self.second.shape
         self.nodes: IntArray = np.arange(len(features.starts))
         self.matrix, self.chosen = graph, chosen
-        self.graph: Rows | None = None
-        self.last: Rows | None = None
+        self.graph: FourArrayCSR | None = None
+        self.last: FourArrayCSR | None = None
         self.pagerank: PageRank | None = None
         if settings.propagation == "pagerank":
             self.pagerank = self.build_pagerank()
         elif settings.propagation == "convolution":
-            features, self.graph, self.last = self._cut_out(features, Rows.from_csr(graph))
+            features, self.graph, self.last = self._cut_out(features, FourArrayCSR.from_csr(graph))
         elif chosen is not None:
-            self.nodes, features = chosen, _select(features, chosen)
+            self.nodes, features = chosen, features.select(chosen)
         self.features = self.masked = features
         self._masked = np.empty_like(features.values)
         self._n_units = int(self.nodes.max(initial=-1) + 1) * n_hidden
@@ -142,18 +164,20 @@ class CompiledNetwork:
             )
         self._no_bias = np.zeros(n_hidden, np.float32)
 
-    def _cut_out(self, features: Rows, graph: Rows) -> tuple[Rows, Rows, Rows]:
+    def _cut_out(
+        self, features: FourArrayCSR, graph: FourArrayCSR
+    ) -> tuple[FourArrayCSR, FourArrayCSR, FourArrayCSR]:
         """Return the features in use and the rows of both convolutions; set the nodes with hidden units."""
         n_nodes = len(graph.starts)
         if self.chosen is None:
             self.nodes = np.arange(n_nodes)
             return features, graph, graph
-        last = _select(graph, self.chosen)
+        last = graph.select(self.chosen)
         self.nodes = _find_columns(last, n_nodes)
-        graph = _select(graph, self.nodes)
+        graph = graph.select(self.nodes)
         outer = _find_columns(graph, n_nodes)
         return (
-            _select(features, outer),
+            features.select(outer),
             _renumber(graph, outer, n_nodes),
             _renumber(last, self.nodes, n_nodes),
         )
@@ -175,9 +199,9 @@ class CompiledNetwork:
             kernels.mask_values(masked.values, numbers, settings.input_threshold, self._masked)
             masked = masked._replace(values=self._masked)
         self.masked = masked
-        kernels.multiply(masked, self.first, self.outer)
+        kernels.multiply(*masked, self.first, self.outer)
         if self.graph is not None:
-            kernels.multiply(self.graph, self.outer, self.hidden)
+            kernels.multiply(*self.graph, self.outer, self.hidden)
         threshold, numbers = 0, self._words.view(np.uint8)
         if step is not None and settings.hidden_threshold:
             threshold = settings.hidden_threshold
@@ -187,7 +211,7 @@ class CompiledNetwork:
             self.hidden, self.nodes, numbers, threshold, np.float32(settings.slope), bias, self.gates
         )
         if self.last is not None:
-            kernels.multiply(self.last, self.hidden, self.pooled)
+            kernels.multiply(*self.last, self.hidden, self.pooled)
         return self.pooled
 
     def logits(self, step: int | None) -> Tensor:
@@ -235,7 +259,7 @@ class CompiledTrainer:
             self._logits = np.empty((len(self.weights), width), np.float32)
             numbers = np.arange(len(self.weights), dtype=np.int32)
             ones = np.ones(len(numbers), np.float32)
-            self._chosen = Rows(numbers, numbers + 1, network.chosen, ones)
+            self._chosen = FourArrayCSR(numbers, numbers + 1, network.chosen, ones)
         self._pooled = _as_rows(network.pooled, n_hidden)
         self._slopes = _as_rows(self._local, network.n_classes)
         self._by_first = np.empty_like(network.first)
@@ -246,24 +270,24 @@ class CompiledTrainer:
         network, n_classes = self.network, self.network.n_classes
         pooled = network.pool(epoch)
         self._padded[:, :n_classes] = network.second
-        kernels.multiply(self._pooled, self._padded, self._local)
+        kernels.multiply(*self._pooled, self._padded, self._local)
         if network.pagerank is not None:
-            kernels.multiply(self._chosen, network.pagerank.propagate(self._local), self._logits)
+            kernels.multiply(*self._chosen, network.pagerank.propagate(self._local), self._logits)
         by_bias = self._differentiate()
         if network.pagerank is not None:
-            kernels.multiply_transpose(self._chosen, self._logits, self._local)
+            kernels.multiply_transpose(*self._chosen, self._logits, self._local)
             self._reverse.propagate(self._local)
-        kernels.multiply_transpose(self._slopes, pooled, self._by_class)
-        kernels.multiply(self._slopes, np.ascontiguousarray(network.second.T), pooled)
+        kernels.multiply_transpose(*self._slopes, pooled, self._by_class)
+        kernels.multiply(*self._slopes, np.ascontiguousarray(network.second.T), pooled)
         if network.last is not None:
-            kernels.multiply_transpose(network.last, pooled, network.hidden)
+            kernels.multiply_transpose(*network.last, pooled, network.hidden)
         np.multiply(network.hidden, network.gates, out=network.hidden)
         gradients = [self._by_first, np.ascontiguousarray(self._by_class.T)]
         if network.biases:
             gradients += [network.hidden.sum(axis=0), by_bias]
         if network.graph is not None:
-            kernels.multiply_transpose(network.graph, network.hidden, network.outer)
-        kernels.multiply_transpose(network.masked, network.outer, self._by_first)
+            kernels.multiply_transpose(*network.graph, network.hidden, network.outer)
+        kernels.multiply_transpose(*network.masked, network.outer, self._by_first)
         decay, rate = network.settings.first_decay, network.settings.learning_rate
         for weight, gradient, moments in zip(self._trained, gradients, self._moments, strict=True):
             flat = weight.reshape(-1), gradient.reshape(-1)
@@ -287,11 +311,7 @@ def pad_columns(matrix: FloatArray) -> FloatArray:
     return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % LANES)))
 
 
-def _select(rows: Rows, chosen: Any) -> Rows:
-    return rows._replace(starts=rows.starts[chosen], stops=rows.stops[chosen])
-
-
-def _find_columns(rows: Rows, n: int) -> IntArray:
+def _find_columns(rows: FourArrayCSR, n: int) -> IntArray:
     """Return the columns in which some rows have entries, of n."""
     lengths = rows.stops - rows.starts
     first = np.repeat(rows.starts - np.cumsum(lengths) + lengths, lengths)
@@ -300,16 +320,16 @@ def _find_columns(rows: Rows, n: int) -> IntArray:
     return np.flatnonzero(is_used)
 
 
-def _renumber(rows: Rows, chosen: Any, n: int) -> Rows:
+def _renumber(rows: FourArrayCSR, chosen: Any, n: int) -> FourArrayCSR:
     """Return rows whose columns are positions among the chosen columns."""
     place = np.zeros(n, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
     return rows._replace(columns=place[rows.columns])
 
 
-def _as_rows(dense: FloatArray, n_columns: int) -> Rows:
+def _as_rows(dense: FloatArray, n_columns: int) -> FourArrayCSR:
     """Return the first columns of a dense matrix as sparse rows that share its memory."""
     n_rows, width = dense.shape
     starts = np.arange(n_rows, dtype=np.int32) * width
     columns = np.tile(np.arange(width, dtype=np.int32), n_rows)
-    return Rows(starts, starts + n_columns, columns, dense.reshape(-1))
+    return FourArrayCSR(starts, starts + n_columns, columns, dense.reshape(-1))

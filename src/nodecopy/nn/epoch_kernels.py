@@ -7,8 +7,6 @@ up to rounding. The kernels are small and called from Python, because a kernel t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numba import uint8, uint32
 
@@ -22,49 +20,36 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
-class Rows(NamedTuple):
-    """Rows of a sparse matrix: where the entries of each begin and end, their columns and their values."""
-
-    starts: Any
-    stops: Any
-    columns: Any
-    values: Any
-
-    @classmethod
-    def from_csr(cls, matrix: Any) -> Rows:
-        """Return all rows of a CSR matrix."""
-        index_type = np.int32 if matrix.nnz < 2**31 else np.int64
-        indptr, columns = (part.astype(index_type, copy=False) for part in (matrix.indptr, matrix.indices))
-        return cls(indptr[:-1], indptr[1:], columns, matrix.data.astype(np.float32, copy=False))
-
-
 @compiled
-def multiply(rows, dense, out):
-    """Write the product of sparse rows and a dense matrix."""
+def multiply(starts, stops, columns, values, dense, out):
+    """Write the product of a sparse and a dense matrix.
+
+    Row i of the sparse matrix holds ``columns`` and ``values`` from ``starts[i]`` up to ``stops[i]``.
+    """
     width = dense.shape[1]
-    for i in range(len(rows.starts)):
-        start, stop = rows.starts[i], rows.stops[i]
+    for i in range(len(starts)):
+        start, stop = starts[i], stops[i]
         for column in range(0, width - LANES + 1, LANES):
-            gather_rows(out, i, column, rows.columns, rows.values, start, stop, dense)
+            gather_rows(out, i, column, columns, values, start, stop, dense)
         for column in range(width - width % LANES, width):
             total = ZERO
             for entry in range(start, stop):
-                total += rows.values[entry] * dense[rows.columns[entry], column]
+                total += values[entry] * dense[columns[entry], column]
             out[i, column] = total
 
 
 @compiled
-def multiply_transpose(rows, dense, out):
-    """Write the product of the transpose of sparse rows and a dense matrix."""
+def multiply_transpose(starts, stops, columns, values, dense, out):
+    """Write the product of the transpose of a sparse matrix and a dense matrix, as :func:`multiply` does."""
     out[:] = ZERO
     width = dense.shape[1]
-    for i in range(len(rows.starts)):
-        start, stop = rows.starts[i], rows.stops[i]
+    for i in range(len(starts)):
+        start, stop = starts[i], stops[i]
         for column in range(0, width - LANES + 1, LANES):
-            scatter_row(out, rows.columns, rows.values, start, stop, dense, i, column)
+            scatter_row(out, columns, values, start, stop, dense, i, column)
         for column in range(width - width % LANES, width):
             for entry in range(start, stop):
-                out[rows.columns[entry], column] += rows.values[entry] * dense[i, column]
+                out[columns[entry], column] += values[entry] * dense[i, column]
 
 
 @njit(inline="always")

@@ -60,8 +60,8 @@ def build_network(
         module: Any = factory(n_features, n_classes)
     except Exception as error:
         raise InputError(
-            f"{owner} must build a network by factory(n_features, n_classes); with {n_features} and "
-            f"{n_classes} it raised {type(error).__name__}: {error}"
+            f"{owner} must build a network from the numbers of features and classes; called with "
+            f"{n_features} and {n_classes}, it raised {type(error).__name__}: {error}"
         ) from error
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"{owner} must return a torch.nn.Module with {FORWARD}; got {module!r}.")

@@ -17,8 +17,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS
-from nodecopy.nn.compiled_networks import CompiledNetwork, CompiledSettings
-from nodecopy.nn.epoch_kernels import Rows
+from nodecopy.nn.compiled_networks import CompiledNetwork, CompiledSettings, FourArrayCSR
 from nodecopy.nn.masks import FIRST_EDGES, HIDDEN, INPUT, SECOND_EDGES, Masks, draw_keys
 from nodecopy.nn.stack import LowRank, LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
 
@@ -226,7 +225,7 @@ class Networks:
                 settings,
                 [weight[model].detach().numpy() for weight in self.weights],
                 key % 2**32,
-                Rows.from_csr(self.features.matrix(model)),
+                FourArrayCSR.from_csr(self.features.matrix(model)),
                 None if recipe.propagation == "none" else graphs[model],
                 of_model,
             )
