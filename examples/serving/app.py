@@ -24,8 +24,8 @@ def recommend(user: str, k: int = 10) -> list[dict[str, Any]]:
 
 
 @app.get("/users/{user}/explanations/{item:path}")
-def explain(user: str, item: str, k: int = 3) -> list[dict[str, Any]]:
-    return service.explain(user, item, k)
+def explain(user: str, item: str, k: int = 3, donors: bool = False) -> dict[str, Any]:
+    return service.explain(user, item, k, donors)
 
 
 @app.post("/users/{user}/items")

@@ -40,10 +40,10 @@ class RecommendationService:
             items, scores = model.recommend_new([history], k, exclude=seen, unknown="ignore")
         return _as_list(items[0], scores[0])
 
-    def explain(self, user: str, item: str, k: int = 3) -> list[dict[str, Any]]:
-        """Return the items of a user that add most to the score of an item, as of the last update."""
-        items, scores = self.model.explain(self._user_id(user), self._item_id(item), k)
-        return _as_list(items, scores)
+    def explain(self, user: str, item: str, k: int = 3, donors: bool = True) -> dict[str, Any]:
+        """Return the items and donors that add most to the score of an item, as of the last update."""
+        explanation = self.model.explain(self._user_id(user), self._item_id(item), k, donors=donors)
+        return {"score": explanation.score, **explanation.to_dict()}
 
     def add(self, user: str, items: list[str]) -> int:
         """Accept the items that a user has taken, and return how many rows wait for the next update."""

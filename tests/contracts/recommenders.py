@@ -237,12 +237,19 @@ class RecommenderContract:
         history = train.item_ids[train.matrix[[4]].indices]
         scores = fitted.score([user])[0]
         for position, item in enumerate(train.item_ids.tolist()):
-            items, contributions = fitted.explain(user, item, N_ITEMS)
-            assert sorted(items.tolist()) == sorted(history.tolist())
-            assert (np.diff(contributions) <= 0).all()
-            assert contributions.sum() == pytest.approx(scores[position], rel=1e-4, abs=1e-5)
-        best, shares = fitted.explain(user, item, 2)
-        assert (best.tolist(), shares.tolist()) == (items[:2].tolist(), contributions[:2].tolist())
+            explanation = fitted.explain(user, item, None)
+            items, values = explanation.items
+            assert set(items.tolist()) <= set(history.tolist())
+            assert (np.diff(values) <= 0).all()
+            score = pytest.approx(scores[position], rel=1e-4, abs=1e-5)
+            assert [values.sum(), explanation.score] == [score, score]
+            if explanation.donors is not None and explanation.donor_items is not None:
+                parts = explanation.donors.values.sum() + explanation.donor_items.values.sum()
+                assert parts == score
+                assert parts + explanation.remainder == pytest.approx(explanation.score, abs=1e-6)
+        best = fitted.explain(user, item, 2, donors=False)
+        assert best.items.ids.tolist() == items[:2].tolist()
+        assert best.donors is None
         for arguments, message in (
             ((loner, item), f"user must have a history; {loner!r} has none"),
             (("nobody", item), "user must hold known ids; got 'nobody'"),

@@ -75,7 +75,9 @@ def test_many_items_take_the_sparse_form(
     loaded = nodecopy.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.recommend(k=3)[0], model.recommend(k=3)[0])
     user, item = tastes().user_ids[0], tastes().item_ids[5]
-    assert model.explain(user, item, 24)[1].sum() == pytest.approx(model.score([user])[0, 5], abs=1e-5)
+    assert model.explain(user, item, 24).items.values.sum() == pytest.approx(
+        model.score([user])[0, 5], abs=1e-5
+    )
 
 
 def test_tuning() -> None:

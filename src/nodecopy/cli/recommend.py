@@ -94,8 +94,8 @@ def recommend(
     ),
     include_seen: bool = flag("--include-seen", "Also recommend items that the user has interacted with."),
     explain: int = option(
-        "Number of items of the user's history to name with each recommendation, those that add most to its "
-        "score; for copy-ease, ease and item-knn.",
+        "Number of items of the user's history, and of donors, to name with each recommendation: those that "
+        "add most to its score; for copy-ease, ease and item-knn.",
         0,
         at_least(0),
     ),
@@ -149,7 +149,7 @@ def recommend(
         recommender.save(save)
     rows = _describe_users(recommender, positions, best, rounded)
     if explain:
-        _explain(recommender, rows, explain)
+        _explain(recommender, rows if json_ else _shown(rows), explain)
     if json_:
         run = sources.describe_run(
             source or str(model_file),
@@ -248,21 +248,23 @@ def _describe_users(
     ]
 
 
-def _explain(recommender: Recommender, rows: list[dict[str, Any]], n_items: int) -> None:
-    """Add to each recommendation the items of the history that add most to its score."""
+def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> None:
+    """Add to each recommendation the items of the history and the donors that add most to its score."""
     for row in show_progress(rows, len(rows), "explaining"):
         for entry in row["items"] if row["history"] else ():
-            items, contributions = recommender.explain(row["user"], entry["item"], n_items)
-            numbers = np.round(contributions.astype(np.float64), 7).tolist()
-            entry["because_of"] = [
-                {"item": item, "contribution": number}
-                for item, number in zip(items.tolist(), numbers, strict=True)
-            ]
+            reasons = recommender.explain(row["user"], entry["item"], k).to_dict()
+            entry["because_of"] = reasons.pop("items")
+            entry |= reasons
+
+
+def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the users that are printed."""
+    return rows if len(rows) <= MAX_USERS_SHOWN else rows[:N_USERS_SHOWN]
 
 
 def _print_recommendations(rows: list[dict[str, Any]]) -> None:
     """Print a table for each user; of many users for the first few."""
-    shown = rows if len(rows) <= MAX_USERS_SHOWN else rows[:N_USERS_SHOWN]
+    shown = _shown(rows)
     for row in shown:
         size = row["history"]
         history = f"{format_value(size)} item{'s' * (size != 1)} in the history"
@@ -274,7 +276,7 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
             for rank, entry in enumerate(row["items"], 1)
         ]
         if cells:
-            names = ["user", "rank", "item", "score", "because of"]
+            names = ["user", "rank", "item", "score", "because of", "donors"]
             print_table(names[not user : len(cells[0]) + (not user)], cells)
     if len(shown) < len(rows):
         n_others = format_value(len(rows) - len(shown))
@@ -282,6 +284,9 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
 
 
 def _name_reasons(entry: dict[str, Any]) -> list[str]:
-    """Return the items that explain a recommendation in one cell, or no cell."""
-    reasons = entry.get("because_of")
-    return [] if reasons is None else [", ".join(str(reason["item"]) for reason in reasons)]
+    """Return the items and the donors that raise a score in a cell each, or no cells."""
+    return [
+        ", ".join(str(reason[name]) for reason in entry[key] if reason["contribution"] > 0)
+        for key, name in (("because_of", "item"), ("donors", "user"))
+        if key in entry
+    ]

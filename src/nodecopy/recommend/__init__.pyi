@@ -6,6 +6,8 @@ from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
 from nodecopy.recommend.ease import EASE as EASE
 from nodecopy.recommend.embeddings import EmbeddingRecommender as EmbeddingRecommender
 from nodecopy.recommend.ensemble_bpr import EnsembleBPR as EnsembleBPR
+from nodecopy.recommend.explanations import Contributions as Contributions
+from nodecopy.recommend.explanations import Explanation as Explanation
 from nodecopy.recommend.fusion import Fusion as Fusion
 from nodecopy.recommend.ials import IALS as IALS
 from nodecopy.recommend.item_knn import ItemKNN as ItemKNN

@@ -20,6 +20,7 @@ from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.copied_moments import copied_moments
 from nodecopy.recommend.dense_algebra import Algebra, algebra_on
+from nodecopy.recommend.donor_system import DonorSystem
 from nodecopy.recommend.ease import LinearRecommender
 from nodecopy.recommend.tuning import Coordinate
 
@@ -106,9 +107,8 @@ class CopyEASE(LinearRecommender):
                 )
 
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
-        P = self._donors("users", self.user_law, interactions)
-        transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
-        Q = self._item_donors = self._donors("items", self.item_law, transpose)
+        P, Q = self._laws(interactions)
+        self._item_donors = Q
         weights = self.user_weights(interactions)
         if n_neighbours := self.sparse_neighbours(interactions.n_items):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
@@ -129,6 +129,20 @@ class CopyEASE(LinearRecommender):
             self.item_share,
             weights,
             algebra or algebra_on(self.device, np.float32),
+        )
+
+    def donor_system(self) -> DonorSystem:
+        train = self.interactions_
+        P, Q = self._laws(train)
+        shares = self.user_share, self.item_share, self.item_bonus
+        return DonorSystem(train.matrix, self.regularisation, self.user_weights(train), P, Q, *shares)
+
+    def _laws(self, interactions: Interactions) -> tuple[Any, Any]:
+        """Return the donor probabilities of users and of items, ``None`` for the uniform law."""
+        transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
+        return (
+            self._donors("users", self.user_law, interactions),
+            self._donors("items", self.item_law, transpose),
         )
 
     def _donors(self, side: str, law: Any, interactions: Interactions) -> sparse.csr_array | None:

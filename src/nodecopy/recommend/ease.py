@@ -18,6 +18,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.csr import IntArray
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, mute_decisions
 from nodecopy._core.random import Rng
@@ -29,6 +30,7 @@ from nodecopy.recommend import tuning
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.constrained_ridge import solve_constrained_path
 from nodecopy.recommend.dense_algebra import Algebra, algebra_on
+from nodecopy.recommend.donor_system import DonorSystem
 from nodecopy.recommend.incremental import RunningAlgebra, append_interactions
 from nodecopy.recommend.training_ids import check_nonempty
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
@@ -53,6 +55,7 @@ class LinearRecommender(Recommender):
     laws: dict[Any, Any] | None = None
     """Donor laws that :meth:`tune` has fitted, shared by the models that it compares."""
     _running: RunningAlgebra | None = None
+    _explained: tuple[Any, DonorSystem] | None = None
     PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
 
     @abstractmethod
@@ -240,6 +243,20 @@ class LinearRecommender(Recommender):
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return what each item adds to the scores of all items."""
         return self.score_rows(rows)
+
+    def donor_system(self) -> DonorSystem:
+        """Return the equations by which :meth:`explain` finds the donors behind a score."""
+        return DonorSystem(
+            self.interactions_.matrix, self.regularisation, self.user_weights(self.interactions_)
+        )
+
+    def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        key, weights = (self.interactions_, repr(self)), self.weights_
+        if self._explained is None or self._explained[0] != key:
+            self._explained = key, self.donor_system()
+        is_sparse = isinstance(weights, sparse.csr_array)
+        column_weights = weights[:, [column]].toarray()[:, 0] if is_sparse else None
+        return self._explained[1].parts(history, column, column_weights)
 
 
 @dataclass(eq=False)

@@ -10,6 +10,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
@@ -63,3 +64,14 @@ class ItemKNN(Recommender):
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return the similarities of each item to its nearest items, 0 to all others."""
         return np.asarray((rows @ self.similarity_.T).toarray())
+
+    def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the part of each user in the cosines, which are sums over the users of both items."""
+        matrix = self.interactions_.matrix
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.float64)
+        nearest = self.similarity_[history][:, [column]].nonzero()[0]
+        own = np.zeros(matrix.shape[1])
+        items = history[nearest]
+        own[items] = 1 / (np.sqrt(counts[items] * counts[column]) + self.shrinkage)
+        has_item = matrix[:, [column]].toarray()[:, 0]
+        return has_item * (matrix @ own), np.zeros(matrix.shape[1])

@@ -72,6 +72,13 @@ class ScoringModel(Saveable, ABC):
         shared = (matrix[positions] @ matrix.T).toarray()
         return np.asarray(np.divide(shared, norms, out=np.zeros_like(norms), where=norms > 0))
 
+    def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Return what every donor user and every donor item adds to the score of an item for a history.
+
+        Both are given by position. ``None``, the default, is that of models which do not say.
+        """
+        return None
+
     def check_params(self) -> None:
         """Raise :class:`~nodecopy.errors.InputError` for a parameter that is wrong whatever the data."""
 

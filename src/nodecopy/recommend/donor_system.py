@@ -1,0 +1,138 @@
+"""The equations behind the weights of EASE and CopyEASE, solved for one score.
+
+The weights of item j are a regression on other items S, all but j in the exact form:
+B_Sj = (M_SS + lambda I)^-1 C_Sj. The score of a history a is therefore t'C_Sj with
+t = (M_SS + lambda I)^-1 a_S, and C is a sum over the rows and columns that the copied input is made of
+(``docs/copy_ease.md``), which gives the part of each of them in the score. M is never computed: conjugate
+gradients need products with it only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from nodecopy._core.csr import IntArray
+
+Values = NDArray[np.float64]
+COLUMNS_PER_BLOCK = 256
+TOLERANCE = 1e-9
+
+
+class DonorSystem:
+    """The parts of donors in the scores of a linear recommender.
+
+    Parameters
+    ----------
+    matrix
+        A, users x items, zeros and ones.
+    regularisation
+        Lambda.
+    weights
+        Weight of each user in the objective; all are 1 by default.
+    P, Q
+        Donor probabilities of users and of items; ``None`` for the uniform law.
+    user_share, item_share, item_bonus
+        The probabilities q1 and q2, and the weight of A Q' in the scores.
+    """
+
+    def __init__(
+        self,
+        matrix: sparse.csr_array,
+        regularisation: float,
+        weights: Values | None = None,
+        P: sparse.csr_array | None = None,
+        Q: sparse.csr_array | None = None,
+        user_share: float = 0.0,
+        item_share: float = 0.0,
+        item_bonus: float = 0.0,
+    ) -> None:
+        self.A = sparse.csr_array(matrix.astype(np.float64))
+        n_users, n_items = self.A.shape
+        self.q0, self.q1, self.q2 = 1 - user_share - item_share, user_share, item_share
+        self.regularisation, self.bonus = regularisation, item_bonus
+        self.w = np.ones(n_users) if weights is None else weights
+        self.P = _law(P, n_users, bool(user_share))
+        self.Q = _law(Q, n_items, bool(item_share or item_bonus))
+        self.W = self.P.T @ self.w  # the expected weight of the users whose donor is each user
+        self._diagonals: dict[str, Values] = {
+            name: np.full(n_items, np.nan) for name in ("moment", "product")
+        }
+
+    def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
+        """Return what every donor user and every donor item adds to the score of an item.
+
+        Parameters
+        ----------
+        history
+            Columns of the user's items.
+        item
+            Column of the item.
+        weights
+            The weights of the item in the sparse form, whose items are those of the regression; by default
+            all but the item itself.
+        """
+        n_items = self.A.shape[1]
+        bonus = self.bonus * self.Q[[item]].toarray()[0]
+        is_input = np.ones(n_items, bool)
+        if weights is not None:  # what only the bonus gives a weight is no neighbour
+            is_input = np.abs(weights - bonus) > 1e-6 * np.abs(weights)
+        is_input[item] = False
+        a = np.zeros(n_items)
+        a[history] = 1
+        columns = np.flatnonzero(is_input)
+        t = np.zeros(n_items)
+        t[columns] = self._solve(a[columns], columns)
+        y = self.w * self.A[:, [item]].toarray()[:, 0]
+        users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
+        items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
+        return np.asarray(users), np.asarray(items)
+
+    def _solve(self, right: Values, columns: IntArray) -> Values:
+        """Return (M_SS + lambda I)^-1 b."""
+        A, P, w, A_S, Q_S = self.A, self.P, self.w, self.A[:, columns], self.Q[columns]
+        A_t, P_t = A.T, P.T
+        A_St = A_S.T
+        moment, product = self._diagonal(columns)
+
+        def multiply(v: Values) -> Values:
+            own = A_S @ v
+            donor = P @ own
+            x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_S.T @ v)))
+            same_donor = self.q1 * self.q1 * (self.W * own - P_t @ (w * donor))
+            result = A_St @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q_S @ (A_t @ x))
+            return np.asarray(result + (moment - product + self.regularisation) * v)
+
+        n, scale = len(columns), moment + self.regularisation
+        operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
+        jacobi = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
+        return np.asarray(cg(operator, right, rtol=TOLERANCE, maxiter=2000, M=jacobi)[0])
+
+    def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:
+        """Return the diagonal of M at some items, and that of the formula that holds off the diagonal."""
+        moment, product = self._diagonals["moment"], self._diagonals["product"]
+        unknown = columns[np.isnan(moment[columns])]
+        counts = self.A.T @ self.w
+        for start in range(0, len(unknown), COLUMNS_PER_BLOCK):
+            block = unknown[start : start + COLUMNS_PER_BLOCK]
+            A, Q = self.A[:, block], self.Q[block]
+            donor: Any = self.P @ A
+            x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ Q.T)
+            own, same_donor = A.T @ self.w, A.T @ self.W
+            moment[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (Q @ counts)
+            squares = x.power(2).T @ self.w - self.q1**2 * (donor.power(2).T @ self.w)
+            product[block] = squares + self.q1**2 * same_donor
+        return moment[columns], product[columns]
+
+
+def _law(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> sparse.csr_array:
+    """Return donor probabilities as a matrix, without entries where nothing is copied."""
+    if not is_used:
+        return sparse.csr_array((n, n))
+    if probabilities is not None:
+        return sparse.csr_array(probabilities.astype(np.float64))
+    return sparse.csr_array((np.ones((n, n)) - np.eye(n)) / (n - 1) if n > 1 else np.ones((1, 1)))

@@ -1,0 +1,94 @@
+"""The parts of donors in a score, against the equations with dense matrices and a loop over donors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nodecopy import Interactions
+from nodecopy.copying import Jaccard
+from nodecopy.recommend import EASE, CopyEASE
+from nodecopy.recommend.copied_moments import copied_moments
+from nodecopy.recommend.copy_ease import donor_matrix
+from nodecopy.recommend.donor_system import DonorSystem
+
+USER, ITEM, REGULARISATION = 3, 2, 2.0
+
+
+def random_log(seed: int = 0) -> Interactions:
+    matrix = np.random.default_rng(seed).random((15, 9)) < 0.4
+    matrix[USER, :2] = True
+    matrix[USER, ITEM] = False
+    return Interactions(matrix)
+
+
+def loop_over_donors(
+    A: Any, P: Any, Q: Any, w: Any, q1: float, q2: float, bonus: float
+) -> tuple[list[float], list[float]]:
+    """Return the parts of users and items by the definition of the copied input."""
+    n_users, n_items = A.shape
+    matrix = sparse.csr_array(A)
+    laws = (sparse.csr_array(P), sparse.csr_array(Q))
+    M, C = copied_moments(matrix, *laws, q1, q2, w)
+    others = [item for item in range(n_items) if item != ITEM]
+    inverse = np.linalg.inv(M[np.ix_(others, others)] + REGULARISATION * np.eye(len(others)))
+    t = np.zeros(n_items)
+    t[others] = inverse @ A[USER, others]
+    users, items = np.zeros(n_users), bonus * Q[ITEM] * A[USER]
+    for user in np.flatnonzero(A[:, ITEM]):
+        users[user] += w[user] * (1 - q1 - q2) * (A[user] @ t)
+        for donor in range(n_users):
+            users[donor] += w[user] * q1 * P[user, donor] * (A[donor] @ t)
+        for item in others:
+            for donor in range(n_items):
+                items[donor] += w[user] * q2 * Q[item, donor] * A[user, donor] * t[item]
+    weights = inverse @ C[others, ITEM]
+    assert users.sum() + items.sum() == pytest.approx(
+        A[USER, others] @ weights + bonus * Q[ITEM] @ A[USER], rel=1e-6
+    )
+    return users.tolist(), items.tolist()
+
+
+@pytest.mark.parametrize("is_uniform", [False, True])
+@pytest.mark.parametrize(("q1", "q2", "bonus"), [(0.0, 0.0, 0.0), (0.3, 0.5, 0.2), (0.6, 0.0, 0.1)])
+def test_parts_against_a_loop(q1: float, q2: float, bonus: float, is_uniform: bool) -> None:
+    log = random_log()
+    A = log.matrix.toarray()
+    laws: list[Any] = []
+    for matrix in (log.matrix, log.matrix.T):
+        n = matrix.shape[0]
+        donors: Any = donor_matrix(Jaccard(include_self=False, max_donors=4), Interactions(matrix))
+        laws.append((1 - np.eye(n)) / (n - 1) if is_uniform else donors.toarray())
+    w = np.random.default_rng(1).random(log.n_users) + 0.5
+    P, Q = (None if is_uniform else sparse.csr_array(law) for law in laws)
+    system = DonorSystem(log.matrix, REGULARISATION, w, P, Q, q1, q2, bonus)
+    users, items = system.parts(log.matrix[[USER]].indices, ITEM)
+    expected = loop_over_donors(A, laws[0], laws[1], w, q1, q2, bonus)
+    np.testing.assert_allclose(users, expected[0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(items, expected[1], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [EASE(REGULARISATION, n_neighbours=3), CopyEASE(regularisation=REGULARISATION, n_neighbours=3)],
+)
+def test_the_sparse_form_uses_the_neighbours_of_the_item(model: EASE | CopyEASE) -> None:
+    """With three neighbours nothing is left out of the moments of nine items, so that nothing remains."""
+    log = random_log()
+    explanation = model.fit(log).explain(USER, ITEM, None)
+    assert explanation.score == pytest.approx(model.score([USER])[0, ITEM], abs=1e-6)
+    assert explanation.remainder == pytest.approx(0, abs=1e-6)
+
+
+def test_the_system_follows_parameters_and_interactions() -> None:
+    model = CopyEASE(regularisation=REGULARISATION).fit(random_log())
+    first = model.explain(USER, ITEM, None)
+    model.set_params(user_share=0.1).fit(random_log())
+    assert model.explain(USER, ITEM, None).remainder == pytest.approx(0, abs=1e-6)
+    model.partial_fit(random_log(1))
+    explanation = model.explain(USER, ITEM, None)
+    assert explanation.remainder == pytest.approx(0, abs=1e-6)
+    assert explanation.score != pytest.approx(first.score)
