@@ -344,10 +344,10 @@ def _labels(
     if array.dtype.kind not in "OU":
         raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
     check_no_nul(array if isinstance(values, np.ndarray) else values, "labels")  # type: ignore[arg-type]
-    text = np.array(["" if is_missing(value) else str(value) for value in array], dtype=str)
-    names = sorted(set(text.tolist()) - {""})
+    texts = ["" if is_missing(value) else str(value) for value in array]
+    names = sorted(set(texts) - {""})
     code_of = {"": UNLABELLED} | {name: code for code, name in enumerate(names)}
-    return freeze(np.array([code_of[value] for value in text.tolist()], np.int64)), tuple(names)
+    return freeze(np.array([code_of[text] for text in texts], np.int64)), tuple(names)
 
 
 def class_codes(

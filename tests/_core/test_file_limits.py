@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
-from nodecopy import load, read_graph, read_interactions
+from nodecopy import Graph, Interactions, load, read_graph, read_interactions
 from nodecopy._core import file_limits
-from nodecopy._core.file_limits import LIMIT, check_shape, open_archive
+from nodecopy._core.file_limits import LIMIT, check_shape, open_archive, read_member
 from nodecopy.errors import InputError
+from nodecopy.io import read_matrix
 
 
 def test_archives_that_unpack_to_far_more_are_refused(
@@ -30,6 +36,9 @@ def test_archives_that_unpack_to_far_more_are_refused(
             read(path)
     monkeypatch.setenv(LIMIT, str(10**7))
     assert read_graph(path).n_nodes == 10**6
+    monkeypatch.setenv(LIMIT, "much")
+    with pytest.raises(InputError, match=f"{LIMIT} must be a number of bytes; got 'much'"):
+        read_graph(path)
 
 
 def test_arrays_are_as_large_as_they_say(tmp_path: Path) -> None:
@@ -41,6 +50,80 @@ def test_arrays_are_as_large_as_they_say(tmp_path: Path) -> None:
         archive.writestr("indptr.npy", header.getvalue() + bytes(80))
     with pytest.raises(InputError, match="must hold its arrays as a whole; one of 8000000000000000000 bytes"):
         read_graph(tmp_path / "graph.npz")
+
+
+@pytest.mark.parametrize("suffix", ["npz", "npy"])
+def test_arrays_without_archives_are_as_large_as_they_say(tmp_path: Path, suffix: str) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**9)}
+    )
+    (tmp_path / f"matrix.{suffix}").write_bytes(header.getvalue() + bytes(80))
+    with pytest.raises(InputError, match="must hold its arrays as a whole"):
+        read_matrix(tmp_path / f"matrix.{suffix}")
+
+
+LONG_IDS = [*(f"n{number}" for number in range(3000)), "x" * 10**5]
+"""In an array of NumPy, 1.2 GB."""
+
+
+def write_edges(path: Path) -> None:
+    """Write a path over the long ids in the format of a suffix."""
+    table = {"source": LONG_IDS[:-1], "target": LONG_IDS[1:]}
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(table), path)
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(nx.node_link_data(nx.path_graph(LONG_IDS), edges="edges")))
+    elif path.suffix == ".graphml":
+        nx.write_graphml(nx.path_graph(LONG_IDS), path)
+    else:
+        path.write_text("\n".join(map(",".join, zip(*table.values(), strict=True))))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json", "graphml"])
+def test_one_long_id_does_not_make_all_of_them_long(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"edges.{suffix}"
+    write_edges(path)
+    with pytest.raises(InputError, match=rf"ids must take at most .* one of 100000 characters.*{LIMIT}"):
+        read_graph(path)
+
+
+def test_one_long_id_in_memory() -> None:
+    for build in (Graph.from_edges, Interactions.from_table):
+        with pytest.raises(InputError, match="one of 100000 characters"):
+            build(LONG_IDS, LONG_IDS)
+    with pytest.raises(InputError, match="one of 100000 characters"):
+        Graph.from_edges(np.array(LONG_IDS, object), np.array(LONG_IDS, object))
+    n = 10**4  # each takes its own length
+    assert Graph.from_edges([f"n{i}" for i in range(n)], ["x" * 100] * n).n_nodes == n + 1
+
+
+def test_compressed_tables_that_unpack_to_far_more_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "edges.csv.gz").write_bytes(gzip.compress(b"1,2\n" * 10**7))
+    n_rows = 5 * 10**6
+    columns = dict.fromkeys(("source", "target"), np.zeros(n_rows, np.int64))
+    pq.write_table(pa.table(columns), tmp_path / "edges.parquet")
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**5, np.int32)), ["x" * 10**4])
+    texts = pa.table({"source": text, "target": text})
+    pq.write_table(texts, tmp_path / "texts.parquet", store_schema=False)
+    pq.write_table(texts, tmp_path / "codes.parquet")
+    assert read_graph(tmp_path / "codes.parquet").n_nodes == 1
+    for name in ("edges.csv.gz", "edges.parquet", "texts.parquet"):
+        with pytest.raises(InputError, match="bytes when it is unpacked"):
+            read_graph(tmp_path / name)
+
+
+def test_members_of_archives_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("small", b"content")
+        archive.writestr("large", bytes(10**6))
+    monkeypatch.setattr(file_limits, "MAX_UNPACKED", 10**5)
+    assert read_member(content, "small") == b"content"
+    with pytest.raises(InputError, match="bytes when it is unpacked"):
+        read_member(content, "large")
 
 
 def test_shapes_are_limited_by_the_entries(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from nodecopy._core import file_limits
 from nodecopy.datasets import readers
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -113,6 +114,15 @@ def test_npz_drops_counts_and_loops_and_takes_names() -> None:
     assert named is not None
     assert named.tolist() == ["blue", "red"]
     assert graph.features is None
+
+
+def test_npz_does_not_unpack_to_far_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_limits, "MAX_UNPACKED", 100)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, labels=np.zeros(10**6))
+    for read in (readers.read_npz, readers.read_split_parts):
+        with pytest.raises(InputError, match="bytes when it is unpacked"):
+            read(buffer.getvalue())
 
 
 def test_npz_never_unpickles() -> None:

@@ -1,10 +1,10 @@
-"""NumPy archives from outside: a small file must not take gigabytes of memory."""
+"""Content from outside: a small file must not take gigabytes of memory."""
 
 from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -14,11 +14,16 @@ from numpy.lib import format as npy
 from nodecopy.errors import InputError
 
 MAX_RATIO, MAX_UNPACKED = 100, 2**28
-"""How many times its size, and at least how many bytes, an archive may have once it is unpacked."""
+"""How many times its size, and at least how many bytes, a file may have once it is unpacked."""
+MAX_TABLE_BYTES = 2**25
+"""At least how many bytes a compressed table may have; in memory it takes up to thirty times as many."""
 MAX_EMPTY, MAX_PER_ENTRY = 10**7, 1000
 """How many rows and columns a matrix of a file may have: at least, and for each of its entries."""
+MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4
+"""How many bytes the ids of an array may take at least, and how many a character takes."""
 LIMIT = "NODECOPY_MAX_UNPACKED"
 """Environment variable for a larger number of bytes."""
+CHUNK = 2**20
 
 
 @contextmanager
@@ -27,6 +32,10 @@ def open_archive(file: BinaryIO) -> Iterator[Any]:
     if zipfile.is_zipfile(file):
         file.seek(0)
         _check_members(file)
+    else:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        _check_header(file, size)
     file.seek(0)
     loaded = np.load(file, allow_pickle=False)
     try:
@@ -34,6 +43,50 @@ def open_archive(file: BinaryIO) -> Iterator[Any]:
     finally:
         if hasattr(loaded, "close"):
             loaded.close()
+
+
+def read_member(archive: BinaryIO, name: str) -> bytes:
+    """Return the content of one file of a zip archive, after checking its size."""
+    with zipfile.ZipFile(archive) as members:
+        member = members.getinfo(name)
+        check_unpacked(member.file_size, member.compress_size)
+        return members.read(member)
+
+
+def check_stream(unpacked: BinaryIO, packed: int) -> None:
+    """Raise an error if a stream that unpacks ``packed`` bytes holds too many; nothing of it is kept."""
+    n_bytes = 0
+    while chunk := unpacked.read(CHUNK):
+        n_bytes += len(chunk)
+        check_unpacked(n_bytes, packed, MAX_TABLE_BYTES)
+
+
+def check_unpacked(unpacked: int, packed: int, least: int | None = None) -> None:
+    """Raise an error if so many bytes, and more than ``least``, are too many for a file of ``packed``."""
+    limit = _limit(packed, MAX_UNPACKED if least is None else least)
+    if unpacked > limit:
+        raise InputError(
+            f"the file must take at most {limit} bytes when it is unpacked; it takes {unpacked} or more. If "
+            f"you trust it, set the environment variable {LIMIT} to a larger number."
+        )
+
+
+def check_text_size(values: Iterable[Any], name: str) -> None:
+    """Raise an error if texts take far more memory in an array, which has the longest in each place."""
+    lengths = [len(value) for value in values if isinstance(value, str)]
+    if not lengths:
+        return
+    longest = max(lengths)
+    n_bytes, limit = (
+        CHARACTER_BYTES * len(lengths) * longest,
+        _limit(CHARACTER_BYTES * sum(lengths), MAX_TEXT_BYTES),
+    )
+    if n_bytes > limit:
+        raise InputError(
+            f"{name} must take at most {limit} bytes, where each takes as many as the longest; got "
+            f"{len(lengths)}, one of {longest} characters, which take {n_bytes}. Shorten it, or set the "
+            f"environment variable {LIMIT} to a larger number."
+        )
 
 
 def check_shape(shape: Any, n_entries: int) -> None:
@@ -46,17 +99,19 @@ def check_shape(shape: Any, n_entries: int) -> None:
         )
 
 
+def _limit(n_bytes: int, least: int) -> int:
+    """Return the number of bytes that content of ``n_bytes`` may take."""
+    given = os.environ.get(LIMIT, "")
+    if given and not given.isdecimal():
+        raise InputError(f"the environment variable {LIMIT} must be a number of bytes; got {given!r}.")
+    return max(MAX_RATIO * n_bytes, least, int(given or 0))
+
+
 def _check_members(file: BinaryIO) -> None:
     """Raise an error unless the arrays of an archive are as large as they say and not too large in all."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        packed, unpacked = (sum(getattr(m, f"{name}_size") for m in members) for name in ("compress", "file"))
-        limit = max(MAX_RATIO * packed, int(os.environ.get(LIMIT, MAX_UNPACKED)))
-        if unpacked > limit:
-            raise InputError(
-                f"the file must take at most {limit} bytes when it is unpacked; it takes {unpacked}. If you "
-                f"trust it, set the environment variable {LIMIT} to that number."
-            )
+        check_unpacked(sum(m.file_size for m in members), sum(m.compress_size for m in members))
         for member in members:
             with archive.open(member) as content:
                 _check_header(content, member.file_size)

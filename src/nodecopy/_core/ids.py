@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import FloatArray, IntArray, freeze
-from nodecopy._core.validation import check_finite, check_no_nul, check_unique, check_vector
+from nodecopy._core.validation import as_array, check_finite, check_no_nul, check_unique, check_vector
 from nodecopy.errors import InputError
 
 MAX_COMPARED = 8
@@ -25,7 +25,8 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
         if not all(isinstance(value, (str, int, np.integer)) for value in array):
             raise InputError(f"{name} must hold integers or strings without missing values.")
         check_no_nul(array, name)
-        array = np.array([str(value) for value in array]) if array.size else array.astype(np.int64)
+        texts = [str(value) for value in array]
+        array = as_array(texts, name) if texts else array.astype(np.int64)
     if array.size == 0 and array.dtype.kind not in "iuU":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":

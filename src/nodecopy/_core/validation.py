@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.file_limits import check_text_size
 from nodecopy.errors import InputError
 
 
@@ -55,6 +56,8 @@ def type_name(value: Any) -> str:
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or raise an error that names the parameter."""
+    if isinstance(values, (list, tuple)) and any(issubclass(kind, str) for kind in set(map(type, values))):
+        check_text_size(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:

@@ -26,6 +26,7 @@ from typing import TypeAlias
 from urllib.request import urlopen
 
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.file_limits import read_member
 from nodecopy.errors import InputError
 
 LOG = logging.getLogger(__name__)
@@ -58,10 +59,7 @@ class Source:
 
     def extract(self, download: bytes) -> bytes:
         """Return the content of the file from what was downloaded."""
-        content = download
-        if self.member:
-            with zipfile.ZipFile(io.BytesIO(download)) as archive:
-                content = archive.read(self.member)
+        content = read_member(io.BytesIO(download), self.member) if self.member else download
         return content.partition(b"\n")[2] if self.header else content
 
 
@@ -168,7 +166,7 @@ def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> Lo
             if isinstance(result, OSError):
                 raise result
             content = source.extract(result)
-        except (OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        except (OSError, KeyError, InputError, zipfile.BadZipFile, zlib.error) as error:
             attempts.append(f"{source.location}: {error}")
             continue
         if (digest := hashlib.sha256(content).hexdigest()) == file.sha256:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.file_limits import check_shape, open_archive
 from nodecopy._core.sparse_matrices import csr_from_parts
 from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
@@ -111,7 +112,7 @@ def read_cora_text(content: bytes, cites: bytes) -> Graph:
 
 def read_npz(content: bytes) -> Graph:
     """Return a graph from CSR parts ``adj_*`` (without their counts) and ``attr_*``, and from ``labels``."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+    with open_archive(io.BytesIO(content)) as archive:
         arrays = dict(archive)
     labels = arrays["labels"]
     if "class_names" in arrays:
@@ -173,13 +174,14 @@ def read_item_lists(*contents: bytes) -> Interactions:
 
 def read_split_parts(content: bytes) -> Split[Interactions]:
     """Return a published split from CSR parts ``train_*``, ``test_*`` and ``valid_*``, if there is one."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+    with open_archive(io.BytesIO(content)) as archive:
         shape = tuple(archive["shape"].tolist())
         parts = {
             name: (archive[f"{name}_indices"], archive[f"{name}_indptr"])
             for name in ("train", "test", "valid")
             if f"{name}_indptr" in archive
         }
+    check_shape(shape, sum(len(columns) for columns, _ in parts.values()))
     tables = (
         Interactions(csr_from_parts(np.ones(len(columns)), columns, indptr, shape, "the matrix of the file"))
         for columns, indptr in parts.values()
@@ -189,4 +191,5 @@ def read_split_parts(content: bytes) -> Split[Interactions]:
 
 def _matrix(arrays: dict[str, NDArray[Any]], name: str) -> sparse.csr_array:
     data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    return csr_from_parts(data, indices, indptr, arrays[f"{name}_shape"], name)
+    check_shape(shape := arrays[f"{name}_shape"].tolist(), len(indices))
+    return csr_from_parts(data, indices, indptr, shape, name)

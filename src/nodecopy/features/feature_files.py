@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from nodecopy._core.formats import TableLike, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import as_array, check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.feature_graphs import PURPOSE, graph_from_features
 from nodecopy.features.scaling import FeatureScaling
@@ -57,7 +55,7 @@ def read_feature_graph(
     with reading(features):
         scaling = FeatureScaling.fit(rows.values, scale, encoder=rows.encoder, name="scale", purpose=PURPOSE)
         graph = graph_from_features(
-            rows.values, n_neighbours=n_neighbours, scale=scaling.kind, node_ids=np.array(ids)
+            rows.values, n_neighbours=n_neighbours, scale=scaling.kind, node_ids=as_array(ids, "ids")
         )
     log_decision(
         f"{describe(features)}: there are no edges, so each node is connected to its {n_neighbours} "

@@ -14,7 +14,7 @@ from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, readi
 from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids
 from nodecopy._core.notices import log_decision
-from nodecopy._core.validation import check_choice, check_unique, type_name
+from nodecopy._core.validation import as_array, check_choice, check_unique, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io import networkx_graphs, npz
@@ -287,7 +287,7 @@ def _build(
     """Return the graph of edges; the first of ``ids`` are those of sources and targets."""
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(_ENDS))
-    node_ids = np.array(order or np.zeros(0, np.int64))
+    node_ids = as_array(order or np.zeros(0, np.int64), "ids")
     options: dict[str, Any] = {"directed": directed, "duplicates": duplicates, "file": file}
     return build_graph(first, second, edges.weights, node_ids, **options, row_name=edges.table.where)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.validation import as_array
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io.table_columns import unify_ids
@@ -56,4 +57,4 @@ def encode_ids(column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
     ids = sorted(set(values))
     position_of = {value: number for number, value in enumerate(ids)}
     codes = np.array([position_of[value] for value in values], np.int64)
-    return np.array(ids or np.zeros(0, np.int64)), codes
+    return as_array(ids or np.zeros(0, np.int64), "ids"), codes

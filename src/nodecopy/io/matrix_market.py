@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import math
 from pathlib import Path
 
 from scipy import sparse
@@ -16,7 +16,7 @@ NUMBERS = b"0123456789eE+-. \t\r\n"
 
 
 def read_matrix_market(path: Path) -> sparse.csr_array:
-    """Return the matrix of a ``.mtx`` or ``.mtx.gz`` file."""
+    """Return the matrix of a ``.mtx`` file."""
     _check_text(path)
     entries = sparse.coo_array(mmread(path))
     check_shape(entries.shape, entries.nnz)
@@ -24,16 +24,18 @@ def read_matrix_market(path: Path) -> sparse.csr_array:
 
 
 def _check_text(path: Path) -> None:
-    """Raise an error unless a file of coordinates holds numbers, with a line for every entry."""
-    content = path.read_bytes()
-    content = gzip.decompress(content) if path.suffix.lower() == ".gz" else content
-    if b"coordinate" not in content.partition(b"\n")[0].lower():
-        return
+    """Raise an error unless the file holds numbers, with a line for every entry."""
+    first, _, content = path.read_bytes().partition(b"\n")
     while content.lstrip().startswith(b"%"):
         content = content.partition(b"\n")[2]
-    sizes, _, body = content.lstrip().partition(b"\n")
-    n_entries = int(sizes.split()[2])
-    if strange := (sizes + body).translate(None, NUMBERS):
+    line, _, body = content.lstrip().partition(b"\n")
+    sizes = list(map(int, line.split()))
+    if b"coordinate" not in first.lower():  # a dense matrix
+        if math.prod(sizes) > 2 * len(body) + sizes[0]:  # of a symmetric one, half
+            raise InputError(f"the file must have an entry for each place; there are {math.prod(sizes)}.")
+        return
+    n_entries = sizes[2]
+    if strange := (line + body).translate(None, NUMBERS):
         raise InputError(f"a Matrix Market file must hold numbers; got {strange[:20]!r}.")
     n_lines = body.strip().count(b"\n") + bool(body.strip())
     if n_lines != n_entries and sum(bool(line.strip()) for line in body.splitlines()) != n_entries:

@@ -15,6 +15,7 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_weights
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.validation import as_array
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates, build_graph
@@ -46,7 +47,7 @@ def build_network_graph(network: Any, node_ids: ArrayLike, weight: str, duplicat
     first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
     weights = check_weights([float(edge[2]) for edge in edges], len(edges))
     kind: dict[str, Any] = {"directed": network.is_directed(), "duplicates": duplicates}
-    return build_graph(first, second, weights, np.asarray(node_ids), **kind, file="the network")
+    return build_graph(first, second, weights, as_array(node_ids, "node_ids"), **kind, file="the network")
 
 
 def to_networkx(graph: Graph) -> Any:
@@ -114,7 +115,7 @@ def read_network(
     if weight is None and suffix == ".json" and "weight" not in edge_names and "value" in edge_names:
         weight = "value"  # as D3 writes it
     (ids,) = unify_ids([list(network)])
-    node_ids = np.array(ids or np.zeros(0, np.int64))
+    node_ids = as_array(ids or np.zeros(0, np.int64), "ids")
     graph = build_network_graph(network, node_ids, "weight" if weight is None else weight, duplicates)
     label = "label" if label is None else label
     labels = label_array([attributes.get(label) for _, attributes in network.nodes(data=True)])

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, BinaryIO, TypeAlias, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.file_limits import MAX_TABLE_BYTES, check_stream, check_unpacked
 from nodecopy._core.formats import TABLES, PathLike, format_of, is_frame
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.errors import InputError
@@ -31,6 +33,8 @@ HeaderRule: TypeAlias = Callable[[list[str], list[list[str]]], bool]
 
 ATOMIC = ".inter"
 """Interactions in RecBole's atomic form: tabs, and a header of names with types, such as user_id:token."""
+BATCH_ROWS = 1024
+"""Rows of a Parquet file whose size is checked together."""
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -172,17 +176,36 @@ def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _read_parquet(path: Path) -> Table:
-    import_optional("pyarrow", "reading Parquet")
-    return _from_arrow(import_optional("pyarrow.parquet", "reading Parquet").read_table(path))
+    """Read batches of rows, since a short file may stand for many long rows."""
+    pyarrow = import_optional("pyarrow", "reading Parquet")
+    batches, n_bytes, size = [], 0, path.stat().st_size
+    with import_optional("pyarrow.parquet", "reading Parquet").ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH_ROWS):
+            n_bytes += batch.nbytes
+            check_unpacked(n_bytes, size, MAX_TABLE_BYTES)
+            batches.append(batch)
+        return _from_arrow(pyarrow.Table.from_batches(batches, file.schema_arrow))
 
 
 def _from_arrow(table: Any) -> Table:
     pyarrow = import_optional("pyarrow", "reading Arrow tables")
     columns: list[Column] = []
     for column in table.columns:
+        is_coded = pyarrow.types.is_dictionary(column.type) and pyarrow.types.is_string(
+            column.type.value_type
+        )
+        if is_coded and column.num_chunks:  # rows share their texts, of which a cast makes copies
+            columns.append(np.concatenate([_decode_texts(chunk) for chunk in column.chunks]))
+            continue
         plain = column.cast(column.type.value_type) if pyarrow.types.is_dictionary(column.type) else column
         columns.append(plain.to_numpy())
     return Table(columns, table.column_names, range(1, table.num_rows + 1), "row")
+
+
+def _decode_texts(chunk: Any) -> NDArray[Any]:
+    texts = np.array([*chunk.dictionary.to_pylist(), None], object)
+    codes: NDArray[np.int64] = chunk.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)
+    return texts[codes]
 
 
 def _from_frame(frame: Any) -> Table:
@@ -207,6 +230,9 @@ def open_text(path: Path, mode: str, *, compressed: bool | None = None) -> Itera
     with path.open(f"{mode}b") as raw:
         if mode == "r" and not compressed:
             check_signature(raw.read(64))
+            raw.seek(0)
+        if mode == "r" and compressed:
+            check_stream(cast(BinaryIO, gzip.GzipFile(fileobj=raw)), path.stat().st_size)
             raw.seek(0)
         stream: Any = gzip.GzipFile("", f"{mode}b", 6, raw, mtime=0) if compressed else raw
         encoding = "utf-8-sig" if mode == "r" else "utf-8"
