@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from nodecopy._core.linalg import truncated_svd
 from nodecopy._core.validation import check_integer
 from nodecopy.generators.base import EdgeListModel, Edges, Nodes, binary_adjacency
+from nodecopy.generators.independent_edges import IndependentEdges
 from nodecopy.graph import Graph
 
 MAX_DIMENSIONS = 30
@@ -17,6 +20,8 @@ NOISE_FACTOR = 2.1
 """Singular values above this multiple of sqrt(mean degree) count; noise has up to about twice it."""
 PAIRS_AT_ONCE = 2**22
 """Probabilities held in memory at once."""
+MAX_STORED_NODES = 6_000
+"""Nodes up to which the probabilities of all pairs are stored, after the first sample."""
 
 
 class RandomDotProduct(EdgeListModel):
@@ -24,7 +29,7 @@ class RandomDotProduct(EdgeListModel):
 
     Positions are the adjacency spectral embedding: the probabilities are the best approximation of the
     adjacency matrix of low rank, cut off at 0 and 1. The time of a sample is proportional to the number of
-    pairs of nodes.
+    pairs of nodes. Up to 6,000 nodes only the first sample takes so long: it stores the probabilities.
 
     Parameters
     ----------
@@ -64,8 +69,15 @@ class RandomDotProduct(EdgeListModel):
             noise = NOISE_FACTOR * np.sqrt(graph.rows.n_entries / max(n_nodes, 1))
             order = order[: max(1, int((s > noise).sum()))]
         self.left_, self.right_ = u[:, order] * s[order], vt[order].T
+        self.__dict__.pop("_pairs", None)
+
+    @cached_property
+    def _pairs(self) -> IndependentEdges:
+        return IndependentEdges(self.left_ @ self.right_.T, self.check_fitted().directed)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        if graph.n_nodes <= MAX_STORED_NODES:
+            return self._pairs.draw(rng)
         return self.draw_edges(rng, np.arange(graph.n_nodes), directed=graph.directed)
 
     def draw_edges(self, rng: Generator, nodes: Nodes, *, directed: bool) -> Edges:

@@ -60,15 +60,20 @@ def estimate_interval(
     elif method == "studentised":
         assert errors is not None
         ratios = deviations / np.where(errors > 0, errors, np.inf)
-        lower, upper = np.quantile(ratios, tails, axis=0)
+        lower, upper = _tail_quantiles(ratios, tails)
         low, high = observed - upper * error, observed - lower * error
     else:
-        lower, upper = np.quantile(deviations, tails, axis=0)
+        lower, upper = _tail_quantiles(deviations, tails)
         if method == "basic":
             low, high = observed - upper, observed - lower
         else:
             low, high = mean + lower, mean + upper
     return Estimate(name, observed, *map(_plain, (error, mean - observed, low, high)))
+
+
+def _tail_quantiles(values: Floats, tails: list[float]) -> Any:
+    """Return quantiles between which a further value lies with the stated probability, even for few."""
+    return np.quantile(values, tails, axis=0, method="weibull")
 
 
 def _plain(value: Any) -> Any:

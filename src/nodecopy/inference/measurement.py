@@ -169,17 +169,20 @@ def _as_numbers(name: str, value: Any) -> float | NDArray[np.float64]:
 def _modularity_of(observed: Graph, fixed_nodes: bool) -> Callable[[Graph], float]:
     """Return the modularity of the labels, or of communities that are estimated once."""
     if observed.labels is not None:
-        return lambda graph: _modularity(graph, np.unique(np.asarray(graph.labels), return_inverse=True)[1])
+        return lambda graph: compute_modularity(
+            graph, np.unique(np.asarray(graph.labels), return_inverse=True)[1]
+        )
     if not fixed_nodes:
         raise InputError(
             "modularity with target='nodes' needs labels, since the communities of new nodes are unknown; "
             "got a graph without labels."
         )
     communities = spectral_communities(observed)
-    return lambda graph: _modularity(graph, communities)
+    return lambda graph: compute_modularity(graph, communities)
 
 
-def _modularity(graph: Graph, community: NDArray[np.int64]) -> float:
+def compute_modularity(graph: Graph, community: NDArray[np.int64]) -> float:
+    """Return the modularity of communities, numbered from 0."""
     rows = graph.rows
     if not rows.n_entries:
         return float("nan")

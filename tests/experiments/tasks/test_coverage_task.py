@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, toml
@@ -14,18 +16,19 @@ from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks import coverage_task
-from nodecopy.experiments.tasks.coverage_task import list_statistics, pagerank_of_first, simulate_truth
+from nodecopy.experiments.tasks.coverage_task import CoverageTask
 
 TOML = """
 title = "Coverage"
 task = "coverage"
 [protocol]
 datasets = ["sbm", "bipartite"]
-nodes = 40
+sizes = [[40, 8]]
+networks = 2
 samples = 30
 trials = 6
 reference = "truth"
-scores = ["pagerank_of_first", "density", "triangles"]
+scores = ["pagerank_of_first", "density", "triangles", "modularity"]
 TARGET
 [methods.truth]
 title = "True model"
@@ -39,11 +42,8 @@ NODES = TOML.replace("TARGET", 'target = "nodes"').replace("CLASS", "nodecopy.in
 
 
 @pytest.fixture(autouse=True)
-def few_true_networks(monkeypatch: pytest.MonkeyPatch) -> Any:
+def few_true_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coverage_task, "N_TRUE", 150)
-    simulate_truth.cache_clear()
-    yield
-    simulate_truth.cache_clear()
 
 
 def load(text: str, folder: Path) -> Any:
@@ -62,7 +62,7 @@ def test_scores_are_coverage_and_ratios(text: str, tmp_path: Path) -> None:
             assert record is not None
             covered = {name: value for name, value in record.scores.items() if name.endswith(" covered")}
             ratios = {name: value for name, value in record.scores.items() if name.endswith(" ratio")}
-            assert set(covered.values()) <= {0.0, 1.0}
+            assert set(covered.values()) <= {0.0, 0.5, 1.0}  # means of two networks
             assert ("triangles covered" in covered) == (cell.dataset == "sbm")  # there are none otherwise
             assert all(0.2 < ratio < 5 for ratio in ratios.values())
     table = rendering.render_markdown(summarise(experiment, store, seed=0))
@@ -70,24 +70,62 @@ def test_scores_are_coverage_and_ratios(text: str, tmp_path: Path) -> None:
     assert "True model" in table
 
 
-def test_the_true_model_has_the_true_deviation(tmp_path: Path) -> None:
+def first_cell(experiment: Any, method: str) -> Any:
+    return next(cell for cell in experiment.cells(0) if (cell.dataset, cell.method) == ("sbm", method))
+
+
+def test_intervals_with_the_true_quantiles_cover_as_stated(tmp_path: Path) -> None:
     experiment, store = load(EDGES, tmp_path), Store(tmp_path / "store")
-    run(experiment, store, seed=0, workers=1)
-    cell = next(cell for cell in experiment.cells(0) if (cell.dataset, cell.method) == ("sbm", "truth"))
-    records = [store.read(cell, trial) for trial in range(6)]
-    ratios = [record.scores["density ratio"] for record in records if record is not None]
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.2)  # 180 samples against 150, four standard errors
+    task, cell = replace(experiment.task, networks=200), first_cell(experiment, "truth")
+    (record,) = task.solve(cell, [0], store, "cpu")
+    assert record.scores["density ratio"] == 1
+    assert record.scores["density covered"] == pytest.approx(0.95, abs=0.08)  # five standard errors
 
 
-def test_new_nodes_have_a_larger_variance() -> None:
-    fixed, drawn = (
-        simulate_truth("dc-sbm", 40, target, ("density",), 0)[1][0] for target in ("edges", "nodes")
+def test_the_truth_is_simulated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment, store = load(EDGES, tmp_path), Store(tmp_path / "store")
+    task, cell = experiment.task, first_cell(experiment, "other")
+    truths = task.load_truth(cell, store)
+    monkeypatch.setattr(CoverageTask, "simulate_truth", None)
+    assert task.load_truth(cell, store) == truths
+    network = task.make_network(cell, SeedSequence(0))
+    p = network.probabilities[np.triu_indices(40, 1)]
+    error = np.sqrt((p * (1 - p)).sum()) / 780
+    assert truths["density"].mean == pytest.approx(p.mean(), abs=5 * error / np.sqrt(150))
+    assert truths["density"].deviation == pytest.approx(error, rel=5 / np.sqrt(2 * 150))
+
+
+def test_new_nodes_have_a_larger_variance(tmp_path: Path) -> None:
+    deviations = []
+    for text in (EDGES, NODES):
+        experiment = load(text.replace('"sbm", "bipartite"', '"dc-sbm"'), tmp_path)
+        deviations.append(experiment.task.simulate_truth(experiment.cells(0)[0])["density"].deviation)
+    assert deviations[1] > deviations[0]
+
+
+def test_modularity_is_that_of_the_true_blocks_whatever_the_labels(tmp_path: Path) -> None:
+    experiment = load(EDGES, tmp_path)
+    cell = first_cell(experiment, "other")
+    network = experiment.task.make_network(cell, SeedSequence(0))
+    graph = network.draw(SeedSequence(0))
+    modularity = next(
+        statistic
+        for statistic in experiment.task.list_statistics(cell, network)
+        if getattr(statistic, "__name__", "") == "modularity"
     )
-    assert drawn > fixed
+    assert modularity(graph.replace(labels=np.zeros(40, int))) == modularity(graph) > 0.1
 
 
-def test_statistics_are_in_the_order_of_results() -> None:
-    assert list_statistics(["pagerank_of_first", "density"]) == ["density", pagerank_of_first]
+def test_known_labels_change_the_cell(tmp_path: Path) -> None:
+    known = EDGES.replace("[methods.truth]", 'known_labels = ["other"]\n[methods.truth]')
+    first, second = (first_cell(load(text, tmp_path), "other") for text in (EDGES, known))
+    assert first.fingerprint != second.fingerprint
+
+
+@pytest.mark.parametrize("sizes", ["[]", "[[40]]", "[40, 8]", "[[40, 0]]"])
+def test_sizes_are_pairs(sizes: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"sizes of \[protocol\] must be"):
+        load(EDGES.replace("[[40, 8]]", sizes), tmp_path)
 
 
 def test_unknown_networks_are_an_error(tmp_path: Path) -> None:

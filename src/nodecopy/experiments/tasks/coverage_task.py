@@ -1,56 +1,76 @@
 """The task ``coverage``: how often intervals from one network hold the true expectation of a statistic.
 
-Every trial draws a network from a known model and bootstraps it. The truth is simulated: for the target
-``edges`` with the same nodes in all trials, for ``nodes`` with new nodes in every trial.
+Every trial draws some networks from a known model and bootstraps each. The truth is simulated: for the target
+``edges`` with the same nodes in all trials, for ``nodes`` with new nodes in every network.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from itertools import product
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import SeedSequence
 
+from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.lookup import check_name
 from nodecopy._core.notices import mute_data_warnings
 from nodecopy._core.random import child
+from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.known_networks import KNOWN_NETWORKS, KnownNetwork
-from nodecopy.experiments.sections import key, make_choice_reader, make_list_reader, read_count, read_text
-from nodecopy.experiments.spec import Cell, Column
+from nodecopy.experiments.sections import (
+    key,
+    make_choice_reader,
+    make_list_reader,
+    read_count,
+    read_text,
+)
+from nodecopy.experiments.spec import Cell, Column, digest
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed
 from nodecopy.graph import Graph
-from nodecopy.inference import bootstrap, spectral_communities
-from nodecopy.inference.measurement import pagerank, prepare_measure
+from nodecopy.inference import BootstrapResult, bootstrap, spectral_communities
+from nodecopy.inference.measurement import compute_modularity, pagerank, prepare_measure
 
 N_TRUE = 2_000
 """Networks from which the truth is simulated."""
 LEVEL = 0.95
+MAX_PATH_NODES = 500
+"""Nodes up to which path lengths are computed."""
 NODES, TRUTH = 0, 1
 """Children of the seed of a dataset: the nodes of all trials, and the networks of the truth."""
 STATISTICS = {
     "density": "density",
+    "mean_degree": "mean degree",
     "degree_variance": "degree variance",
     "triangles": "triangles",
     "transitivity": "transitivity",
-    "average_clustering": "clustering",
     "assortativity": "assortativity",
+    "modularity": "modularity",
+    "path_length": "path length",
     "largest_eigenvalue": "eigenvalue",
     "pagerank_of_first": "PageRank of a node",
     "max_degree": "max degree",
 }
+FUNCTIONS = ("pagerank_of_first", "modularity")
+"""Statistics that are functions, not names."""
+KINDS = ("covered", "ratio", "bias", "warned")
 NOTES = (
-    "First table: percentage of networks whose interval, nominally 95 %, holds the true expectation. Second "
-    "table: estimated standard errors in percent of the true standard deviation. Each network gives "
-    "{samples} samples, and intervals by the method basic; communities are estimated from the network.",
+    "covered: percentage of networks whose interval, nominally 95 %, holds the true expectation. ratio: "
+    "estimated standard errors in percent of the true standard deviation, which is also the width of the "
+    "intervals in percent of the correct one. bias: mean of the samples minus the observed value, in percent "
+    "of the true standard deviation. warned: percentage of networks for which bootstrap warned.",
+    "Each network gives {samples} samples, and intervals by the method basic. Trials are means over "
+    "{networks} networks. Communities are estimated, unless it is said that they are known.",
     "Target {target}: {meaning}",
-    "Bold: the method nearest to the true model, whose intervals have the true deviations.",
+    "Bold: the method nearest to the true model, whose intervals have the true quantiles.",
 )
 MEANINGS = {
     "edges": "all networks have the same nodes, and only edges are drawn again.",
@@ -58,19 +78,63 @@ MEANINGS = {
 }
 
 
+class Truth(NamedTuple):
+    """What is simulated of a statistic: expectation, standard deviation, and quantiles around the former."""
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+
+
+Truths: TypeAlias = Mapping[str, Truth]
+
+
 def pagerank_of_first(graph: Graph) -> float:
     """Return the PageRank of the first node."""
     return float(pagerank(graph)[0])
 
 
+def make_modularity(blocks: Any = None) -> Callable[[Graph], float]:
+    """Return the modularity of blocks, by default of the labels of each graph, as a statistic."""
+
+    def modularity(graph: Graph) -> float:
+        labels: Any = graph.labels if blocks is None else blocks
+        return compute_modularity(graph, labels)
+
+    return modularity
+
+
+@lru_cache(maxsize=2)
+def fixed_network(dataset: str, nodes: int, degree: int, seed: int) -> KnownNetwork:
+    """Return the model of all networks with given nodes."""
+    return KnownNetwork.by_name(dataset, nodes, degree, child(dataset_seed(seed, dataset), NODES))
+
+
+def read_sizes(value: Any, where: str) -> tuple[tuple[int, int], ...]:
+    """Read pairs of a number of nodes and a mean degree."""
+    if not isinstance(value, list) or not value:
+        raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise InputError(f"{where} must be pairs such as [[200, 15]]; got {value!r}.")
+    return tuple((read_count(nodes, where), read_count(degree, where)) for nodes, degree in value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CoverageTask(Task):
-    """Coverage of intervals on networks of known models with ``nodes`` nodes, by ``samples`` samples each."""
+    """Coverage of intervals on networks of known models; a trial has ``networks`` of them.
+
+    ``sizes`` are pairs of a number of nodes and a mean degree, ``samples`` those of each network. Methods in
+    ``known_labels`` get the true blocks as labels, the others estimated communities.
+    """
 
     samples: int = key(read_count)
-    nodes: int = key(read_count)
+    networks: int = key(read_count)
+    sizes: tuple[tuple[int, int], ...] = key(read_sizes)
     reference: str = key(read_text)
     target: str = key(make_choice_reader(MEANINGS), default="edges")
+    known_labels: tuple[str, ...] = key(make_list_reader(read_text), default=())
     scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(STATISTICS))
 
     family: ClassVar[str] = "a graph model, or a sampler of nodes"
@@ -85,77 +149,156 @@ class CoverageTask(Task):
     def main_score(self) -> str:  # type: ignore[override]
         return f"{self.scores[0]} covered"
 
+    @property
+    def conditions(self) -> tuple[dict[str, Any], ...]:
+        return tuple({"nodes": nodes, "degree": degree} for nodes, degree in self.sizes)
+
+    def protocol(self, cell: Cell) -> dict[str, Any]:
+        return {**cell.conditions, "known_labels": cell.method in self.known_labels}
+
     def fingerprint_extras(self) -> dict[str, Any]:
-        names = ("samples", "nodes", "target")
+        names = ("samples", "networks", "target")
         return {name: getattr(self, name) for name in names} | {"scores": sorted(self.scores)}
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(
-            Column(f"{score} {kind}", heading=STATISTICS[score], part=kind)
-            for kind in ("covered", "ratio")
-            for score in self.scores
-        )
+        """For each size, one table of each kind; the first heading of a table says which."""
+        columns = []
+        for conditions, kind in product(self.conditions, KINDS):
+            nodes, degree = conditions.values()
+            start = f"{nodes} nodes, degree {degree}, {kind}: "
+            for score in self.select_scores(nodes):
+                column = Column(
+                    f"{score} {kind}",
+                    tuple(conditions.items()),
+                    start + STATISTICS[score],
+                    is_compared=kind in ("covered", "ratio"),
+                    part=f"{nodes} {degree} {kind}",
+                )
+                columns.append(column)
+                start = ""
+        return tuple(columns)
+
+    def select_scores(self, nodes: int) -> list[str]:
+        """Return the statistics of networks of some size, names before functions, as results have them."""
+        scores = [score for score in self.scores if score != "path_length" or nodes <= MAX_PATH_NODES]
+        return sorted(scores, key=lambda score: score in FUNCTIONS)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
-        settings = {"samples": self.samples, "target": self.target, "meaning": MEANINGS[self.target]}
+        settings: dict[str, Any] = {"samples": self.samples, "networks": self.networks}
+        settings |= {"target": self.target, "meaning": MEANINGS[self.target]}
         return [note.format(**settings) for note in NOTES]
 
     def log_decisions(self, cell: Cell) -> None:
         """Log nothing: there are no data of the user."""
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
-        """Yield whether the interval of each statistic holds the truth, and the ratio of standard errors."""
-        seed, statistics = dataset_seed(cell.seed, cell.dataset), list_statistics(self.scores)
-        means, deviations = simulate_truth(cell.dataset, self.nodes, self.target, self.scores, cell.seed)
+        """Yield the means over the networks of a trial."""
+        truths = self.load_truth(cell, store)
         for trial in trials:
-            trial_seed = cell.trial_seed(trial)
-            nodes = child(seed, NODES) if self.target == "edges" else child(trial_seed, TrialSeeds.TARGETS)
-            network = KnownNetwork.by_name(cell.dataset, self.nodes, nodes)
-            graph = network.draw(child(trial_seed, TrialSeeds.SPLIT))
-            graph = graph.replace(labels=spectral_communities(graph))
-            model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
-            is_true = isinstance(model, KnownNetwork)
             start = time.perf_counter()
-            with mute_data_warnings():
-                result = bootstrap(
-                    graph,
-                    statistics,
-                    model=network if is_true else model,
-                    n=self.samples,
-                    level=LEVEL,
-                    target="edges" if is_true else self.target,
-                    rng=child(trial_seed, TrialSeeds.METHOD),
-                )
-            seconds = time.perf_counter() - start
-            scores, bias = {}, {}
-            for row, mean, deviation in zip(result, means, deviations, strict=True):
-                if np.isfinite(row.low) and deviation > 0:
-                    scores[f"{row.name} covered"] = float(row.low <= mean <= row.high)
-                    scores[f"{row.name} ratio"] = float(row.standard_error) / deviation
-                    bias[row.name] = float(row.bias) / deviation
-            yield Record(trial, scores, seconds, {"bias": bias, "problems": len(result.problems)})
+            scores: dict[str, list[float]] = {}
+            for number in range(self.networks):
+                seed = child(cell.trial_seed(trial), number)
+                for name, value in self.score_network(cell, truths, seed, device).items():
+                    scores.setdefault(name, []).append(value)
+            means = {name: float(np.mean(values)) for name, values in scores.items()}
+            yield Record(trial, means, time.perf_counter() - start, {})
+
+    def score_network(self, cell: Cell, truths: Truths, seed: SeedSequence, device: str) -> dict[str, float]:
+        """Draw a network and its samples, and return the scores of each statistic."""
+        network = self.make_network(cell, child(seed, TrialSeeds.TARGETS))
+        graph = network.draw(child(seed, TrialSeeds.SPLIT))
+        statistics = self.list_statistics(cell, network)
+        model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
+        if isinstance(model, KnownNetwork):
+            return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
+        if self.target == "edges" and cell.method not in self.known_labels:
+            graph = graph.replace(labels=spectral_communities(graph))
+        with mute_data_warnings():
+            result = bootstrap(
+                graph,
+                statistics,
+                model=model,
+                n=self.samples,
+                level=LEVEL,
+                target=self.target,
+                rng=child(seed, TrialSeeds.METHOD),
+            )
+        return score_result(result, truths)
+
+    def make_network(self, cell: Cell, seed: SeedSequence) -> KnownNetwork:
+        """Return a model: that of all networks of the dataset, or one with the nodes of a seed."""
+        nodes, degree = cell.conditions.values()
+        if self.target == "edges":
+            return fixed_network(cell.dataset, nodes, degree, cell.seed)
+        return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
+
+    def list_statistics(self, cell: Cell, network: KnownNetwork) -> list[Any]:
+        """Return the statistics; modularity is that of the true blocks."""
+        blocks = network.blocks if self.target == "edges" else None
+        functions: dict[str, Any] = {
+            "pagerank_of_first": pagerank_of_first,
+            "modularity": make_modularity(blocks),
+        }
+        return [functions.get(score, score) for score in self.select_scores(cell.conditions["nodes"])]
+
+    def truth_file(self, cell: Cell) -> str:
+        """Return the file of the truth below the store's folder."""
+        parts = [cell.dataset, *cell.conditions.values(), self.target, cell.seed, N_TRUE, sorted(self.scores)]
+        return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
+
+    def load_truth(self, cell: Cell, store: Store) -> Truths:
+        """Return the truth, which is simulated once for all methods."""
+        path = store.folder / self.truth_file(cell)
+        if not path.exists():
+            truths = self.simulate_truth(cell)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(path) as temporary:
+                temporary.write_text(json.dumps(truths), encoding="utf-8")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {name: Truth(*numbers) for name, numbers in content.items()}
+
+    def simulate_truth(self, cell: Cell) -> Truths:
+        """Return the distribution of each statistic over independent networks."""
+        start = child(dataset_seed(cell.seed, cell.dataset), TRUTH)
+        network = self.make_network(cell, start)
+        rows: list[list[Any]] = []
+        for number in range(N_TRUE):
+            if self.target == "nodes":
+                network = self.make_network(cell, child(start, number, NODES))
+            graph = network.draw(child(start, number, TRUTH))
+            if not rows:
+                _, measure = prepare_measure(self.list_statistics(cell, network), graph, None)
+            rows.append(list(measure(graph).values()))
+        values = np.array(rows)
+        means, deviations = values.mean(axis=0), values.std(axis=0, ddof=1)
+        quantiles = np.quantile(values - means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        numbers = np.stack([means, deviations, *quantiles], axis=1).tolist()
+        names = self.select_scores(cell.conditions["nodes"])
+        return {name: Truth(*row) for name, row in zip(names, numbers, strict=True)}
 
 
-def list_statistics(scores: Sequence[str]) -> list[Any]:
-    """Return the statistics of a bootstrap, names before functions, as results have them."""
-    functions = [pagerank_of_first if score == "pagerank_of_first" else score for score in scores]
-    return sorted(functions, key=callable)
+def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
+    """Return whether each interval holds the truth, the ratio of standard errors, bias and warnings."""
+    scores: dict[str, float] = {}
+    general = [problem for problem in result.problems if not any(row.name in problem for row in result)]
+    for row in result:
+        truth = truths[row.name]
+        if np.isfinite(row.low) and truth.deviation > 0:
+            is_warned = bool(general) or any(row.name in problem for problem in result.problems)
+            scores[f"{row.name} covered"] = float(row.low <= truth.mean <= row.high)
+            scores[f"{row.name} ratio"] = float(row.standard_error) / truth.deviation
+            scores[f"{row.name} bias"] = float(row.bias) / truth.deviation
+            scores[f"{row.name} warned"] = float(is_warned)
+    return scores
 
 
-@lru_cache(maxsize=8)
-def simulate_truth(
-    name: str, n_nodes: int, target: str, scores: tuple[str, ...], seed: int
-) -> tuple[list[float], list[float]]:
-    """Return the mean and the standard deviation of each statistic, in the order of results."""
-    start = dataset_seed(seed, name)
-    network = KnownNetwork.by_name(name, n_nodes, child(start, NODES))
-    _, measure = prepare_measure(list_statistics(scores), network.draw(child(start, TRUTH, 0)), None)
-    values = []
-    for number in range(N_TRUE):
-        draws: SeedSequence = child(start, TRUTH, number)
-        if target == "nodes":
-            network = KnownNetwork.by_name(name, n_nodes, child(draws, NODES))
-        values.append(list(measure(network.draw(child(draws, TRUTH))).values()))
-    array: Any = np.array(values)
-    return array.mean(axis=0).tolist(), array.std(axis=0, ddof=1).tolist()
+def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
+    """Return the scores of intervals with the true quantiles around the observed value."""
+    scores: dict[str, float] = {}
+    for name, truth in truths.items():
+        if truth.deviation > 0 and np.isfinite(observed[name]):
+            scores[f"{name} covered"] = float(truth.low <= observed[name] - truth.mean <= truth.high)
+            scores[f"{name} ratio"] = 1.0
+    return scores
