@@ -42,7 +42,18 @@ def test_torch_equals_numpy(uniform: bool, weights: np.ndarray | None, small_blo
         np.testing.assert_allclose(B, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("model", [EASE(5.0), CopyEASE(regularisation=5.0, degree_exponent=0.5)])
+BY_POPULARITY = {"regularisation_exponent": 0.5, "popularity_penalty": 0.2}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        EASE(5.0),
+        EASE(5.0, **BY_POPULARITY),
+        CopyEASE(regularisation=5.0, degree_exponent=0.5),
+        CopyEASE(regularisation=5.0, **BY_POPULARITY),
+    ],
+)
 def test_models_on_a_device_of_torch(model: EASE | CopyEASE, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     expected = model.fit(tastes()).weights_

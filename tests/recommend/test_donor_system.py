@@ -73,7 +73,17 @@ def test_parts_against_a_loop(q1: float, q2: float, bonus: float, is_uniform: bo
 
 @pytest.mark.parametrize(
     "model",
-    [EASE(REGULARISATION, n_neighbours=3), CopyEASE(regularisation=REGULARISATION, n_neighbours=3)],
+    [
+        EASE(REGULARISATION, n_neighbours=3),
+        CopyEASE(regularisation=REGULARISATION, n_neighbours=3),
+        CopyEASE(
+            regularisation=REGULARISATION,
+            item_bonus=0.1,
+            n_neighbours=3,
+            regularisation_exponent=0.5,
+            popularity_penalty=0.3,
+        ),
+    ],
 )
 def test_the_sparse_form_uses_the_neighbours_of_the_item(model: EASE | CopyEASE) -> None:
     """With three neighbours nothing is left out of the moments of nine items, so that nothing remains."""
@@ -87,6 +97,8 @@ def test_the_system_follows_parameters_and_interactions() -> None:
     model = CopyEASE(regularisation=REGULARISATION).fit(random_log())
     first = model.explain(USER, ITEM, None)
     model.set_params(user_share=0.1).fit(random_log())
+    assert model.explain(USER, ITEM, None).remainder == pytest.approx(0, abs=1e-6)
+    model.set_params(regularisation_exponent=0.5, popularity_penalty=0.3).fit(random_log())
     assert model.explain(USER, ITEM, None).remainder == pytest.approx(0, abs=1e-6)
     model.partial_fit(random_log(1))
     explanation = model.explain(USER, ITEM, None)

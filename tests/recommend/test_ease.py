@@ -30,6 +30,25 @@ def test_user_weights() -> None:
     np.testing.assert_allclose(model.weights_, ridge_without_itself(scaled, scaled, 3.0), atol=1e-5)
 
 
+@pytest.mark.parametrize("model_class", [EASE, CopyEASE])
+def test_penalties_by_popularity(model_class: type[EASE | CopyEASE]) -> None:
+    """The lambda of an item grows with its popularity, and its scores are divided by a power of it."""
+    log = Interactions(tastes().matrix.toarray() * (np.arange(24) != 3))
+    counts = np.maximum(log.matrix.toarray().sum(axis=0), 1)
+    p = counts / counts.mean()
+    model = model_class(regularisation=3.0, regularisation_exponent=0.7)
+    M, C = model.moments(log)
+    K = np.linalg.inv(np.asarray(M, np.float64) + np.diag(3.0 * p**0.7))
+    B = K @ C
+    B -= K * (np.diag(B) / np.diag(K))
+    np.testing.assert_allclose(model.solve(M, C), B, atol=1e-5)
+    plain = model.fit(log).weights_
+    path = list(model.fit_path(log, [3.0] * ease.MIN_SPECTRAL_PATH))
+    np.testing.assert_allclose(path[-1].weights_, plain, atol=1e-6)
+    penalised = model.set_params(popularity_penalty=0.3).fit(log).weights_
+    np.testing.assert_allclose(penalised, plain * p**-0.3, rtol=1e-5)
+
+
 @pytest.mark.parametrize("min_spectral_path", [1, 99])
 @pytest.mark.parametrize("model", [EASE(), CopyEASE()])
 def test_a_path_equals_single_fits(
@@ -57,6 +76,8 @@ def test_wrong_paths() -> None:
     ("recommender", "message"),
     [
         (EASE(degree_exponent=-1.0), "degree_exponent of EASE must be a number of at least 0"),
+        (EASE(popularity_penalty=np.nan), "popularity_penalty of EASE must be a finite number; got nan"),
+        (EASE(regularisation_exponent=np.inf), "regularisation_exponent of EASE must be a finite number"),
         (EASE(regularisation=0.0), r"regularisation of EASE must be above 0; got 0\.0"),
         (EASE(precision="half"), "precision of EASE must be one of 'double', 'single', 'auto'; got 'half'"),
     ],

@@ -41,11 +41,13 @@ def test_solve_neighbourhoods(systems_per_task: int, monkeypatch: pytest.MonkeyP
     targets[2] = 0.0
     C_t = sparse.csr_array(targets.astype(np.float32))
     M_csr = sparse.csr_array(M.astype(np.float32))
-    solution = solve_neighbourhoods(M_csr, C_t, 0.5, 1, 5)
+    penalties = np.linspace(0.5, 1.0, 6, dtype=np.float32)
+    solution = solve_neighbourhoods(M_csr, C_t, penalties, 1, 5)
     for row in range(1, 5):
         nodes = np.flatnonzero(targets[row])
-        expected = np.linalg.solve(M[np.ix_(nodes, nodes)] + 0.5 * np.eye(len(nodes)), targets[row, nodes])
+        system = M[np.ix_(nodes, nodes)] + np.diag(penalties[nodes])
+        expected = np.linalg.solve(system, targets[row, nodes])
         ours, solution = solution[: len(nodes)], solution[len(nodes) :]
         np.testing.assert_allclose(ours, expected, rtol=1e-4)
     assert not len(solution)
-    assert not len(solve_neighbourhoods(M_csr, C_t, 0.5, 2, 3))
+    assert not len(solve_neighbourhoods(M_csr, C_t, penalties, 2, 3))

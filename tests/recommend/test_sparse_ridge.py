@@ -19,6 +19,7 @@ MODELS = [
     EASE(3.0, degree_exponent=0.5),
     CopyEASE(regularisation=3.0),
     CopyEASE(0.3, 0.5, regularisation=3.0, degree_exponent=0.5, item_bonus=0.0),
+    CopyEASE(regularisation=3.0, item_bonus=0.1, regularisation_exponent=0.5, popularity_penalty=0.2),
 ]
 
 

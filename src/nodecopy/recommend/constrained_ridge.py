@@ -4,6 +4,8 @@ Both minimise E||A - X B||^2 + lambda ||B||^2 with diag(B) = 0, where A is the o
 model's input. With M = E[X'X], C = E[X'A] and K = (M + lambda I)^-1 the solution is
 
     B = K C - K diag(mu),   mu_i = (K C)_ii / K_ii.
+
+Lambda may also be a vector, with a value for each item; lambda I is then a diagonal matrix.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] |
     return np.asarray((transpose @ right).toarray())
 
 
-def invert_regularised(matrix: Matrix, regularisation: float, *, overwrite: bool = False) -> Matrix:
+def invert_regularised(matrix: Matrix, regularisation: Any, *, overwrite: bool = False) -> Matrix:
     """Return (matrix + lambda I)^-1 of a symmetric positive semi-definite matrix."""
     inverse = _factorise(matrix, regularisation, "potri", overwrite)
     for start in range(0, len(inverse), BLOCK_SIZE):  # LAPACK computes the upper triangle only
@@ -47,7 +49,7 @@ def invert_regularised(matrix: Matrix, regularisation: float, *, overwrite: bool
     return inverse
 
 
-def solve_constrained(M: Matrix, C: Matrix, regularisation: float, *, overwrite: bool = False) -> Matrix:
+def solve_constrained(M: Matrix, C: Matrix, regularisation: Any, *, overwrite: bool = False) -> Matrix:
     """Return B = K C - K diag(mu), whose diagonal is zero; ``overwrite`` may destroy both matrices.
 
     K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
@@ -86,7 +88,7 @@ def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float
         yield B
 
 
-def _factorise(matrix: Matrix, regularisation: float, routine: str, overwrite: bool) -> Matrix:
+def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: bool) -> Matrix:
     """Return what a routine of LAPACK computes from the upper Cholesky factor of (matrix + lambda I).
 
     Lower triangles are zero. Everything is computed in place in one Fortran matrix, which is the transpose of
@@ -105,8 +107,8 @@ def _factorise(matrix: Matrix, regularisation: float, routine: str, overwrite: b
     return np.asarray(factor)
 
 
-def singular_matrix(regularisation: float) -> InputError:
+def singular_matrix(regularisation: Any) -> InputError:
     """Return the error of a matrix that has no Cholesky factor."""
     return InputError(
-        f"regularisation must be larger: the matrix is singular to rounding; got {regularisation:g}."
+        f"regularisation must be larger: the matrix is singular to rounding; got {np.min(regularisation):g}."
     )

@@ -21,7 +21,7 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend.copied_moments import copied_moments
 from nodecopy.recommend.dense_algebra import Algebra, algebra_on
 from nodecopy.recommend.donor_system import DonorSystem
-from nodecopy.recommend.ease import LinearRecommender
+from nodecopy.recommend.ease import LinearRecommender, relative_popularity
 from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM = "uniform"
@@ -63,12 +63,18 @@ class CopyEASE(LinearRecommender):
         Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
         exact solution with dense matrices; ``"auto"`` (default) the sparse form, with 100, where they would
         not fit into memory.
+    regularisation_exponent
+        The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
+        divided by the mean number; 0 by default, so that all items have the same.
+    popularity_penalty
+        The scores of an item are divided by p^popularity_penalty; 0 by default. Values such as 0.1 move
+        less popular items up.
 
     Attributes
     ----------
     weights_
-        The matrix B + bonus Q'; entry (i, j) is what item i in a history adds to the score of item j. It
-        is a CSR matrix in the sparse form.
+        The matrix B + bonus Q', with columns divided by the popularity penalty; entry (i, j) is what item i
+        in a history adds to the score of item j. It is a CSR matrix in the sparse form.
 
     Examples
     --------
@@ -89,6 +95,8 @@ class CopyEASE(LinearRecommender):
     degree_exponent: float = 0.0
     device: str = "cpu"
     n_neighbours: int | str | None = "auto"
+    regularisation_exponent: float = 0.0
+    popularity_penalty: float = 0.0
 
     def check_params(self) -> None:
         super().check_params()
@@ -108,7 +116,7 @@ class CopyEASE(LinearRecommender):
 
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
         P, Q = self._laws(interactions)
-        self._item_donors = Q
+        self._item_donors, self._popularity = Q, relative_popularity(interactions)
         weights = self.user_weights(interactions)
         if n_neighbours := self.sparse_neighbours(interactions.n_items):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
@@ -135,7 +143,8 @@ class CopyEASE(LinearRecommender):
         train = self.interactions_
         P, Q = self._laws(train)
         shares = self.user_share, self.item_share, self.item_bonus
-        return DonorSystem(train.matrix, self.regularisation, self.user_weights(train), P, Q, *shares)
+        penalties = self.item_penalties(relative_popularity(train))
+        return DonorSystem(train.matrix, penalties, self.user_weights(train), P, Q, *shares)
 
     def _laws(self, interactions: Interactions) -> tuple[Any, Any]:
         """Return the donor probabilities of users and of items, ``None`` for the uniform law."""
@@ -155,24 +164,26 @@ class CopyEASE(LinearRecommender):
 
     def finish_weights(self, weights: Any) -> Any:
         """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""
-        stored = super().finish_weights(weights)
-        if self.item_bonus and isinstance(stored, sparse.csr_array):
+        if self.item_bonus and isinstance(weights, sparse.csr_array):
             bonus: Any = self._item_donors
-            return sparse.csr_array((stored + self.item_bonus * bonus.T).astype(np.float32))
-        if self.item_bonus:
-            algebra_on(self.device).add_transpose(stored, self.item_bonus, self._item_donors)
-        return stored
+            weights = sparse.csr_array((weights + self.item_bonus * bonus.T).astype(np.float32))
+        elif self.item_bonus:
+            algebra = algebra_on(self.device)
+            weights = algebra.stored(weights)
+            algebra.add_transpose(weights, self.item_bonus, self._item_donors)
+        return super().finish_weights(weights)
 
     def coordinates(self) -> list[Coordinate]:
         """Return the parameters that :meth:`tune` searches; those of laws only where they have them."""
         laws = [name for name in ("user_law", "item_law") if isinstance(getattr(self, name), Jaccard)]
         exponents = tuple(f"{law}__exponent" for law in laws)
         n_donors = tuple(f"{law}__max_donors" for law in laws)
-        regularisation, degree_exponent = super().coordinates()
+        regularisation, degree_exponent, *by_popularity = super().coordinates()
         return [
             regularisation,
             Coordinate(exponents, EXPONENTS),
             degree_exponent,
+            *by_popularity,
             Coordinate(("user_share",), SHARES),
             Coordinate(("item_share",), SHARES),
             Coordinate(n_donors, (20, 50, 100, 200)),

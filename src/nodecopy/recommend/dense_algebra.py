@@ -97,26 +97,31 @@ class Algebra(ABC):
         """Return the ``k`` items with the best scores ``rows @ weights`` that are not in the row."""
 
     @abstractmethod
-    def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
-        """Return the weights of :func:`.solve_constrained`; ``overwrite`` may destroy both matrices."""
+    def solve(self, M: Any, C: Any, regularisation: Any, overwrite: bool = False) -> Any:
+        """Return the weights of :func:`.solve_constrained`; ``overwrite`` may destroy both matrices.
+
+        ``regularisation`` is lambda, or that of each item.
+        """
 
     @abstractmethod
-    def invert(self, M: Any, regularisation: float) -> Any:
+    def invert(self, M: Any, regularisation: Any) -> Any:
         """Return (M + lambda I)^-1, and destroy M."""
 
     @abstractmethod
     def max_items(self) -> int:
         """Return the number of items whose dense matrices fit into the memory with room to spare."""
 
-    def choose_precision(self, M: Any, regularisation: float, precision: str) -> str:
+    def choose_precision(self, M: Any, regularisation: Any, precision: str) -> str:
         """Return the precision itself, or for ``"auto"`` the one that M + lambda I needs.
 
-        No eigenvalue is below lambda, and none above lambda plus the largest sum of a row.
+        No eigenvalue is below the smallest lambda, and none above the largest one plus the largest sum of a
+        row.
         """
         if precision != "auto":
             return precision
         largest = max(float(abs(M[block]).sum(1).max()) for block in row_blocks(len(M)))
-        return "single" if largest + regularisation <= MAX_CONDITION * regularisation else "double"
+        bound = MAX_CONDITION * np.min(regularisation)
+        return "single" if largest + np.max(regularisation) <= bound else "double"
 
 
 class NumpyAlgebra(Algebra):
@@ -191,10 +196,10 @@ class NumpyAlgebra(Algebra):
         scores[rows.nonzero()] = -np.inf
         return top_items(scores, k)
 
-    def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
+    def solve(self, M: Any, C: Any, regularisation: Any, overwrite: bool = False) -> Any:
         return constrained_ridge.solve_constrained(M, C, regularisation, overwrite=overwrite)
 
-    def invert(self, M: Any, regularisation: float) -> Any:
+    def invert(self, M: Any, regularisation: Any) -> Any:
         return constrained_ridge.invert_regularised(M, regularisation, overwrite=True)
 
     def max_items(self) -> int:
@@ -273,7 +278,7 @@ class TorchAlgebra(Algebra):
         scores.masked_fill_(histories.to_dense() > 0, -np.inf)
         return self.to_numpy(scores.topk(k, dim=1).indices)
 
-    def solve(self, M: Any, C: Any, regularisation: float, overwrite: bool = False) -> Any:
+    def solve(self, M: Any, C: Any, regularisation: Any, overwrite: bool = False) -> Any:
         K = self.invert(M if overwrite else M.clone(), regularisation)
         B = K @ C
         mu = B.diagonal() / K.diagonal()
@@ -282,8 +287,8 @@ class TorchAlgebra(Algebra):
         B.fill_diagonal_(0.0)
         return B
 
-    def invert(self, M: Any, regularisation: float) -> Any:
-        M.diagonal().add_(regularisation)
+    def invert(self, M: Any, regularisation: Any) -> Any:
+        M.diagonal().add_(self.torch.as_tensor(regularisation, dtype=M.dtype, device=M.device))
         try:
             self._invert_blocks(M)
         except RuntimeError as error:

@@ -31,7 +31,7 @@ class DonorSystem:
     matrix
         A, users x items, zeros and ones.
     regularisation
-        Lambda.
+        Lambda, or that of each item.
     weights
         Weight of each user in the objective; all are 1 by default.
     P, Q
@@ -43,7 +43,7 @@ class DonorSystem:
     def __init__(
         self,
         matrix: sparse.csr_array,
-        regularisation: float,
+        regularisation: Any,
         weights: Values | None = None,
         P: sparse.csr_array | None = None,
         Q: sparse.csr_array | None = None,
@@ -54,7 +54,7 @@ class DonorSystem:
         self.A = sparse.csr_array(matrix.astype(np.float64))
         n_users, n_items = self.A.shape
         self.q0, self.q1, self.q2 = 1 - user_share - item_share, user_share, item_share
-        self.regularisation, self.bonus = regularisation, item_bonus
+        self.penalties, self.bonus = np.broadcast_to(regularisation, (n_items,)), item_bonus
         self.w = np.ones(n_users) if weights is None else weights
         self.P = _law(P, n_users, bool(user_share))
         self.Q = _law(Q, n_items, bool(item_share or item_bonus))
@@ -97,7 +97,7 @@ class DonorSystem:
         A, P, w, A_S, Q_S = self.A, self.P, self.w, self.A[:, columns], self.Q[columns]
         A_t, P_t = A.T, P.T
         A_St = A_S.T
-        moment, product = self._diagonal(columns)
+        (moment, product), penalties = self._diagonal(columns), self.penalties[columns]
 
         def multiply(v: Values) -> Values:
             own = A_S @ v
@@ -105,9 +105,9 @@ class DonorSystem:
             x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_S.T @ v)))
             same_donor = self.q1 * self.q1 * (self.W * own - P_t @ (w * donor))
             result = A_St @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q_S @ (A_t @ x))
-            return np.asarray(result + (moment - product + self.regularisation) * v)
+            return np.asarray(result + (moment - product + penalties) * v)
 
-        n, scale = len(columns), moment + self.regularisation
+        n, scale = len(columns), moment + penalties
         operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
         jacobi = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
         return np.asarray(cg(operator, right, rtol=TOLERANCE, maxiter=2000, M=jacobi)[0])

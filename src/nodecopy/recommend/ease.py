@@ -45,6 +45,8 @@ class LinearRecommender(Recommender):
 
     regularisation: float
     degree_exponent: float
+    regularisation_exponent: float
+    popularity_penalty: float
     precision: str
     device: str
     n_neighbours: int | str | None
@@ -55,6 +57,8 @@ class LinearRecommender(Recommender):
     laws: dict[Any, Any] | None = None
     """Donor laws that :meth:`tune` has fitted, shared by the models that it compares."""
     _running: RunningAlgebra | None = None
+    _popularity: NDArray[np.float64]
+    """The popularity of items in the interactions of the last moments."""
     _explained: tuple[Any, DonorSystem] | None = None
     PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
 
@@ -69,12 +73,12 @@ class LinearRecommender(Recommender):
         are factorised one by one, which is then faster.
         """
         train = check_nonempty(interactions, "interactions").binary()
-        models = [copy.copy(self).set_params(regularisation=value) for value in regularisations]
-        for model in (self, *models):
-            model.check_params()
+        for value in (self.regularisation, *regularisations):
+            copy.copy(self).set_params(regularisation=value).check_params()
         M, C = self.moments(train)
+        models = [copy.copy(self).set_params(regularisation=value) for value in regularisations]
         is_spectral = len(regularisations) >= MIN_SPECTRAL_PATH and self.device == "cpu"
-        if is_spectral and not isinstance(M, sparse.csr_array):
+        if is_spectral and not self.regularisation_exponent and not isinstance(M, sparse.csr_array):
             solutions = solve_constrained_path(*self._with_precision(M, C), regularisations)
         else:
             solutions = (model.solve(M, C) for model in models)
@@ -88,6 +92,8 @@ class LinearRecommender(Recommender):
         if check_real(self.regularisation, f"regularisation of {name}", low=0.0) == 0.0:
             raise InputError(f"regularisation of {name} must be above 0; got {self.regularisation!r}.")
         check_real(self.degree_exponent, f"degree_exponent of {name}", low=0.0)
+        check_real(self.regularisation_exponent, f"regularisation_exponent of {name}")
+        check_real(self.popularity_penalty, f"popularity_penalty of {name}")
         check_choice(self.precision, f"precision of {name}", self.PRECISIONS)
         if self.n_neighbours not in (None, "auto"):
             check_integer(self.n_neighbours, f"n_neighbours of {name}", low=1)
@@ -99,6 +105,18 @@ class LinearRecommender(Recommender):
         degrees = interactions.rows.degrees.astype(np.float64)
         weights = np.maximum(degrees, 1.0) ** -self.degree_exponent
         return np.asarray(weights * (degrees.sum() / (degrees @ weights)))
+
+    def item_penalties(self, popularity: NDArray[np.float64]) -> Any:
+        """Return lambda, or the lambda of each item where they differ."""
+        if not self.regularisation_exponent:
+            return self.regularisation
+        return self.regularisation * popularity**self.regularisation_exponent
+
+    def score_factors(self, popularity: NDArray[np.float64]) -> NDArray[np.float32] | None:
+        """Return the factor of the scores of each item; ``None`` where all are 1."""
+        if not self.popularity_penalty:
+            return None
+        return (popularity**-self.popularity_penalty).astype(np.float32)
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
@@ -168,32 +186,40 @@ class LinearRecommender(Recommender):
         if isinstance(M, sparse.csr_array):
             return self._solve_sparse(M, C)
         M, C = self._with_precision(M, C)
-        return algebra_on(self.device).solve(M, C, self.regularisation, overwrite)
+        return algebra_on(self.device).solve(M, C, self.item_penalties(self._popularity), overwrite)
 
     def _solve_sparse(self, M: sparse.csr_array, C_t: sparse.csr_array) -> sparse.csr_array:
         from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
 
         with mute_decisions():
             n_neighbours = self.sparse_neighbours(M.shape[0])
-        return solve_sparse(M, C_t, self.regularisation, cast(int, n_neighbours))
+        return solve_sparse(M, C_t, self.item_penalties(self._popularity), cast(int, n_neighbours))
 
     def _to_host(self, weights: Any) -> Any:
         return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).to_numpy(weights)
 
     def _with_precision(self, M: Any, C: Any) -> tuple[Any, Any]:
         algebra = algebra_on(self.device)
-        precision = algebra.choose_precision(M, self.regularisation, self.precision)
+        precision = algebra.choose_precision(M, self.item_penalties(self._popularity), self.precision)
         return algebra.astype(M, precision), algebra.astype(C, precision)
 
     def finish_weights(self, weights: Any) -> Any:
-        """Return the solution B in the form in which it is stored, on the device of the model."""
-        return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).stored(weights)
+        """Return the weights in the form in which they are stored, on the device of the model."""
+        factors, is_sparse = self.score_factors(self._popularity), isinstance(weights, sparse.csr_array)
+        weights = weights if is_sparse else algebra_on(self.device).stored(weights)
+        if factors is not None and is_sparse:
+            weights.data *= factors[weights.indices]
+        elif factors is not None:
+            weights *= algebra_on(self.device).array(factors)
+        return weights
 
     def coordinates(self) -> list[Coordinate]:
         """Return the parameters that :meth:`tune` searches, the most important first."""
         return [
             Coordinate(("regularisation",), REGULARISATIONS),
             Coordinate(("degree_exponent",), (0.0, 0.25, 0.5, 0.75, 1.0)),
+            Coordinate(("popularity_penalty",), (-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.3)),
+            Coordinate(("regularisation_exponent",), (-0.25, 0.0, 0.25, 0.5)),
         ]
 
     def tune(
@@ -246,17 +272,26 @@ class LinearRecommender(Recommender):
 
     def donor_system(self) -> DonorSystem:
         """Return the equations by which :meth:`explain` finds the donors behind a score."""
-        return DonorSystem(
-            self.interactions_.matrix, self.regularisation, self.user_weights(self.interactions_)
-        )
+        train = self.interactions_
+        penalties = self.item_penalties(relative_popularity(train))
+        return DonorSystem(train.matrix, penalties, self.user_weights(train))
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         key, weights = (self.interactions_, repr(self)), self.weights_
         if self._explained is None or self._explained[0] != key:
             self._explained = key, self.donor_system()
         is_sparse = isinstance(weights, sparse.csr_array)
-        column_weights = weights[:, [column]].toarray()[:, 0] if is_sparse else None
-        return self._explained[1].parts(history, column, column_weights)
+        factors = self.score_factors(relative_popularity(self.interactions_))
+        factor = 1.0 if factors is None else factors[column]
+        column_weights = weights[:, [column]].toarray()[:, 0] / factor if is_sparse else None
+        users, items = self._explained[1].parts(history, column, column_weights)
+        return factor * users, factor * items
+
+
+def relative_popularity(interactions: Interactions) -> NDArray[np.float64]:
+    """Return the number of users of each item, at least 1, divided by its mean."""
+    counts = np.maximum(np.bincount(interactions.rows.indices, minlength=interactions.n_items), 1)
+    return np.asarray(counts / counts.mean())
 
 
 @dataclass(eq=False)
@@ -279,6 +314,12 @@ class EASE(LinearRecommender):
         Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
         exact solution with dense matrices; ``"auto"`` (default) the sparse form, with 100, where they would
         not fit into memory.
+    regularisation_exponent
+        The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
+        divided by the mean number; 0 by default, so that all items have the same.
+    popularity_penalty
+        The scores of an item are divided by p^popularity_penalty; 0 by default. Values such as 0.1 move
+        less popular items up.
 
     Attributes
     ----------
@@ -300,8 +341,11 @@ class EASE(LinearRecommender):
     degree_exponent: float = 0.0
     device: str = "cpu"
     n_neighbours: int | str | None = "auto"
+    regularisation_exponent: float = 0.0
+    popularity_penalty: float = 0.0
 
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
+        self._popularity = relative_popularity(interactions)
         if n_neighbours := self.sparse_neighbours(interactions.n_items):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
@@ -317,9 +361,10 @@ class EASE(LinearRecommender):
         if isinstance(M, sparse.csr_array):
             return self._solve_sparse(M, C)
         algebra = algebra_on(self.device)
-        precision = algebra.choose_precision(M, self.regularisation, self.precision)
+        penalties = self.item_penalties(self._popularity)
+        precision = algebra.choose_precision(M, penalties, self.precision)
         M = algebra.astype(M if overwrite else 1 * M, precision)
-        inverse = algebra.invert(M, self.regularisation)
+        inverse = algebra.invert(M, penalties)
         # The inverse is symmetric: dividing its rows gives the columns in the order that scores need.
         weights = inverse.T
         weights /= -inverse.diagonal()

@@ -59,9 +59,12 @@ def largest_entries_of(
 
 
 def solve_neighbourhoods(
-    M: sparse.csr_array, C_t: sparse.csr_array, regularisation: float, start: int, stop: int
+    M: sparse.csr_array, C_t: sparse.csr_array, penalties: NDArray[np.float32], start: int, stop: int
 ) -> NDArray[np.float32]:
-    """Return the solution for each row of C' of M restricted to the columns of the row, like its data."""
+    """Return the solution for each row of C' of M restricted to the columns of the row, like its data.
+
+    ``penalties`` are added to the diagonal of M.
+    """
     solution = np.zeros(C_t.indptr[stop] - C_t.indptr[start], np.float32)
     sizes = np.diff(C_t.indptr[start : stop + 1])
     width = int(sizes.max(initial=0))
@@ -74,8 +77,7 @@ def solve_neighbourhoods(
         systems = np.zeros((last - first, width, width), np.float32)
         targets = np.zeros((last - first, width, 1), np.float32)
         csr = M.indptr, M.indices, M.data, C_t.indptr, C_t.indices, C_t.data
-        _fill_systems(*csr, first, position, systems, targets)
-        systems[:, np.arange(width), np.arange(width)] += np.float32(regularisation)
+        _fill_systems(*csr, penalties, first, position, systems, targets)
         solutions = np.linalg.solve(systems, targets)[:, :, 0]
         for row in range(first, last):
             size = sizes[row - start]
@@ -151,7 +153,17 @@ def _largest_products(
 
 @njit(cache=True, nogil=True)
 def _fill_systems(
-    indptr, indices, data, target_indptr, target_indices, target_data, first, position, systems, targets
+    indptr,
+    indices,
+    data,
+    target_indptr,
+    target_indices,
+    target_data,
+    penalties,
+    first,
+    position,
+    systems,
+    targets,
 ):
     """Write the entries of M and the targets of each system; unused rows get a one on the diagonal."""
     n_systems, width, _ = systems.shape
@@ -166,6 +178,7 @@ def _fill_systems(
                 column = position[indices[f]]
                 if column >= 0:
                     systems[number, e - begin, column] = data[f]
+            systems[number, e - begin, e - begin] += penalties[item]
         for e in range(begin, end):
             position[target_indices[e]] = -1
         for column in range(end - begin, width):

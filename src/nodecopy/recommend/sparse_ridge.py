@@ -78,16 +78,20 @@ def sparse_moments(
 
 
 def solve_sparse(
-    M: sparse.csr_array, C_t: sparse.csr_array, regularisation: float, n_neighbours: int
+    M: sparse.csr_array, C_t: sparse.csr_array, regularisation: Any, n_neighbours: int
 ) -> sparse.csr_array:
-    """Return the weights B, whose column j holds the regression of item j on its neighbours."""
+    """Return the weights B, whose column j holds the regression of item j on its neighbours.
+
+    ``regularisation`` is lambda, or that of each item.
+    """
+    penalties = np.broadcast_to(np.asarray(regularisation, np.float32), (M.shape[0],))
     # The gain of a regression on the item i alone is C_ij^2 / (M_ii + lambda).
-    importance = 1 / np.sqrt(M.diagonal() + regularisation)
+    importance = 1 / np.sqrt(M.diagonal() + penalties)
     targets = sparse_kernels.largest_entries_of(C_t, n_neighbours, importance)
 
     def solve(first: int) -> NDArray[np.float32]:
         last = min(first + sparse_kernels.ROWS_PER_TASK, targets.shape[0])
-        return sparse_kernels.solve_neighbourhoods(M, targets, regularisation, first, last)
+        return sparse_kernels.solve_neighbourhoods(M, targets, penalties, first, last)
 
     blocks = range(0, targets.shape[0], sparse_kernels.ROWS_PER_TASK)
     data = np.concatenate(list(sparse_kernels.run_tasks(solve, blocks)))

@@ -37,7 +37,13 @@ REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0,
 MAX_BLOCK_SCORES = 2**25
 MIN_GAIN = 1e-5
 """Smallest gain that counts: smaller ones are rounding."""
-SHARED_MOMENTS = ("regularisation", "item_bonus", "precision")
+SHARED_MOMENTS = (
+    "regularisation",
+    "regularisation_exponent",
+    "item_bonus",
+    "popularity_penalty",
+    "precision",
+)
 """Parameters on which the moments do not depend."""
 
 
