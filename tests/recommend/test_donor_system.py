@@ -10,7 +10,7 @@ from scipy import sparse
 
 from nodecopy import Interactions
 from nodecopy.copying import Jaccard
-from nodecopy.recommend import EASE, CopyEASE
+from nodecopy.recommend import EASE, CopyEASE, donor_system
 from nodecopy.recommend.copied_moments import copied_moments
 from nodecopy.recommend.copy_ease import donor_matrix
 from nodecopy.recommend.donor_system import DonorSystem
@@ -52,9 +52,18 @@ def loop_over_donors(
     return users.tolist(), items.tolist()
 
 
+@pytest.mark.parametrize("max_inverted_items", [0, 100])
 @pytest.mark.parametrize("is_uniform", [False, True])
 @pytest.mark.parametrize(("q1", "q2", "bonus"), [(0.0, 0.0, 0.0), (0.3, 0.5, 0.2), (0.6, 0.0, 0.1)])
-def test_parts_against_a_loop(q1: float, q2: float, bonus: float, is_uniform: bool) -> None:
+def test_parts_against_a_loop(
+    q1: float,
+    q2: float,
+    bonus: float,
+    is_uniform: bool,
+    max_inverted_items: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(donor_system, "MAX_INVERTED_ITEMS", max_inverted_items)
     log = random_log()
     A = log.matrix.toarray()
     laws: list[Any] = []

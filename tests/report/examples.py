@@ -16,6 +16,7 @@ from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from nodecopy.report import page_sections
 from nodecopy.report.attacked_node import AttackedNode, Stage
 from nodecopy.report.page_sections import CopiedSample, Evaluation, Section, copied_samples
+from nodecopy.report.recommendation_section import recommendations_section
 from nodecopy.report.result_tables import result_tables_section
 
 CRAFTED = (
@@ -141,7 +142,7 @@ def every_section(folder: Path) -> list[Section]:
         page_sections.attack_section(
             attacked(), observed.node_ids, images=np.random.default_rng(0).random((N_NODES, 4, 4))
         ),
-        page_sections.recommendations_section(
+        recommendations_section(
             interactions,
             CopyEASE().fit(interactions),
             donor_matrix(default_donor_law(), interactions),

@@ -9,8 +9,6 @@ import pytest
 
 from nodecopy import Graph, compare
 from nodecopy.errors import InputError
-from nodecopy.recommend import CopyEASE
-from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from nodecopy.report import page_sections
 from nodecopy.report.page_sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample, Evaluation
 from tests.report import examples
@@ -143,30 +141,6 @@ def test_an_attacked_node_and_those_around_it() -> None:
     assert section["donors"] == [examples.CRAFTED[4], examples.CRAFTED[3]]
     assert section["nodes"][section["node"]]["image"] == [[255, 255], [255, 255]]
     assert [stage["probabilities"] for stage in section["stages"]] == [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
-
-
-def test_recommendations_name_the_donors_who_have_them() -> None:
-    log = examples.log()
-    donors = donor_matrix(default_donor_law(), log)
-    section = page_sections.recommendations_section(log, CopyEASE().fit(log), donors, [3, 0], k=4)
-    assert [user["id"] for user in section["users"]] == log.user_ids[[3, 0]].tolist()
-    assert section["n_users"] == 12
-    has = {
-        str(user): set(log.item_ids[log.matrix[[row]].indices].tolist())
-        for row, user in enumerate(log.user_ids.tolist())
-    }
-    for user in section["users"]:
-        assert set(user["history"]) == has[user["id"]]
-        assert user["n_items"] == len(has[user["id"]])
-        chances = [donor["probability"] for donor in user["donors"]]
-        assert chances == sorted(chances, reverse=True)
-        for donor in user["donors"]:
-            assert donor["n_common"] == len(has[donor["id"]] & has[user["id"]])
-            assert donor["n_items"] == len(has[donor["id"]])
-        for item in user["items"]:
-            assert item["id"] not in has[user["id"]]
-            named = {user["donors"][place]["id"] for place in item["donors"]}
-            assert named == {donor["id"] for donor in user["donors"] if item["id"] in has[donor["id"]]}
 
 
 def test_all_of_it_is_ready_for_json(tmp_path: Any) -> None:

@@ -37,6 +37,7 @@ from nodecopy.metrics import compare
 from nodecopy.report import page_sections
 from nodecopy.report.page import write_page
 from nodecopy.report.page_sections import Section, copied_samples, join_trials
+from nodecopy.report.recommendation_section import recommendations_section
 from nodecopy.report.result_tables import result_tables_section
 
 if TYPE_CHECKING:
@@ -248,11 +249,11 @@ def interactions_section(
     if first is not None:
         users = np.concatenate([[first], users[users != first][: MAX_USERS - 1]])
     text = (
-        "CopyEASE is fitted to interactions of which some are copied from similar users and items. The page "
-        "shows the most probable donors of each user, and which of them have interacted with the "
-        "recommended items."
+        "CopyEASE is fitted to interactions of which some are copied from similar users and items. Beside "
+        "each recommendation are the items of the history and the donors that add most to its score, with "
+        "their shares of it."
     )
-    return page_sections.recommendations_section(log, recommender, donors, users, text=text)
+    return recommendations_section(log, recommender, donors, users, text=text)
 
 
 def results_section(folder: Path) -> Section:

@@ -3,12 +3,13 @@
 The weights of item j are a regression on other items S, all but j in the exact form:
 B_Sj = (M_SS + lambda I)^-1 C_Sj. The score of a history a is therefore t'C_Sj with
 t = (M_SS + lambda I)^-1 a_S, and C is a sum over the rows and columns that the copied input is made of
-(``docs/copy_ease.md``), which gives the part of each of them in the score. M is never computed: conjugate
-gradients need products with it only.
+(``docs/copy_ease.md``), which gives the part of each of them in the score. With few items the inverse serves
+all scores; with more, M is never computed, since conjugate gradients need products with it only.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from nodecopy._core.csr import IntArray
+from nodecopy.recommend.copied_moments import copied_moments
 
 Values = NDArray[np.float64]
+MAX_INVERTED_ITEMS = 2000
 COLUMNS_PER_BLOCK = 256
 TOLERANCE = 1e-9
 
@@ -78,19 +81,34 @@ class DonorSystem:
         """
         n_items = self.A.shape[1]
         bonus = self.bonus * self.Q[[item]].toarray()[0]
-        is_input = np.ones(n_items, bool)
-        if weights is not None:  # what only the bonus gives a weight is no neighbour
-            is_input = np.abs(weights - bonus) > 1e-6 * np.abs(weights)
-        is_input[item] = False
         a = np.zeros(n_items)
         a[history] = 1
-        columns = np.flatnonzero(is_input)
-        t = np.zeros(n_items)
-        t[columns] = self._solve(a[columns], columns)
-        y = self.w * self.A[:, [item]].toarray()[:, 0]
+        if weights is None and n_items <= MAX_INVERTED_ITEMS:
+            t = self.inverse @ a
+            t -= self.inverse[:, item] * (t[item] / self.inverse[item, item])
+        else:
+            # What only the bonus gives a weight in the sparse form is no neighbour.
+            is_input = True if weights is None else np.abs(weights - bonus) > 1e-6 * np.abs(weights)
+            columns = np.flatnonzero(is_input & (np.arange(n_items) != item))
+            t = np.zeros(n_items)
+            t[columns] = self._solve(a[columns], columns)
+        y = np.zeros(len(self.w))
+        owners = self.columns.indices[self.columns.indptr[item] : self.columns.indptr[item + 1]]
+        y[owners] = self.w[owners]
         users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
         items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
         return np.asarray(users), np.asarray(items)
+
+    @cached_property
+    def columns(self) -> sparse.csc_array:
+        """The matrix A by columns."""
+        return sparse.csc_array(self.A)
+
+    @cached_property
+    def inverse(self) -> Values:
+        """(M + lambda I)^-1, of which the system without an item differs by a multiple of its column."""
+        M, _ = copied_moments(self.A, self.P, self.Q, self.q1, self.q2, self.w)
+        return np.asarray(np.linalg.inv(M + self.regularisation * np.eye(len(M))))
 
     def _solve(self, right: Values, columns: IntArray) -> Values:
         """Return (M_SS + lambda I)^-1 b."""

@@ -18,7 +18,6 @@ from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.interactions import Interactions
 from nodecopy.metrics.classification import reliability_curve, scores
 from nodecopy.metrics.comparison import Comparison
 from nodecopy.report.attacked_node import AttackedNode
@@ -31,10 +30,6 @@ MAX_NODES, MAX_EDGES = 3000, 15_000
 """Drawn of the observed graph. Samples have up to twice as many edges."""
 MAX_ROWS = 1000
 """Nodes in the table of predictions."""
-MAX_HISTORY = 60
-"""Items shown of a user's history."""
-N_DONORS = 5
-"""Donors shown for each user."""
 MAP_SIZE = 10_000
 """Positions of nodes are integers from 0 to this."""
 OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4
@@ -291,79 +286,6 @@ def attack_section(
                 "probabilities": round_all(stage.probabilities, 4),
             }
             for stage in attacked.stages
-        ],
-    }
-
-
-def recommendations_section(
-    interactions: Interactions,
-    recommender: Any,
-    donors: Any,
-    users: ArrayLike,
-    *,
-    k: int = 10,
-    text: str = "",
-) -> Section:
-    """Return the section of recommendations for some users, with the users whose rows may be copied.
-
-    Parameters
-    ----------
-    interactions, recommender
-        The interactions, and a recommender fitted to them.
-    donors
-        Sparse ``[n_users, n_users]``: the probability of each donor for each user.
-    users
-        Positions of the users.
-    k
-        Recommended items for each user.
-    text
-        The introduction of the section.
-    """
-    positions = np.asarray(users)
-    items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
-    rows = donors[positions]
-    return {
-        "kind": "recommendations",
-        "title": "Recommendations",
-        "text": text,
-        "n_users": interactions.n_users,
-        "users": [
-            _user_data(interactions, int(user), rows[[row]], items[row], item_scores[row])
-            for row, user in enumerate(positions.tolist())
-        ],
-    }
-
-
-def _user_data(
-    interactions: Interactions, user: int, donors: Any, items: NDArray[Any], item_scores: NDArray[Any]
-) -> dict[str, Any]:
-    matrix, names = interactions.matrix, interactions.item_ids
-    own = matrix[[user]].indices
-    order = np.argsort(-donors.data, kind="stable")[:N_DONORS]
-    likeliest = [(int(donors.indices[i]), float(donors.data[i])) for i in order if donors.indices[i] != user]
-    histories = [matrix[[donor]].indices for donor, _ in likeliest]
-    owners = [set(names[history].tolist()) for history in histories]
-    return {
-        "id": str(interactions.user_ids[user]),
-        "n_items": len(own),
-        "history": to_texts(names[own[:MAX_HISTORY]]),
-        "items": [
-            {
-                "id": str(item),
-                "score": round_number(score, 4),
-                "donors": [position for position, owned in enumerate(owners) if item in owned],
-            }
-            for item, score in zip(items.tolist(), item_scores.tolist(), strict=True)
-            if math.isfinite(score)
-        ],
-        "donors": [
-            {
-                "id": str(interactions.user_ids[donor]),
-                "probability": round_number(probability, 4),
-                "n_items": len(history),
-                "n_common": len(np.intersect1d(own, history)),
-            }
-            for (donor, probability), history in zip(likeliest, histories, strict=True)
         ],
     }
 

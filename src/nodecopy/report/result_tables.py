@@ -85,5 +85,8 @@ def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def _cell(row: Mapping[str, str]) -> dict[str, Any]:
-    values = {key: float(row[key]) if row[key] else None for key in NUMBERS}
-    return {**values, "verdict": row["verdict"], "best": row.get("best") == "True"}
+    """Return the values that a row has; what is left out keeps the page small."""
+    values: dict[str, Any] = {key: float(f"{float(row[key]):.5g}") for key in NUMBERS if row[key]}
+    if row["verdict"]:
+        values["verdict"] = row["verdict"]
+    return values | {"best": True} if row.get("best") == "True" else values

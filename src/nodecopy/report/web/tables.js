@@ -60,26 +60,26 @@ function locator(graph, id) {
 
 function recommendationsBody(section) {
   const place = make("div", { "aria-live": "polite" });
-  const show = (i) => place.replaceChildren(recommendationsOf(section.users[i]));
+  const show = (i) => place.replaceChildren(recommendationsOf(section.users[i], section));
   const select = make("select", { onchange: (event) => show(+event.target.value) }, ...section.users.map((user, i) => make("option", { value: i }, user.id)));
   const number = section.users.length < section.n_users ? `${count(section.users.length)} of ${plural(section.n_users, "user")}` : null;
   if (section.users.length) show(0);
   return make("div", {}, make("div", { class: "tools" }, make("label", {}, "user", select), make("span", { class: "quiet" }, number ?? "")), place);
 }
 
-function recommendationsOf(user) {
+function recommendationsOf(user, section) {
   const best = d3.max(user.items, (item) => item.score) || 1, rest = user.n_items - user.history.length;
+  const reasons = [["because_of", "because of", section.item_names], ["donors", "donors", section.user_names]].filter(([key]) => user.items.some((item) => item[key]));
+  const chips = (parts, names) => make("td", {}, make("ul", { class: "chips" }, ...(parts ?? []).map(([number, share]) => make("li", { class: names === section.user_names ? "copied" : null }, names[number], make("small", {}, ` ${percent(share)}`)))));
   const items = user.items.map((item, i) => make("tr", {}, make("td", { class: "number" }, String(i + 1)),
-    make("th", { scope: "row" }, item.id), make("td", {}, meter(item.score / best)),
-    make("td", {}, make("ul", { class: "chips" }, ...item.donors.map((d) => make("li", { class: "copied" }, user.donors[d].id))))));
-  const donors = user.donors.map((donor) => make("tr", {}, make("th", { scope: "row" }, donor.id), make("td", { class: "number" }, percent(donor.probability), meter(donor.probability)),
+    make("th", { scope: "row" }, section.item_names[item.item]), make("td", {}, meter(item.score / best)), ...reasons.map(([key, , names]) => chips(item[key], names))));
+  const donors = user.donors.map((donor) => make("tr", {}, make("th", { scope: "row" }, section.user_names[donor.user]), make("td", { class: "number" }, percent(donor.probability), meter(donor.probability)),
     make("td", {}, `${donor.n_common} of ${plural(donor.n_items, "item")} in common`)));
   const table = (heads, rows) => make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
   return make("div", {},
-    make("h3", {}, `History of ${user.id}: ${plural(user.n_items, "item")}`), make("ul", { class: "chips" }, ...user.history.map((item) => make("li", {}, item)), rest > 0 ? make("li", {}, `and ${count(rest)} more`) : null),
-    make("div", { class: "columns" },
-      make("div", {}, make("h3", {}, "Recommended items"), table(["rank", "item", "score", "donors with this item"], items)),
-      make("div", {}, make("h3", {}, "Most probable donors"), table(["donor", "probability", "overlap"], donors))));
+    make("h3", {}, `History of ${user.id}: ${plural(user.n_items, "item")}`), make("ul", { class: "chips" }, ...user.history.map((item) => make("li", {}, section.item_names[item])), rest > 0 ? make("li", {}, `and ${count(rest)} more`) : null),
+    make("h3", {}, "Recommended items"), table(["rank", "item", "score", ...reasons.map(([, head]) => head)], items),
+    make("h3", {}, `Most probable donors of ${user.id}`), table(["donor", "probability", "overlap"], donors));
 }
 
 function tablesBody(section) {
@@ -89,12 +89,12 @@ function tablesBody(section) {
 }
 
 function resultTable(group) {
-  const fixed = d3.format(".1f"), spread = (mean, std) => `${fixed(mean)}${std === null ? "" : ` ± ${fixed(std)}`}`;
+  const fixed = d3.format(".1f"), spread = (mean, std) => `${fixed(mean)}${std == null ? "" : ` ± ${fixed(std)}`}`;
   const cell = (one) => {
-    if (!one || (one.mean === null && one.published === null)) return make("td", {}, "–");
-    const ours = one.mean === null ? "not run" : spread(one.mean, one.std);
+    if (!one || (one.mean == null && one.published == null)) return make("td", {}, "–");
+    const ours = one.mean == null ? "not run" : spread(one.mean, one.std);
     const verdict = one.verdict ? [" · ", make("span", { class: one.verdict }, `${one.verdict} ${d3.format("+.1f")(one.difference)}`)] : [];
-    return make("td", {}, one.best ? make("b", {}, ours) : ours, one.published === null ? null : make("small", {}, `published ${spread(one.published, one.published_std)}`, ...verdict));
+    return make("td", {}, one.best ? make("b", {}, ours) : ours, one.published == null ? null : make("small", {}, `published ${spread(one.published, one.published_std)}`, ...verdict));
   };
   return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": group.dataset }, make("table", { class: "results" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "method"), ...group.columns.map((head) => make("th", { scope: "col" }, head)))),

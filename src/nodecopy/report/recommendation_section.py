@@ -1,0 +1,135 @@
+"""The section of recommendations: the lists of users, and the items and donors that explain them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.interactions import Interactions
+from nodecopy.recommend.explanations import Contributions
+from nodecopy.report.page_sections import Section, round_number, to_texts
+
+MAX_HISTORY = 60
+"""Items shown of a user's history."""
+N_DONORS, N_REASONS = 5, 3
+"""Donors shown for each user, and items and donors that explain each recommendation."""
+MAX_ITEMS = 2000
+"""Number of items up to which donors explain recommendations; with more they would take seconds each."""
+
+
+def recommendations_section(
+    interactions: Interactions,
+    recommender: Any,
+    donors: Any,
+    users: ArrayLike,
+    *,
+    k: int = 10,
+    text: str = "",
+) -> Section:
+    """Return the section of recommendations for some users, with the users whose rows may be copied.
+
+    Recommendations of linear models are explained by the items of the history and the donors that add most
+    to their scores.
+
+    Parameters
+    ----------
+    interactions, recommender
+        The interactions, and a recommender fitted to them.
+    donors
+        Sparse ``[n_users, n_users]``: the probability of each donor for each user.
+    users
+        Positions of the users.
+    k
+        Recommended items for each user.
+    text
+        The introduction of the section.
+    """
+    positions = np.asarray(users)
+    items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
+    names = _Names({}, {})
+    return {
+        "kind": "recommendations",
+        "title": "Recommendations",
+        "text": text,
+        "n_users": interactions.n_users,
+        "users": [
+            _user_data(interactions, int(user), donors[[user]], names)
+            | {"items": _item_data(interactions, recommender, int(user), items[row], item_scores[row], names)}
+            for row, user in enumerate(positions.tolist())
+        ],
+        "user_names": list(names.users),
+        "item_names": list(names.items),
+    }
+
+
+class _Names(NamedTuple):
+    """The numbers of the users and items of the section, by which the page refers to them."""
+
+    users: dict[str, int]
+    items: dict[str, int]
+
+
+def _numbers(ids: ArrayLike, known: dict[str, int]) -> list[int]:
+    """Return the numbers of ids, after the addition of new ones."""
+    return [known.setdefault(name, len(known)) for name in to_texts(ids)]
+
+
+def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names) -> dict[str, Any]:
+    matrix = interactions.matrix
+    own = matrix[[user]].indices
+    order = np.argsort(-donors.data, kind="stable")[:N_DONORS]
+    likeliest = [(int(donors.indices[i]), float(donors.data[i])) for i in order if donors.indices[i] != user]
+    histories = [matrix[[donor]].indices for donor, _ in likeliest]
+    return {
+        "id": str(interactions.user_ids[user]),
+        "n_items": len(own),
+        "history": _numbers(interactions.item_ids[own[:MAX_HISTORY]], names.items),
+        "donors": [
+            {
+                "user": _numbers(interactions.user_ids[[donor]], names.users)[0],
+                "probability": round_number(probability, 3),
+                "n_items": len(history),
+                "n_common": len(np.intersect1d(own, history)),
+            }
+            for (donor, probability), history in zip(likeliest, histories, strict=True)
+        ],
+    }
+
+
+def _item_data(
+    interactions: Interactions,
+    recommender: Any,
+    user: int,
+    items: NDArray[Any],
+    scores: NDArray[Any],
+    names: _Names,
+) -> list[dict[str, Any]]:
+    """Return the recommended items with what adds most to their scores, as shares of the scores."""
+    is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
+    has_donors = interactions.n_items <= MAX_ITEMS
+    entries = []
+    for item, score in zip(items.tolist(), scores.tolist(), strict=True):
+        if not math.isfinite(score):
+            continue
+        entry: dict[str, Any] = {"item": _numbers([item], names.items)[0], "score": round_number(score, 3)}
+        if is_explained and score > 0:
+            user_id = interactions.user_ids[user]
+            explanation = recommender.explain(user_id, item, N_REASONS, donors=has_donors)
+            entry["because_of"] = _shares(explanation.items, explanation.score, names.items)
+            if has_donors and explanation.donors is not None:
+                entry["donors"] = _shares(explanation.donors, explanation.score, names.users)
+        entries.append(entry)
+    return entries
+
+
+def _shares(part: Contributions, score: float, known: dict[str, int]) -> list[list[Any]]:
+    """Return the number and the share of the score of each positive contribution."""
+    is_positive = part.values > 0
+    numbers = _numbers(part.ids[is_positive], known)
+    return [
+        [number, round_number(value / score, 2)]
+        for number, value in zip(numbers, part.values[is_positive], strict=True)
+    ]
