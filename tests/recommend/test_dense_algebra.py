@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def test_torch_equals_numpy(uniform: bool, weights: np.ndarray | None, small_blo
         np.testing.assert_allclose(B, expected, atol=1e-12)
 
 
-BY_POPULARITY = {"regularisation_exponent": 0.5, "popularity_penalty": 0.2}
+BY_POPULARITY: dict[str, Any] = {"regularisation_exponent": 0.5, "popularity_penalty": 0.2}
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ class LinearRecommender(Recommender):
         >>> library = datasets.load("library")
         >>> model = EASE().tune(library, budget=10, rng=0).fit(library)
         >>> model.regularisation, len(model.tuning_)
-        (200.0, 8)
+        (200.0, 10)
         """
         tuning.tune(self, interactions, validation, budget, k, rng)
         return self
