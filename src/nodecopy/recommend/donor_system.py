@@ -108,7 +108,7 @@ class DonorSystem:
     def inverse(self) -> Values:
         """(M + lambda I)^-1, of which the system without an item differs by a multiple of its column."""
         M, _ = copied_moments(self.A, self.P, self.Q, self.q1, self.q2, self.w)
-        return np.asarray(np.linalg.inv(M + self.regularisation * np.eye(len(M))))
+        return np.asarray(np.linalg.inv(M + np.diag(self.penalties)))
 
     def _solve(self, right: Values, columns: IntArray) -> Values:
         """Return (M_SS + lambda I)^-1 b."""
