@@ -35,7 +35,7 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-BENCHES := sampling statistics classification recommendation expected tables attacks defence generators blocks
+BENCHES := sampling statistics inference classification recommendation expected tables attacks defence generators blocks
 
 bench: $(READY)
 	for one in $(BENCHES); do \

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_integer, type_name
+from nodecopy._core.worker_threads import create_pool
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -139,7 +139,7 @@ def sample_stream(make: Callable[[int], Item], n: int, workers: int) -> Iterator
     if workers == 1:
         yield from map(make, range(n))
         return
-    with ThreadPoolExecutor(workers) as pool:
+    with create_pool(workers) as pool:
         waiting = deque(pool.submit(make, number) for number in range(min(workers, n)))
         try:
             for number in range(len(waiting), n + len(waiting)):

@@ -18,8 +18,8 @@ import numpy as np
 from numba import uint32
 
 from nodecopy._core.compilation import njit
+from nodecopy._core.prefetching import prefetch
 from nodecopy._core.random import PARITY, ROTATIONS
-from nodecopy.copying.intrinsics import prefetch
 
 CHUNK_BITS = 10
 CHUNK_SIZE = 1 << CHUNK_BITS

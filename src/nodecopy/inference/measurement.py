@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from nodecopy._core.lookup import check_name
 from nodecopy._core.validation import check_choice, type_name
@@ -15,10 +14,12 @@ from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import spectral_communities
+from nodecopy.inference.spectra import largest_eigenvalue as largest_eigenvalue
+from nodecopy.inference.spectra import pagerank as pagerank
 from nodecopy.interop.igraph import to_igraph
 from nodecopy.io import to_networkx
 from nodecopy.metrics import statistics
-from nodecopy.metrics.structure import select_statistics
+from nodecopy.metrics.structure import select_counting, select_statistics
 
 Statistic: TypeAlias = str | Callable[[Any], Any] | Sequence[str | Callable[[Any], Any]]
 Values: TypeAlias = Mapping[str, float | NDArray[np.float64]]
@@ -30,9 +31,6 @@ CONVERT: dict[str, Callable[[Graph], Any]] = {
     "igraph": to_igraph,
 }
 """How a graph is given to a function, by library."""
-DAMPING, PAGERANK_TOLERANCE, MAX_PAGERANK_STEPS = 0.85, 1e-10, 200
-POWER_STEPS = 300
-"""Steps of the power iteration for the largest eigenvalue, at most."""
 
 
 def density(graph: Graph) -> float:
@@ -47,39 +45,9 @@ def degree_variance(graph: Graph) -> float:
     return float(graph.degrees.var()) if graph.n_nodes else float("nan")
 
 
-def largest_eigenvalue(graph: Graph) -> float:
-    """Return the largest eigenvalue of the adjacency matrix, of A A^T, as a root, of a directed graph."""
-    matrix: Any = _pattern(graph)
-    vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
-    for _ in range(POWER_STEPS):
-        image = matrix @ vector
-        image = matrix.T @ image
-        length = float(np.linalg.norm(image))
-        if length <= value * (1 + 1e-10):
-            break
-        vector, value = image / length, length
-    return float(value**0.5)
-
-
 def degrees(graph: Graph) -> NDArray[np.float64]:
     """Return the degree (out-degree of a directed graph) of each node."""
     return graph.degrees.astype(np.float64)
-
-
-def pagerank(graph: Graph) -> NDArray[np.float64]:
-    """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
-    n_nodes = graph.n_nodes
-    out = np.maximum(graph.degrees, 1)
-    transition = sparse.csr_array(_pattern(graph).T / out)
-    is_sink = graph.degrees == 0
-    rank = np.full(n_nodes, 1 / max(n_nodes, 1))
-    for _ in range(MAX_PAGERANK_STEPS):
-        previous = rank
-        base = (1 - DAMPING + DAMPING * rank[is_sink].sum()) / n_nodes
-        rank = DAMPING * (transition @ rank) + base
-        if np.abs(rank - previous).sum() < PAGERANK_TOLERANCE:
-            break
-    return np.asarray(rank, np.float64)
 
 
 EXTRA: dict[str, Callable[[Graph], float | NDArray[np.float64]]] = {
@@ -168,31 +136,26 @@ def _as_numbers(name: str, value: Any) -> float | NDArray[np.float64]:
 
 def _modularity_of(observed: Graph, fixed_nodes: bool) -> Callable[[Graph], float]:
     """Return the modularity of the labels, or of communities that are estimated once."""
-    if observed.labels is not None:
-        return lambda graph: compute_modularity(
-            graph, np.unique(np.asarray(graph.labels), return_inverse=True)[1]
-        )
-    if not fixed_nodes:
+    if observed.labels is None and not fixed_nodes:
         raise InputError(
             "modularity with target='nodes' needs labels, since the communities of new nodes are unknown; "
             "got a graph without labels."
         )
-    communities = spectral_communities(observed)
+    if not fixed_nodes:
+        return lambda graph: compute_modularity(graph, _codes(graph))
+    communities = spectral_communities(observed) if observed.labels is None else _codes(observed)
     return lambda graph: compute_modularity(graph, communities)
+
+
+def _codes(graph: Graph) -> NDArray[np.int64]:
+    return np.unique(np.asarray(graph.labels), return_inverse=True)[1].astype(np.int64)
 
 
 def compute_modularity(graph: Graph, community: NDArray[np.int64]) -> float:
     """Return the modularity of communities, numbered from 0."""
-    rows = graph.rows
+    rows, n = graph.rows, int(community.max(initial=-1)) + 1
     if not rows.n_entries:
         return float("nan")
-    sources, targets = community[rows.row_numbers], community[rows.indices]
-    n = int(community.max()) + 1
-    product = np.bincount(sources, minlength=n) @ np.bincount(targets, minlength=n)
-    return float((sources == targets).mean() - product / rows.n_entries**2)
-
-
-def _pattern(graph: Graph) -> sparse.csr_array:
-    rows = graph.rows
-    ones = np.ones(rows.n_entries)
-    return sparse.csr_array((ones, rows.indices, rows.indptr), (rows.n_rows, rows.n_columns))
+    same, outgoing = select_counting(rows).label_counts(rows, community.astype(np.int32), n)
+    incoming = np.bincount(community[rows.indices], minlength=n) if graph.directed else outgoing
+    return float(same.sum() / rows.n_entries - int(outgoing @ incoming) / rows.n_entries**2)

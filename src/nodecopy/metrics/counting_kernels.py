@@ -7,28 +7,32 @@ fork and may be used from several threads at once.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core import prefetching
 from nodecopy._core.compilation import njit
 from nodecopy._core.csr import IntArray, Rows
+from nodecopy._core.worker_threads import n_threads
 
 MAX_THREADS = 8  # each holds two arrays with an entry per node
+prefetch: Any = prefetching.prefetch
 BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
 
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
     """Return the number of triangles through each node of a symmetric graph without loops."""
     starts, targets = _forward(rows.indptr, rows.indices)
-    n_threads = _n_threads()
-    bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_threads + 1)).tolist()
+    n_parts = n_threads(MAX_THREADS)
+    if n_parts == 1:
+        return cast(NDArray[np.int64], _triangles(starts, targets, 0, rows.n_rows))
+    bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_parts + 1)).tolist()
     bounds[0], bounds[-1] = 0, rows.n_rows
-    with ThreadPoolExecutor(n_threads) as pool:
-        parts = pool.map(lambda i: _triangles(starts, targets, bounds[i], bounds[i + 1]), range(n_threads))
+    with ThreadPoolExecutor(n_parts) as pool:
+        parts = pool.map(lambda i: _triangles(starts, targets, bounds[i], bounds[i + 1]), range(n_parts))
         return cast(NDArray[np.int64], sum(parts))
 
 
@@ -57,13 +61,9 @@ def common_entries(first: Rows, second: Rows) -> int:
 def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
     """Return the sum of the distances from the sources to all nodes they reach, and the number of pairs."""
     batches = [sources[i : i + BATCH_SIZE] for i in range(0, len(sources), BATCH_SIZE)]
-    with ThreadPoolExecutor(_n_threads()) as pool:
+    with ThreadPoolExecutor(n_threads(MAX_THREADS)) as pool:
         parts = list(pool.map(lambda batch: _distances(rows.indptr, rows.indices, batch), batches))
     return sum(int(total) for total, _ in parts), sum(int(pairs) for _, pairs in parts)
-
-
-def _n_threads() -> int:
-    return min(MAX_THREADS, os.cpu_count() or 1)
 
 
 @njit(cache=True, nogil=True)
@@ -85,24 +85,36 @@ def _forward(indptr: IntArray, indices: IntArray) -> Any:
 
 @njit(cache=True, nogil=True)
 def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
-    """Count triangles whose lowest node is in ``first .. last - 1``, at all three nodes."""
-    n = len(starts) - 1
+    """Count triangles whose lowest node is in ``first .. last - 1``, at all three nodes.
+
+    The targets of a node are marked by bits, which stay in the cache. Rows of later targets are prefetched.
+    """
+    n, last_target = len(starts) - 1, len(targets) - 1
     counts = np.zeros(n, np.int64)
-    marked = np.zeros(n, np.bool_)
+    words = np.zeros((n >> 5) + 1, np.uint32)
+    if last_target < 0:
+        return counts
     for u in range(first, last):
-        if starts[u + 1] - starts[u] < 2:
+        start, end = starts[u], starts[u + 1]
+        for k in range(4):
+            prefetch(starts, np.intp(targets[min(end + 22 + 2 * k, last_target)]))
+            prefetch(targets, np.intp(starts[targets[min(end + 10 + 2 * k, last_target)]]))
+        if end - start < 2:
             continue
-        for e in range(starts[u], starts[u + 1]):
-            marked[targets[e]] = True
-        for e in range(starts[u], starts[u + 1]):
+        for e in range(start, end):
+            v = np.uint32(targets[e])
+            words[v >> np.uint32(5)] |= np.uint32(1) << (v & np.uint32(31))
+        for e in range(start, end):
             v = targets[e]
+            n_before = counts[u]
             for f in range(starts[v], starts[v + 1]):
-                if marked[targets[f]]:
+                w = np.uint32(targets[f])
+                if (words[w >> np.uint32(5)] >> (w & np.uint32(31))) & np.uint32(1):
                     counts[u] += 1
-                    counts[v] += 1
-                    counts[targets[f]] += 1
-        for e in range(starts[u], starts[u + 1]):
-            marked[targets[e]] = False
+                    counts[w] += 1
+            counts[v] += counts[u] - n_before
+        for e in range(start, end):
+            words[np.uint32(targets[e]) >> np.uint32(5)] = 0
     return counts
 
 

@@ -156,7 +156,7 @@ def label_statistics(graph: Graph) -> Statistics:
         codes, labels = np.unique(labels, return_inverse=True)
         labels, n_classes = labels - (codes[0] < 0), len(codes) - int(codes[0] < 0)
     labels = labels.astype(np.int32)
-    same, labelled = _counting(graph.rows).label_counts(graph.rows, labels, n_classes)
+    same, labelled = select_counting(graph.rows).label_counts(graph.rows, labels, n_classes)
     return summarise_label_counts(same, labelled, np.bincount(labels[labels >= 0], minlength=n_classes))
 
 
@@ -183,7 +183,7 @@ def triangle_statistics(graph: Graph) -> Statistics:
       ``nan`` where all edges see the same degree.
     """
     rows = _without_directions(graph).rows
-    counting = _counting(rows)
+    counting = select_counting(rows)
     triangles = counting.triangle_counts(rows)
     pairs = rows.degrees.astype(np.int64) * (rows.degrees - 1) // 2
     clustering = float((triangles / np.maximum(pairs, 1)).sum())
@@ -202,7 +202,7 @@ def triangle_statistics(graph: Graph) -> Statistics:
 def component_statistics(graph: Graph) -> Statistics:
     """Return ``n_components`` and ``largest_component`` (its number of nodes), without directions."""
     rows = _without_directions(graph).rows
-    number, largest = _counting(rows).component_sizes(rows)
+    number, largest = select_counting(rows).component_sizes(rows)
     return {"n_components": number, "largest_component": largest}
 
 
@@ -220,7 +220,7 @@ def mean_path_length(graph: GraphLike, *, rng: Rng = 0) -> float:
     sources = np.arange(graph.n_nodes)
     if graph.n_nodes > MAX_EXACT_NODES:
         sources = randomness.generator(rng).choice(graph.n_nodes, N_SOURCES, replace=False)
-    return _ratio(*_counting(graph.rows).distances(graph.rows, sources))
+    return _ratio(*select_counting(graph.rows).distances(graph.rows, sources))
 
 
 def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
@@ -235,7 +235,7 @@ def edge_overlap(graph: GraphLike, observed: GraphLike) -> float:
         raise InputError(
             f"observed must have the nodes of the graph, {graph.n_nodes} in all; got {observed.n_nodes}."
         )
-    n_common = _counting(graph.rows).common_entries(graph.rows, observed.rows)
+    n_common = select_counting(graph.rows).common_entries(graph.rows, observed.rows)
     return _ratio(n_common, observed.rows.n_entries)
 
 
@@ -251,7 +251,7 @@ def _degree_histogram(rows: Rows) -> list[tuple[int, int]]:
     return list(zip(degrees.tolist(), counts[degrees].tolist(), strict=True))
 
 
-def _counting(rows: Rows) -> ModuleType:
+def select_counting(rows: Rows) -> ModuleType:
     """Return the module that counts: the compiled one for large graphs only, since numba is slow to load."""
     if rows.n_entries < MIN_COMPILED_ENTRIES:
         return counting

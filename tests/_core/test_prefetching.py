@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from nodecopy.copying import intrinsics
+from nodecopy._core import prefetching
 
-prefetch: Any = intrinsics.prefetch
+prefetch: Any = prefetching.prefetch
 
 
 @njit  # type: ignore[untyped-decorator, unused-ignore]

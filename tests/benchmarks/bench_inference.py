@@ -1,0 +1,88 @@
+"""Samples and their statistics, compared with the configuration model and the statistics of igraph.
+
+Run from the repository: ``python -m tests.benchmarks.bench_inference [n_samples]``. The graph has 10^5 nodes
+and 5 x 10^5 edges. igraph's fast configuration model has loops and multiple edges; ``fast_heur_simple`` has
+none, as samples of node copying. Triangles are derived from the transitivity, which igraph counts faster.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import igraph
+import numpy as np
+
+from nodecopy.inference import DegreeClasses, bootstrap
+from tests.benchmarks.measurement import measure_interleaved
+from tests.benchmarks.synthetic_graphs import power_law_graph
+
+STATISTICS = [
+    "density",
+    "mean_degree",
+    "max_degree",
+    "degree_variance",
+    "triangles",
+    "transitivity",
+    "assortativity",
+    "modularity",
+    "largest_eigenvalue",
+    "pagerank",
+]
+N_ROUNDS = 3
+
+
+def main(n_samples: int = 20) -> None:
+    graph = power_law_graph(1_000_000, rng=0)
+    assert graph.labels is not None
+    print(f"{graph}; {n_samples} samples with {', '.join(STATISTICS)}")
+    degrees, labels = graph.degrees.tolist(), graph.labels.tolist()
+    law = DegreeClasses("labels")
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        halves = [n_samples // 2, n_samples - n_samples // 2]
+        tasks: dict[str, Callable[[], Any]] = {
+            "nodecopy, two workers": lambda: bootstrap(
+                graph, STATISTICS, model=law, n=n_samples, workers=2, rng=0
+            ),
+            "igraph, configuration": partial(igraph_samples, degrees, labels, n_samples, "configuration"),
+            "igraph, configuration, two processes": lambda: list(
+                pool.map(partial(igraph_samples, degrees, labels), halves, ["configuration"] * 2)
+            ),
+            "igraph, simple": partial(igraph_samples, degrees, labels, n_samples, "fast_heur_simple"),
+        }
+        measurements = measure_interleaved(tasks, N_ROUNDS)
+    ours = measurements["nodecopy, two workers"]
+    for name, measurement in measurements.items():
+        time, ratio = measurement.milliseconds / n_samples, measurement.ratio_to(ours)
+        print(f"{name:<38}{time:>9.1f} ms per sample{ratio:>8.1f} times ours")
+
+
+def igraph_samples(degrees: list[int], labels: list[int], n: int, method: str) -> list[list[float]]:
+    """Return the statistics of samples."""
+    return [igraph_statistics(igraph.Graph.Degree_Sequence(degrees, method=method), labels) for _ in range(n)]
+
+
+def igraph_statistics(graph: Any, labels: list[int]) -> list[float]:
+    """Return the same statistics by igraph."""
+    degrees = np.array(graph.degree())
+    transitivity = graph.transitivity_undirected()
+    return [
+        graph.density(),
+        degrees.mean(),
+        degrees.max(),
+        degrees.var(),
+        transitivity * (degrees * (degrees - 1)).sum() / 6,
+        transitivity,
+        graph.assortativity_degree(directed=False),
+        graph.modularity(labels),
+        graph.eigenvector_centrality(return_eigenvalue=True)[1],
+        graph.pagerank()[0],
+    ]
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
