@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,24 @@ class Fake:
                 file.write(f"{os.getpid()};{self.skill};{seen}\n".encode())
         probabilities = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
         return Prediction(probabilities, probabilities[:, 0], {"seen": seen, "count": np.int64(2)})
+
+
+class KilledOnce(Fake):
+    """Ends its process by SIGKILL, as the system does for lack of memory, the first time it is used."""
+
+    def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
+        with suppress(FileExistsError):
+            Path(f"{self.log}-killed").touch(exist_ok=False)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit_trials(trials)
+
+
+class KilledAlways(Fake):
+    """Ends its process by SIGKILL."""
+
+    def fit_trials(self, trials: Sequence[Trial]) -> list[Prediction]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return []
 
 
 def make_experiment(*, pause: float = 0, log: str = "", text: str = TOML) -> Any:

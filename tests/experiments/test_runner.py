@@ -206,6 +206,26 @@ def test_killed_and_resumed_equals_unbroken(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is of POSIX")
+def test_a_killed_worker_is_reported_and_its_trials_are_computed_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = make_experiment(text=TOML.replace("fakes.Fake", "fakes.KilledOnce"), log=str(tmp_path / "log"))
+    store = Store(tmp_path / "store")
+    run(table, store, workers=2)
+    assert all(len(records) == 6 for records in read_records(table, store).values())
+    assert caplog.text.count("a worker was killed") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is of POSIX")
+def test_workers_that_are_always_killed_end_the_run(store: Store) -> None:
+    table = make_experiment(text=TOML.replace("fakes.Fake", "fakes.KilledAlways", 1))
+    with pytest.raises(InputError, match="workers must have enough memory; 3 were killed"):
+        run(table, store, workers=2)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
 def test_two_processes_share_one_store_and_the_work(tmp_path: Path) -> None:
     log, folder = tmp_path / "log", tmp_path / "shared"

@@ -58,6 +58,69 @@ def test_other_settings_and_seeds_are_other_results(store: Store) -> None:
         assert store.read(other, 7) is None
 
 
+def test_a_flipped_bit_is_damage(store: Store) -> None:
+    store.write(CELL, RECORD)
+    path = store.path(CELL, 7)
+    content = path.read_bytes()
+    n_same = 0
+    for position, byte in enumerate(content):
+        for bit in range(8):
+            path.write_bytes(content[:position] + bytes([byte ^ (1 << bit)]) + content[position + 1 :])
+            record = store.read(CELL, 7)
+            assert record in (None, RECORD), (position, bit)
+            n_same += record is not None
+    assert n_same < len(content) / 10  # blanks, and last digits that a float does not have
+
+
+def test_records_without_a_checksum_are_valid(store: Store) -> None:
+    store.write(CELL, RECORD)
+    path = store.path(CELL, 7)
+    content = json.loads(path.read_text())
+    del content["checksum"]
+    path.write_text(json.dumps(content))
+    assert store.read(CELL, 7) == RECORD
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("scores", [0.5]),
+        ("scores", "accuracy"),
+        ("scores", {"accuracy": "0.5"}),
+        ("scores", {"accuracy": True}),
+        ("scores", {"accuracy": 10**400}),
+        ("scores", {"accuracy": 1.5}),
+        ("scores", {"accuracy": 0.5, "nll": -1}),
+        ("scores", {"nll": 0.5}),
+        ("trial", True),
+        ("seconds", "1"),
+        ("seconds", -1),
+        ("seconds", 10**400),
+        ("details", []),
+        ("details", {"samples": [1]}),
+        ("details", {"samples": {"accuracy": ["x"]}}),
+        ("provenance", 3),
+        ("unknown", 3),
+        ("seconds", [[[]]]),
+    ],
+)
+def test_a_record_that_is_not_what_it_should_be_is_missing(
+    store: Store, caplog: pytest.LogCaptureFixture, key: str, value: object
+) -> None:
+    """Records without a checksum, which were written before there was one."""
+    number = 1 if key == "trial" else 7
+    store.write(CELL, replace(RECORD, trial=number))
+    path = store.path(CELL, number)
+    content = json.loads(path.read_text()) | {key: value}
+    del content["checksum"]
+    path.write_text(json.dumps(content))
+    for _ in range(3):
+        assert store.read(CELL, number) is None
+    assert caplog.text.count("is damaged and counts as missing") == 1
+    path.write_text("[" * 10**6)
+    assert store.read(CELL, number) is None
+
+
 @pytest.mark.parametrize(
     "damage",
     [

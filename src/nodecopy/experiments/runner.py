@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import multiprocessing
 import os
@@ -10,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +27,17 @@ from nodecopy.experiments.store import Store
 
 BATCH_SECONDS = 30.0
 """How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
+
+LOG = logging.getLogger(__name__)
+MAX_KILLS = 3
+KILLED = (
+    "a worker was killed, perhaps by the system for lack of memory; finished trials are kept, and those that "
+    "were under way are computed again."
+)
+KILLED_TOO_OFTEN = (
+    "workers must have enough memory; {} were killed and no trial was finished in between. Finished trials "
+    "are kept: start again with fewer workers."
+)
 
 
 @dataclass(frozen=True)
@@ -200,7 +212,13 @@ def _open_workers(workers: int, scheduler: str | None) -> Iterator[tuple[SolveAl
             threads: dict[str, int] = client.nthreads()
             return max(1, sum(threads.values()))
 
-        yield partial(_solve_in_executor, client.get_executor(), count_threads), count_threads()
+        def solve_all(solve: Solve, batches: list[TrialBatch]) -> Generator[BatchResult]:
+            try:
+                yield from _solve_in_executor(client.get_executor(), count_threads, solve, deque(batches))
+            except distributed.KilledWorker as error:
+                raise InputError(KILLED_TOO_OFTEN.format("several")) from error
+
+        yield solve_all, count_threads()
 
 
 def _solve_in_processes(workers: int, solve: Solve, batches: list[TrialBatch]) -> Generator[BatchResult]:
@@ -214,30 +232,48 @@ def _solve_in_processes(workers: int, solve: Solve, batches: list[TrialBatch]) -
                 rest = result.rest
         return
     context = multiprocessing.get_context("spawn")  # a forked process cannot use CUDA
-    with ProcessPoolExecutor(min(workers, len(batches)), context, _prepare_worker, (workers,)) as pool:
-        try:
-            yield from _solve_in_executor(pool, lambda: workers, solve, batches)
-        except BaseException as error:
-            pool.shutdown(wait=False, cancel_futures=True)
-            if not isinstance(error, Exception):  # an interruption: do not wait for what is under way
-                for process in multiprocessing.active_children():
-                    process.terminate()
-            raise
+    waiting, n_kills = deque(batches), 0
+    while waiting:
+        with ProcessPoolExecutor(min(workers, len(waiting)), context, _prepare_worker, (workers,)) as pool:
+            try:
+                for result in _solve_in_executor(pool, lambda: workers, solve, waiting):
+                    n_kills = 0 if result.n_computed else n_kills
+                    yield result
+            except BrokenExecutor as error:  # which ends all workers
+                n_kills += 1
+                if n_kills == MAX_KILLS:
+                    raise InputError(KILLED_TOO_OFTEN.format(n_kills)) from error
+                LOG.warning(KILLED)
+            except BaseException as error:
+                pool.shutdown(wait=False, cancel_futures=True)
+                if not isinstance(error, Exception):  # an interruption: do not wait for what is under way
+                    for process in multiprocessing.active_children():
+                        process.terminate()
+                raise
 
 
 def _solve_in_executor(
-    executor: Executor, count_workers: Callable[[], int], solve: Solve, batches: list[TrialBatch]
+    executor: Executor, count_workers: Callable[[], int], solve: Solve, waiting: deque[TrialBatch]
 ) -> Generator[BatchResult]:
-    """Solve batches in an executor, as many at once as it has workers, each to its end before others."""
-    waiting, running = deque(batches), set[Future[BatchResult]]()
-    while waiting or running:
-        while waiting and len(running) < count_workers():
-            running.add(executor.submit(solve, waiting.popleft()))
-        finished, running = wait(running, return_when=FIRST_COMPLETED)
-        for result in [future.result() for future in finished]:
-            if result.rest is not None:
-                waiting.appendleft(result.rest)
-            yield result
+    """Solve batches in an executor, as many at once as it has workers, each to its end before others.
+
+    If a worker is killed, ``waiting`` is what is not solved.
+    """
+    running: dict[Future[BatchResult], TrialBatch] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < count_workers():
+                running[executor.submit(solve, waiting[0])] = waiting[0]
+                waiting.popleft()
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                result = future.result()
+                del running[future]
+                if result.rest is not None:
+                    waiting.appendleft(result.rest)
+                yield result
+    except BrokenExecutor:
+        waiting.extend(running.values())  # after others, which may not be killed
+        raise
 
 
 def _prepare_worker(workers: int) -> None:
@@ -246,6 +282,9 @@ def _prepare_worker(workers: int) -> None:
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(variable, threads)
     set_same_bits()
+    logging.getLogger(__name__.rpartition(".")[0]).setLevel(
+        logging.ERROR
+    )  # the parent warns of what it reads
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends its workers
     parent = multiprocessing.parent_process()
 

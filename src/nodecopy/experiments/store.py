@@ -4,31 +4,36 @@
 
 The last folder has the seed and the fingerprint of settings and protocol in its name, so changed settings
 start a new folder and old results stay. A file gets its name only when it is complete: a kill at any moment
-loses the trials under way, nothing else. If two processes compute a trial, both get the same result, so
-either may write last; to save the work, each locks the trials that it has under way, and the system drops
-the locks of a process that dies.
+loses the trials under way, nothing else. It has a checksum, and counts as missing if it is damaged. If two
+processes compute a trial, both get the same result, so either may write last; to save the work, each locks
+the trials that it has under way, and the system drops the locks of a process that dies.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy.errors import InputError
+from nodecopy.experiments.score_limits import check_score
 from nodecopy.experiments.spec import Cell
 
 if sys.platform != "win32":
     import fcntl
 
 LOG = logging.getLogger(__name__)
+CHECKSUM, CHECKSUM_DIGITS = "checksum", 16
+MAX_REASON = 200
+_reported: set[Path] = set()
+"""Damaged records about which a warning was given."""
 
 
 @dataclass(frozen=True)
@@ -75,27 +80,22 @@ class Store:
         """Return a finished trial; ``None`` if it is missing, or damaged, which is logged."""
         path = self.path(cell, trial)
         try:
-            content = json.loads(path.read_bytes())
-            for key, value in _address(cell, trial).items():
-                if content[key] != value:
-                    raise ValueError(f"{key} must be {value!r}; got {content[key]!r}")
-            scores = {key: float(number) for key, number in content["scores"].items()}
-            main, seconds = cell.task.main_score, float(content["seconds"])
-            for key, number in (scores | {main: scores[main], "seconds": seconds}).items():
-                if not math.isfinite(number):
-                    raise ValueError(f"{key} must be finite; got {number}")
-            return Record(trial, scores, seconds, dict(content["details"]), dict(content["provenance"]))
+            return _read_record(path.read_bytes(), cell, trial)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (ValueError, KeyError, TypeError) as error:
-            LOG.warning("%s is damaged and counts as missing: %s", path, str(error) or repr(error))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            if path not in _reported:
+                _reported.add(path)
+                reason = str(error)[:MAX_REASON] or repr(error)
+                LOG.warning("%s is damaged and counts as missing: %s", path, reason)
             return None
 
     def write(self, cell: Cell, record: Record) -> None:
         """Write a finished trial."""
         content = _address(cell, record.trial) | {"settings": dict(cell.settings)} | asdict(record)
         # NumPy's numbers and arrays among the details become plain ones.
-        text = json.dumps(content, indent=1, allow_nan=False, default=lambda value: value.tolist())
+        plain = json.loads(json.dumps(content, allow_nan=False, default=lambda value: value.tolist()))
+        text = json.dumps(plain | {CHECKSUM: _checksum(plain)}, indent=1)
         with atomic_write(self.path(cell, record.trial)) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -143,6 +143,35 @@ class Store:
                     continue
                 held.append(trial)
             yield held  # closing the file releases them
+
+
+def _read_record(text: bytes, cell: Cell, trial: int) -> Record:
+    """Return the record of a trial; anything that :meth:`Store.write` does not write is an error.
+
+    Records that were written before there was a checksum are valid without one.
+    """
+    content = json.loads(text)
+    checksum = content.pop(CHECKSUM, None)
+    if checksum not in (None, _checksum(content)):
+        raise ValueError("its content has another checksum")
+    address = _address(cell, trial)
+    if unknown := set(content) - {*address, "settings", *(entry.name for entry in fields(Record))}:
+        raise ValueError(f"it must not have the key {min(unknown)!r}")
+    for key, value in address.items():
+        if content[key] != value or isinstance(content[key], bool) != isinstance(value, bool):
+            raise ValueError(f"{key} must be {value!r}; got {content[key]!r}")
+    scores = {key: check_score(key, value) for key, value in content["scores"].items()}
+    if cell.task.main_score not in scores:
+        raise ValueError(f"it must have the score {cell.task.main_score}")
+    details, provenance = content["details"], content["provenance"]
+    for key, values in details.get("samples", {}).items():
+        details["samples"][key] = [check_score(key, value) for value in values]
+    return Record(trial, scores, check_score("seconds", content["seconds"]), details, dict(provenance))
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """Return a digest of a record that does not depend on the order of its keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:CHECKSUM_DIGITS]
 
 
 def _address(cell: Cell, trial: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,20 @@ def test_flips_are_stored_and_read_again(store: Store) -> None:
     assert not path.exists()
     path.write_bytes(b"broken")
     assert cell.task.attack_graph(cell, 0, store) == first
+
+
+def test_damaged_flips_are_drawn_again(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    cell = find_cell("dice")
+    first, path = cell.task.attack_graph(cell, 0, store), flips_path(store, cell)
+    content = path.read_bytes()
+    other = Perturbation.load(path)
+    replace(other, is_added=~other.is_added).save(path)  # edges that the graph does not have are removed
+    assert cell.task.attack_graph(cell, 0, store) == first
+    assert path.read_bytes() == content
+    for position in range(0, len(content), 50):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 16]) + content[position + 1 :])
+        assert cell.task.attack_graph(cell, 0, store) == first
+    assert f"{path} is damaged and is drawn again" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ everything that is trained afterwards, so its flips are stored.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -39,6 +39,7 @@ from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import Graph
 from nodecopy.metrics.classification import accuracy, area_under_roc, scores
 
+LOG = logging.getLogger(__name__)
 SCORES = {
     "accuracy": "",
     "others": "others",
@@ -153,23 +154,29 @@ class AttackTask(NodeTask):
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
         """Return the graph of a trial after the attack, whose flips are read from the store or written to it.
 
-        A file of flips that cannot be read counts as missing.
+        A file of flips that cannot be read, or that has flips of another graph, counts as missing.
         """
         from nodecopy.attacks import Perturbation
 
         graph, attack = self.load_with_features(cell), self.find_attack(cell)
         if not attack.path:
             return graph
-        targets, perturbation = self.draw_targets(cell, trial), None
-        path = store.folder / self.shared_files(cell, trial)[0]
-        with suppress(InputError, OSError):
-            perturbation = Perturbation.load(path)
-        if perturbation is None or not np.array_equal(perturbation.targets, targets):
-            attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
-            seed, train = child(cell.trial_seed(trial), TrialSeeds.ATTACK), self.split(cell, trial).train
-            perturbation = attacker.attack(graph, targets, budget=attack.budget, train=train, rng=seed)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            perturbation.save(path)
+        targets, path = self.draw_targets(cell, trial), store.folder / self.shared_files(cell, trial)[0]
+        if path.exists():
+            try:
+                stored = Perturbation.load(path)
+                if np.array_equal(stored.targets, targets):
+                    return stored.apply(graph)
+                reason: Any = "it has other targets"
+            except (InputError, OSError) as error:
+                reason = error
+            LOG.warning("%s is damaged and is drawn again: %s", path, reason)
+        attacker = instantiate(attack.path, attack.settings, f"[attacks.{attack.name}]", device)
+        seed, train = child(cell.trial_seed(trial), TrialSeeds.ATTACK), self.split(cell, trial).train
+        perturbation: Perturbation = attacker.attack(
+            graph, targets, budget=attack.budget, train=train, rng=seed
+        )
+        perturbation.save(path)
         return perturbation.apply(graph)
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
