@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.report.result_tables import result_tables_section
 from tests.report import examples
 
@@ -43,6 +44,29 @@ def test_other_files_are_left_out_and_alone_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(InputError, match="folder must hold CSV files of results tables"):
         result_tables_section(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"\xff" + content,
+        lambda content: content[: len(content) * 2 // 3],
+        lambda content: content.replace(b"69.2", b"much"),
+        lambda content: content.replace(b"69.2", b"inf"),
+        lambda content: content.replace(b"69.2", b"69.2," * 3),
+        lambda content: content.replace(b"69.2", b"6" * 200_000),
+    ],
+)
+def test_tables_that_cannot_be_read_are_left_out(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    content = (examples.write_results(tmp_path) / "table9.csv").read_bytes()
+    (tmp_path / "damaged.csv").write_bytes(damage(content))
+    (tmp_path / "folder.csv").mkdir()
+    with (
+        pytest.warns(DataWarning, match=r"damaged\.csv is left out, since it cannot be read"),
+        pytest.warns(DataWarning, match=r"folder\.csv is left out, since it cannot be read"),
+    ):
+        section = result_tables_section(tmp_path)
+    assert [experiment["name"] for experiment in section["experiments"]] == ["table9"]
 
 
 def test_the_tables_of_this_repository_are_read() -> None:

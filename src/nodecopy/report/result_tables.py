@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from nodecopy._core.formats import PathLike
+from nodecopy._core.notices import warn_about_data
 from nodecopy.errors import InputError
 
 NUMBERS = ("mean", "std", "published", "published_std", "difference")
@@ -22,25 +24,34 @@ def result_tables_section(
     Parameters
     ----------
     folder
-        The folder of the CSV files; files with other columns are skipped.
+        The folder of the CSV files; files with other columns are skipped, and those that cannot be read are
+        left out with a warning.
     titles
         For each experiment its title (key ``""``) and the titles of its methods and attacks. By default
         their names.
     text
         The introduction of the section.
     """
-    tables = [_read_rows(file) for file in sorted(Path(folder).glob("*.csv"))]
-    if not any(tables):
+    experiments = []
+    for file in sorted(Path(folder).glob("*.csv")):
+        try:
+            if rows := _read_rows(file):
+                experiments.append(_experiment(rows, (titles or {}).get(rows[0]["experiment"], {})))
+        except (OSError, ValueError, csv.Error) as error:
+            warn_about_data(f"{file} is left out, since it cannot be read: {str(error).rstrip('.')}.")
+    if not experiments:
         raise InputError(f"folder must hold CSV files of results tables; got {folder}, which has none.")
-    titles = titles or {}
-    experiments = [_experiment(rows, titles.get(rows[0]["experiment"], {})) for rows in tables if rows]
     return {"kind": "tables", "title": "Reproduction", "text": text, "experiments": experiments}
 
 
 def _read_rows(file: Path) -> list[dict[str, str]]:
     with file.open(encoding="utf-8", newline="") as lines:
         reader = csv.DictReader(lines)
-        return list(reader) if set(reader.fieldnames or ()) >= COLUMNS else []
+        rows = list(reader) if set(reader.fieldnames or ()) >= COLUMNS else []
+    for number, row in enumerate(rows, 1):
+        if None in row or None in row.values():
+            raise ValueError(f"row {number} has another number of columns than the header")
+    return rows
 
 
 def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) -> dict[str, Any]:
@@ -87,6 +98,8 @@ def _column(row: Mapping[str, str]) -> tuple[str, str, str]:
 def _cell(row: Mapping[str, str]) -> dict[str, Any]:
     """Return the values that a row has; what is left out keeps the page small."""
     values: dict[str, Any] = {key: float(f"{float(row[key]):.5g}") for key in NUMBERS if row[key]}
+    if not all(map(math.isfinite, values.values())):
+        raise ValueError(f"the numbers of {row['method']} must be finite; got {values}")
     if row["verdict"]:
         values["verdict"] = row["verdict"]
     return values | {"best": True} if row.get("best") == "True" else values
