@@ -58,10 +58,9 @@ def copied_moments(
         del same_donor
     if q2:
         law = algebra.law(Q, len(G))
-        GQ_t = algebra.apply(law, G)
+        GQ_t = algebra.apply_transposed(law, G)
         del G
         diagonal = diagonal + q2 * (law @ counts)
-        _transpose(GQ_t)
         GQ_t *= q2 / 2
         C_t += GQ_t
         _add(S, q2, algebra.apply(law, C_t))
@@ -98,25 +97,11 @@ def _add(total: Any, scale: float, matrix: Any) -> None:
         total[block] += scale * matrix[block]
 
 
-def _transpose(matrix: Any) -> None:
-    """Transpose a square matrix in place, by blocks."""
-    for upper, lower in _block_pairs(len(matrix)):
-        swapped = 1 * matrix[upper].T
-        matrix[upper] = 1 * matrix[lower].T  # a copy, in NumPy and torch
-        matrix[lower] = swapped
-
-
 def _add_transpose(matrix: Any) -> None:
     """Add its transpose to a square matrix in place, by blocks."""
-    for upper, lower in _block_pairs(len(matrix)):
-        total = matrix[upper] + matrix[lower].T
-        matrix[upper] = total
-        matrix[lower] = total.T
-
-
-def _block_pairs(size: int) -> Any:
-    """Yield the blocks on and above the diagonal, each with the block that mirrors it."""
-    blocks = list(row_blocks(size))
+    blocks = list(row_blocks(len(matrix)))
     for number, rows in enumerate(blocks):
         for columns in blocks[number:]:
-            yield (rows, columns), (columns, rows)
+            total = matrix[rows, columns] + matrix[columns, rows].T
+            matrix[rows, columns] = total
+            matrix[columns, rows] = total.T

@@ -8,6 +8,7 @@ have exact expressions and nothing is sampled; ``docs/copy_ease.md`` derives the
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,10 +150,10 @@ class CopyEASE(LinearRecommender):
     def _laws(self, interactions: Interactions) -> tuple[Any, Any]:
         """Return the donor probabilities of users and of items, ``None`` for the uniform law."""
         transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
-        return (
-            self._donors("users", self.user_law, interactions),
-            self._donors("items", self.item_law, transpose),
-        )
+        sides = (("users", self.user_law, interactions), ("items", self.item_law, transpose))
+        with ThreadPoolExecutor(2) as pool:  # most of it is done without the GIL
+            P, Q = pool.map(lambda side: self._donors(*side), sides)
+        return P, Q
 
     def _donors(self, side: str, law: Any, interactions: Interactions) -> sparse.csr_array | None:
         """Return the donor probabilities, from ``laws`` if it holds those of the same law."""

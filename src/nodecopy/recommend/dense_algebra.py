@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,13 @@ from nodecopy.recommend import constrained_ridge
 
 BLOCK_ROWS = 1024
 MAX_BLOCK_ENTRIES = 2**24
-MIN_DENSE_SHARE = 0.04
+MIN_DENSE_SHARE = 0.12
 """Share of stored entries from which a dense product with a law is faster than a sparse one."""
 PANEL_BYTES = 256
-"""Width of the columns of a product with a sparse law: a panel of all rows then fits into the cache."""
+"""Width of the columns of a product with a sparse matrix: a panel of all rows then fits into the cache."""
+MAX_THREADS = 8
+MIN_THREADED_PRODUCTS = 2**24
+"""Multiplications from which a product with a sparse matrix is computed by several threads."""
 MAX_CONDITION = 1e5
 """Condition number up to which single precision serves: errors of weights stay below a percent."""
 
@@ -75,6 +79,10 @@ class Algebra(ABC):
     @abstractmethod
     def apply(self, law: Any, matrix: Any) -> Any:
         """Return the product of a law with a dense matrix, in C order."""
+
+    @abstractmethod
+    def apply_transposed(self, law: Any, matrix: Any) -> Any:
+        """Return the transpose of the product of a law with a symmetric matrix, in C order."""
 
     @abstractmethod
     def set_diagonal(self, matrix: Any, values: Any) -> None:
@@ -148,17 +156,15 @@ class NumpyAlgebra(Algebra):
             return constrained_ridge.co_occurrences(A, self.dtype, weights)
         n_users, n_items = A.shape
         left = A if weights is None else sparse.csr_array(sparse.diags_array(weights) @ A, dtype=self.dtype)
-        H = np.zeros((n_items, n_items), self.dtype)
-        P, A_t = P.astype(self.dtype), sparse.csr_array(A.T)
+        P, A_t, is_full = P.astype(self.dtype), sparse.csr_array(A.T), _is_full(P)
         dense = A.toarray() if is_dense_product_faster(A_t) else None
-        step = max(1, MAX_BLOCK_ENTRIES // max(n_items, n_users if _is_full(P) else 0))
-        for block in row_blocks(n_users, step):
+        H: Any = 0
+        for block in row_blocks(n_users, max(1, MAX_BLOCK_ENTRIES // max(n_items, n_users * is_full))):
             if dense is not None:
-                copied = (P[block].toarray() if _is_full(P[block]) else P[block]) @ dense
-                H += left[block].toarray().T @ copied
+                copied = P[block].toarray() @ dense if is_full else self.apply(P[block], dense)
             else:
-                copied = (A_t @ P[block].T.toarray()).T if _is_full(P) else (P[block] @ A).toarray()
-                H += self.apply(sparse.csr_array(left[block].T), copied)
+                copied = (A_t @ P[block].T.toarray()).T if is_full else (P[block] @ A).toarray()
+            H = H + self.apply(sparse.csr_array(left[block].T), copied)
         return H
 
     def law(self, Q: sparse.csr_array | None, size: int) -> Any:
@@ -171,8 +177,22 @@ class NumpyAlgebra(Algebra):
         if isinstance(law, np.ndarray):
             return law @ matrix
         product = np.empty((law.shape[0], matrix.shape[1]), matrix.dtype)
-        for panel in row_blocks(matrix.shape[1], PANEL_BYTES // matrix.itemsize):
+
+        def multiply(panel: slice) -> None:
             product[:, panel] = law @ np.ascontiguousarray(matrix[:, panel])
+
+        _for_panels(multiply, law, matrix)
+        return product
+
+    def apply_transposed(self, law: Any, matrix: Any) -> Any:
+        if isinstance(law, np.ndarray):
+            return matrix @ law.T
+        product = np.empty((matrix.shape[1], law.shape[0]), matrix.dtype)
+
+        def multiply(panel: slice) -> None:
+            product[panel] = (law @ np.ascontiguousarray(matrix[panel].T)).T
+
+        _for_panels(multiply, law, matrix)
         return product
 
     def set_diagonal(self, matrix: Any, values: Any) -> None:
@@ -260,6 +280,9 @@ class TorchAlgebra(Algebra):
     def apply(self, law: Any, matrix: Any) -> Any:
         return law @ matrix
 
+    def apply_transposed(self, law: Any, matrix: Any) -> Any:
+        return (law @ matrix).T.contiguous()
+
     def set_diagonal(self, matrix: Any, values: Any) -> None:
         matrix.diagonal().copy_(values)
 
@@ -339,6 +362,18 @@ def uniform_law(size: int, dtype: Any) -> NDArray[Any]:
     Q = np.full((size, size), 1 / (size - 1), dtype)
     np.fill_diagonal(Q, 0.0)
     return Q
+
+
+def _for_panels(multiply: Callable[[slice], None], law: sparse.csr_array, matrix: NDArray[Any]) -> None:
+    """Call a function for panels of columns, from several threads where there is much to multiply."""
+    panels = row_blocks(matrix.shape[1], PANEL_BYTES // matrix.itemsize)
+    n_threads = min(MAX_THREADS, os.cpu_count() or 1)
+    if law.nnz * matrix.shape[1] < MIN_THREADED_PRODUCTS or n_threads == 1:
+        for panel in panels:
+            multiply(panel)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(multiply, panels))
 
 
 def _is_full(law: sparse.csr_array) -> bool:
