@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -117,8 +118,18 @@ def test_ids_take_the_type_of_training_and_wrong_ones_are_refused(tmp_path: Path
         service.recommend("ann")
     with pytest.raises(InputError, match=r"item must be an integer"):
         service.add("0", ["tea"])
+    with pytest.raises(InputError, match="item must not be empty"):
+        service.add("0", [""])
     with pytest.raises(InputError, match="must hold known ids; got 7"):
         service.explain("0", "7")
+    assert service.add("0", [7, "8"]) == service.n_waiting == 2
+
+
+def test_ids_that_no_update_could_fit_are_refused_at_once(path: Path) -> None:
+    service = RecommendationService(path)
+    with pytest.raises(InputError, match="items must not hold the character NUL"):
+        service.add(READER, ["Dracula", "a\0b"])
+    assert (service.n_waiting, service.add(READER, [])) == (0, 0)
 
 
 class RecordedApp:
@@ -134,11 +145,15 @@ class RecordedApp:
 
 
 def test_the_routes_lead_to_the_service(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fastapi, responses = ModuleType("fastapi"), ModuleType("fastapi.responses")
-    vars(fastapi).update(FastAPI=RecordedApp, BackgroundTasks=object, Request=object)
-    vars(responses).update(JSONResponse=lambda content, status_code: (status_code, content))
-    monkeypatch.setitem(sys.modules, "fastapi", fastapi)
-    monkeypatch.setitem(sys.modules, "fastapi.responses", responses)
+    names_of: dict[str, dict[str, Any]] = {
+        "fastapi": {"FastAPI": RecordedApp, "BackgroundTasks": object, "Request": object},
+        "fastapi.exceptions": {"RequestValidationError": ValueError},
+        "fastapi.responses": {"JSONResponse": lambda content, status_code: (status_code, content)},
+    }
+    for name, values in names_of.items():
+        module = ModuleType(name)
+        vars(module).update(values)
+        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setenv("MODEL", str(path))
     routes = runpy.run_path(str(ROOT / "examples" / "serving" / "app.py"))["app"].routes
     best = names(routes["/users/{user}/recommendations"](READER, 1))
@@ -147,3 +162,31 @@ def test_the_routes_lead_to_the_service(path: Path, monkeypatch: pytest.MonkeyPa
     assert routes["/users/{user}/explanations/{item:path}"](READER, best[0], 1)
     assert routes[InputError](None, InputError("no")) == (422, {"error": "no"})
     assert routes["/update"]
+
+
+def test_requests_to_the_web_service(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs where FastAPI is installed, which is no extra of the package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # starlette's on versions of httpx
+        test_client = pytest.importorskip("fastapi.testclient", exc_type=ImportError).TestClient
+    monkeypatch.setenv("MODEL", str(path))
+    client = test_client(runpy.run_path(str(ROOT / "examples" / "serving" / "app.py"))["app"])
+    best = client.get(f"/users/{READER}/recommendations", params={"k": 2}).json()
+    assert len(best) == 2
+    url = f"/users/{READER}/explanations/{best[0]['item']}"
+    assert set(client.get(url).json()) == {"score", "items"}
+    assert set(client.get(url, params={"donors": True}).json()) == {"score", "items", "donors", "donor_items"}
+    assert client.post(f"/users/{READER}/items", json=names(best)).json() == {"n_waiting": 2}
+    assert not set(names(client.get(f"/users/{READER}/recommendations").json())) & set(names(best))
+    assert client.post("/update").status_code == 202  # the client waits for the update
+    assert client.post("/update").json() == {"n_waiting": 0}
+    for answer, message in (
+        (client.get(f"/users/{READER}/recommendations", params={"k": 0}), "k must be an integer between 1"),
+        (client.get(f"/users/{READER}/recommendations", params={"k": "x"}), "query k: "),
+        (client.get(f"/users/{READER}/explanations/nothing"), "item must hold known ids; got 'nothing'"),
+        (client.get("/users/nobody/explanations/Dracula"), "user must hold known ids; got 'nobody'"),
+        (client.post(f"/users/{READER}/items", json={"item": 1}), "body: Input should be a valid list"),
+        (client.post(f"/users/{READER}/items", json=["a\0b"]), "items must not hold the character NUL"),
+    ):
+        assert answer.status_code == 422
+        assert message in answer.json()["error"]

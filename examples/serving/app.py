@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from fastapi import BackgroundTasks, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from examples.serving.service import RecommendationService
@@ -29,15 +30,23 @@ def explain(user: str, item: str, k: int = 3, donors: bool = False) -> dict[str,
 
 
 @app.post("/users/{user}/items")
-def add(user: str, items: list[str]) -> dict[str, int]:
+def add(user: str, items: list[str | int]) -> dict[str, int]:
     return {"n_waiting": service.add(user, items)}
 
 
 @app.post("/update", status_code=202)
-def update(tasks: BackgroundTasks) -> None:
+def update(tasks: BackgroundTasks) -> dict[str, int]:
     tasks.add_task(service.update)
+    return {"n_waiting": service.n_waiting}
 
 
 @app.exception_handler(InputError)
 def refuse(request: Request, error: InputError) -> JSONResponse:
     return JSONResponse({"error": str(error)}, status_code=422)
+
+
+@app.exception_handler(RequestValidationError)
+def refuse_request(request: Request, error: RequestValidationError) -> JSONResponse:
+    first = error.errors()[0]
+    place = " ".join(str(part) for part in first["loc"])
+    return JSONResponse({"error": f"{place}: {first['msg']}; got {first['input']!r}."}, status_code=422)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -45,13 +46,20 @@ class RecommendationService:
         explanation = self.model.explain(self._user_id(user), self._item_id(item), k, donors=donors)
         return {"score": explanation.score, **explanation.to_dict()}
 
-    def add(self, user: str, items: list[str]) -> int:
+    def add(self, user: str, items: Sequence[str | int]) -> int:
         """Accept the items that a user has taken, and return how many rows wait for the next update."""
         user_id, item_ids = self._user_id(user), [self._item_id(item) for item in items]
+        Interactions.from_table([user_id] * len(items), item_ids)  # refuses wrong ids now, not in the update
         with self._lock:
             merged = dict.fromkeys((*self._new.get(user_id, ()), *item_ids))
             if merged:
                 self._new[user_id] = tuple(merged)
+        return self.n_waiting
+
+    @property
+    def n_waiting(self) -> int:
+        """Number of rows that the next update will fit."""
+        with self._lock:
             return sum(map(len, self._new.values()))
 
     def update(self) -> int:
@@ -79,14 +87,16 @@ class RecommendationService:
     def _user_id(self, user: str) -> Any:
         return _as_id(user, self.model.interactions_.user_ids, "user")
 
-    def _item_id(self, item: str) -> Any:
+    def _item_id(self, item: str | int) -> Any:
         return _as_id(item, self.model.interactions_.item_ids, "item")
 
 
-def _as_id(text: str, ids: NDArray[Any], name: str) -> Any:
+def _as_id(text: str | int, ids: NDArray[Any], name: str) -> Any:
     """Return an id of a request in the type of those in training."""
+    if text == "":
+        raise InputError(f"{name} must not be empty; got ''.")
     if ids.dtype.kind == "U":
-        return text
+        return str(text)
     try:
         return int(text)
     except ValueError as error:
