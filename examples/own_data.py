@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from nodecopy import NodeCopying, SameLabel, compare, read_graph, to_pandas
-from nodecopy.classify import BayesianGCN
+from nodecopy.classify import SelfTraining
 from nodecopy.report import draw_graphs
 
 friends = pd.DataFrame(
@@ -38,10 +38,11 @@ print(graph)
 # %%
 # Predicting the missing labels
 # -----------------------------
-# All labelled nodes, here four, are training nodes by default. The labels of the others are predicted, with
-# their uncertainty. The graph has no features, so the feature matrix is the identity.
+# All labelled nodes, here four, are training nodes by default. :class:`.SelfTraining`, the recommended
+# classifier, predicts the labels of the others, with their uncertainty. The graph has no features, so the feature
+# matrix is the identity.
 
-classifier = BayesianGCN(n_graphs=5).fit(graph.replace(features=np.eye(graph.n_nodes)), rng=0)
+classifier = SelfTraining().fit(graph.replace(features=np.eye(graph.n_nodes)), rng=0)
 print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].round(2))
 
 # %%

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nodecopy import datasets
-from nodecopy.classify import GCN, BayesianGCN, Trial
+from nodecopy.classify import GCN, BayesianGCN, SelfTraining, Trial
 from nodecopy.metrics.classification import (
     area_under_roc,
     expected_calibration_error,
@@ -26,13 +26,13 @@ from nodecopy.metrics.classification import (
 )
 from nodecopy.report import draw_accuracy_by_certainty
 
-digits = datasets.load("digits")
-splits = [datasets.label_split(digits.labels, 1, validation=0, test=1500, rng=seed) for seed in range(4)]
+digits = datasets.load("digits").subgraph(np.arange(800))
+splits = [datasets.label_split(digits.labels, 1, validation=0, test=700, rng=seed) for seed in range(4)]
 trials = [Trial(digits, split.train, None, seed) for seed, split in enumerate(splits)]
-classifiers = {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=5)}
+classifiers = {"GCN": GCN(), "Bayesian GCN": BayesianGCN(n_graphs=5), "self-training": SelfTraining()}
 
 curves = {}
-print("left out                    0 %  10 %  20 %  50 %")
+print("left out                     0 %  10 %  20 %  50 %")
 for name, classifier in classifiers.items():
     pairs = list(zip(classifier.fit_trials(trials), (split.test for split in splits), strict=True))
     is_correct = np.concatenate(
@@ -44,7 +44,7 @@ for name, classifier in classifiers.items():
         uncertainty = np.concatenate([getattr(p.uncertainty(), kind)[test] for p, test in pairs])
         curves[f"{name}, {kind}"] = is_correct, uncertainty
         accuracies = selective_accuracy(is_correct, uncertainty, [0, 0.1, 0.2, 0.5])
-        print(f"{name + ', ' + kind:24}", " ".join(f"{accuracy:.3f}" for accuracy in accuracies))
+        print(f"{name + ', ' + kind:25}", " ".join(f"{accuracy:.3f}" for accuracy in accuracies))
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 draw_accuracy_by_certainty(curves, axes=axes)
@@ -55,8 +55,8 @@ draw_accuracy_by_certainty(curves, axes=axes)
 # With few labels networks are not confident enough. If there are validation nodes, a temperature that is
 # fitted to them scales the probabilities. The predicted classes stay the same.
 
-split = datasets.label_split(digits.labels, 2, validation=200, test=1500, rng=0)
-classifier = BayesianGCN(n_graphs=5).fit(digits, split.train, validation=split.validation, rng=0)
+split = datasets.label_split(digits.labels, 2, validation=200, test=500, rng=0)
+classifier = SelfTraining().fit(digits, split.train, validation=split.validation, rng=0)
 probabilities = {"as predicted": classifier.predict_proba()}
 probabilities["calibrated"] = classifier.calibrate().predict_proba()
 
@@ -89,7 +89,7 @@ for name, classifier in classifiers.items():
 # The nodes with the largest epistemic uncertainty are candidates for labelling (active learning).
 
 test = splits[0].test
-classifier = BayesianGCN(n_graphs=5).fit(digits, splits[0].train, rng=0)
+classifier = SelfTraining().fit(digits, splits[0].train, rng=0)
 uncertainty = classifier.uncertainty()
 most_uncertain = test[np.argsort(-uncertainty.epistemic[test])][:10]
 figure, axes = plt.subplots(1, 10, figsize=(11, 1.7), layout="constrained")

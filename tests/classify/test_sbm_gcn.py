@@ -48,6 +48,15 @@ def test_early_stopping_needs_validation_nodes() -> None:
         SBMGCN().fit(planted_graph(), [0, 1, 2], rng=0)
 
 
+@pytest.mark.parametrize(("words", "kind"), [(True, "rows"), (False, "standardise")])
+def test_word_counts_are_scaled_to_sums_of_one(words: bool, kind: str) -> None:
+    graph, draw = planted_graph(), np.random.default_rng(0)
+    features = (draw.random((60, 40)) < 0.1).astype(float) if words else draw.normal(size=(60, 40))
+    trial = Trial(graph.replace(features=features), [0, 1, 2], [3, 4])
+    assert SBMGCN().build_batch([trial]).feature_scaling.kind == kind
+    assert GCN().build_batch([trial]).feature_scaling.kind == {"rows": "unit"}.get(kind, kind)
+
+
 @pytest.mark.filterwarnings("ignore:the classifier has learned almost nothing")  # after so few epochs
 def test_without_edges_the_posterior_depends_on_features_alone() -> None:
     graph = planted_graph().replace(adjacency=np.zeros((60, 60)))

@@ -77,6 +77,24 @@ def test_dropout_that_evaluation_does_not_switch_off() -> None:
         ModuleNetwork(module, "module").predict_first(GRAPH)
 
 
+class WeightedSum(nn.Module):
+    """The sum over neighbours of their features times the weights of the edges."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        source, target = edge_index
+        return torch.zeros_like(x).index_add_(0, target, edge_weight[:, None] * x[source])[:, :3]
+
+
+def test_edges_without_weights_weigh_one_where_a_module_requires_weights() -> None:
+    expected = torch.from_numpy(GRAPH.adjacency @ GRAPH.features)[:, :3].softmax(dim=1)
+    predicted = ModuleNetwork(WeightedSum(), "module").predict(GRAPH)
+    np.testing.assert_allclose(predicted, expected.numpy(), atol=1e-5)
+    half = GRAPH.replace(adjacency=GRAPH.adjacency * 0.5)
+    expected = torch.from_numpy(half.adjacency @ GRAPH.features)[:, :3].softmax(dim=1)
+    predicted = ModuleNetwork(WeightedSum(), "module").predict(half)
+    np.testing.assert_allclose(predicted, expected.numpy(), atol=1e-5)
+
+
 def test_the_mode_is_restored_after_an_error() -> None:
     module = Regularised().train()
     with pytest.raises(InputError, match="Regularised must accept x"):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from threading import Event
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import torch
@@ -70,6 +70,9 @@ class TrialBatch(ABC):
         Whether predictions hold their networks.
     """
 
+    counts: ClassVar[str] = "unit"
+    """How features that are ``"auto"`` are scaled if they are word counts."""
+
     def __init__(
         self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep_networks: bool = False
     ) -> None:
@@ -83,7 +86,8 @@ class TrialBatch(ABC):
                 "a graph must have features to be classified by networks; this one has none. "
                 "LabelPropagation needs none."
             )
-        self.feature_scaling, self.n_classes = fit_feature_scaling(first.graph, recipe), first.n_classes
+        self.feature_scaling = fit_feature_scaling(first.graph, recipe, counts=self.counts)
+        self.n_classes = first.n_classes
         self.features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
             same_labels = np.array_equal(cast(Any, trial.graph.labels), cast(Any, first.graph.labels))

@@ -39,7 +39,8 @@ class CustomNetwork(Classifier):
         is the scaled features as a dense tensor. ``edge_index`` holds both directions of undirected edges.
         Of directed edges it holds sources and targets, as :func:`nodecopy.to_pyg` returns them: layers of PyG
         then read the in-neighbours of a node, where :class:`GCN` and :class:`APPNP` read its out-neighbours,
-        and ``fit`` logs this. ``edge_weight`` is given for weighted graphs only.
+        and ``fit`` logs this. ``edge_weight`` is given for weighted graphs only, and is 1 for other graphs if
+        it has no default.
     n_epochs
         Epochs of training, at most.
     learning_rate, weight_decay

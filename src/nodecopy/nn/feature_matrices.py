@@ -16,10 +16,13 @@ def build_feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
     return fit_feature_scaling(graph, recipe).apply(graph.features)
 
 
-def fit_feature_scaling(graph: Graph, recipe: Recipe) -> FeatureScaling:
-    """Return the scaling that a recipe asks for, fitted to the features of a graph."""
+def fit_feature_scaling(graph: Graph, recipe: Recipe, *, counts: str = "unit") -> FeatureScaling:
+    """Return the scaling that a recipe asks for, fitted to the features of a graph.
+
+    ``counts`` is what ``"auto"`` is for word counts.
+    """
     check_features(graph)
-    return FeatureScaling.fit(graph.features, recipe.features, encoder=graph.feature_encoder)
+    return FeatureScaling.fit(graph.features, recipe.features, encoder=graph.feature_encoder, counts=counts)
 
 
 def check_features(graph: Graph) -> None:

@@ -47,9 +47,10 @@ class ModuleNetwork:
         if not isinstance(module, torch.nn.Module):
             raise InputError(f"{owner} must be a trained torch.nn.Module with {FORWARD}; got {module!r}.")
         self.module, self.name = module, type(module).__name__
+        parameter = inspect.signature(module.forward).parameters.get("edge_weight")
         # The models of PyG take weights, but those that say so ignore them.
-        has_weights = "edge_weight" in inspect.signature(module.forward).parameters
-        self.takes_weights = has_weights and bool(getattr(module, "supports_edge_weight", True))
+        self.takes_weights = parameter is not None and bool(getattr(module, "supports_edge_weight", True))
+        self.needs_weights = parameter is not None and parameter.default is parameter.empty
         tensors = [*module.parameters(), *module.buffers()]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self.dtype = next((part.dtype for part in tensors if part.is_floating_point()), torch.float32)
@@ -88,7 +89,12 @@ class ModuleNetwork:
             return self.forward(x, edge_index, edge_weight)
 
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Any:
-        """Return the unchecked output of the module in the mode that it is in."""
+        """Return the unchecked output of the module in the mode that it is in.
+
+        Edges without weights have the weight 1 in a module whose ``edge_weight`` has no default.
+        """
+        if edge_weight is None and self.needs_weights:
+            edge_weight = x.new_ones(edge_index.shape[1])
         weights = {} if edge_weight is None else {"edge_weight": edge_weight}
         try:
             return self.module(x, edge_index, **weights)
