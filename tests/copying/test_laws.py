@@ -318,3 +318,26 @@ def test_few_labels_warn(law: Any) -> None:
     ):
         NodeCopying(law).fit(few)
     NodeCopying(law).fit(few.replace(labels=[0, 0, 1, 1, 1, -1, -1, -1, -1]))
+
+
+def test_nearest_by_neighbourhoods_are_nodes_with_similar_neighbours() -> None:
+    halves = np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8)  # two cliques
+    law = NearestNeighbours(4, embeddings="neighbourhoods")
+    assert P(law, Graph(halves)).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
+    assert law.reads_edges
+
+
+def test_nearest_by_neighbourhoods_uses_features_where_there_are_any() -> None:
+    words = np.kron(np.eye(2), np.ones((4, 3)))
+    law = NearestNeighbours(4, embeddings="neighbourhoods")
+    graph = Graph(np.zeros((8, 8)), features=words)
+    assert P(law, graph).tolist() == np.kron(np.eye(2), np.full((4, 4), 0.25)).tolist()
+    swapped = graph.replace(features=words[::-1].repeat(2, axis=1)[:, ::-1])  # the same edges, other features
+    assert P(law, swapped).tolist() == P(law, graph).tolist()
+
+
+def test_named_embeddings_are_checked() -> None:
+    with pytest.raises(InputError, match="embeddings of NearestNeighbours, if a name, must be one of"):
+        P(NearestNeighbours(2, embeddings="nodes"))
+    with pytest.raises(InputError, match="must be a matrix for interactions"):
+        P(NearestNeighbours(2, embeddings="neighbourhoods"), Interactions(np.eye(3)))

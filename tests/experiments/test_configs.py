@@ -219,16 +219,16 @@ def test_few_labels_has_the_splits_and_settings_of_table_2() -> None:
     )
 
 
-def test_self_training_is_compared_with_its_own_networks() -> None:
+def test_the_recommended_classifier_is_compared_with_its_own_parts() -> None:
     methods = {method.name: method for method in load("few-labels").methods}
-    own = methods["self-training"]
-    plain = methods["ensemble-unit"]
-    assert {"class": plain.path, **plain.settings} == own.settings["base"]
-    assert own.gain_over == ("ensemble-unit",)
-    appnp = methods["appnp-self-training"]
-    assert appnp.settings["base"]["base"] == {"class": methods["appnp-unit"].path}
-    assert methods["appnp-unit"].settings == {"features": "unit"}  # what "auto" is for word counts
-    assert appnp.gain_over == ("self-training", "appnp-unit")
+    parts = {name: methods[name].settings for name in ("default", "default-alone", "default-ensemble")}
+    assert parts == {
+        "default": {},
+        "default-alone": {"prior": 0},
+        "default-ensemble": {"prior": 0, "n_rounds": 0},
+    }
+    assert methods["default"].gain_over == ("default-alone", "self-training")
+    assert methods["default-alone"].gain_over == ("default-ensemble", "self-training")
 
 
 def test_every_cell_finds_its_stored_trials() -> None:

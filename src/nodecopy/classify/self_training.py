@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
@@ -16,18 +18,14 @@ from nodecopy._core.progress import track
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.classify.base import Classifier
-from nodecopy.classify.bayesian import BayesianGCN
 from nodecopy.classify.custom_network import wrap_factory
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.gcn import GCN
+from nodecopy.classify.recommended_base import N_GRAPHS, NETWORKS, build_base
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.classify.trial import Trial
-from nodecopy.copying import KeepByDegree, NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.nn.module_training import Factory
 
-N_GRAPHS = 5
-"""Sampled graphs of the default base in every round."""
 RECOMMENDED_BASE = (
     "The recommended method with a network of your own is "
     f"SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), {N_GRAPHS}, base=build))."
@@ -45,8 +43,8 @@ class SelfTraining(Classifier):
     ----------
     base
         Any classifier, or a function of the numbers of features and classes that returns a
-        ``torch.nn.Module``, for a :class:`CustomNetwork` with its defaults. By default
-        :class:`BayesianGCN` with the graph model ``NodeCopying(KeepByDegree(SameLabel()))``.
+        ``torch.nn.Module``, for a :class:`CustomNetwork` with its defaults. By default a
+        :class:`BayesianGCN` whose networks and graph model are described in the notes.
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
     share
@@ -64,6 +62,12 @@ class SelfTraining(Classifier):
         Weights of pseudo-labels in the loss. ``"balanced"``: all together weigh as much as all labels;
         ``"equal"``: each weighs as much as a label; ``"confidence"``: each weighs as much as its largest
         probability times a label.
+    network
+        Networks of the default base: ``"appnp"``, ``"gcn"``, or ``"auto"`` (default), which is ``"appnp"``
+        for word counts of which at least 80 % are zero and ``"gcn"`` otherwise; the choice is logged.
+    prior
+        Copying in the default base: a node of degree d keeps its own neighbours with probability
+        d / (d + prior), and 0 copies nothing. By default 4 / r.
     n_graphs, features, weights
         For the default base; another base has its own. Sampled graphs (5 by default), and how networks see
         features and edge weights, as in :class:`GCN` (``"auto"`` by default).
@@ -72,6 +76,10 @@ class SelfTraining(Classifier):
 
     Notes
     -----
+    The default base trains networks on copied graphs: ``KeepByDegree`` with ``prior``, whose other donors
+    have the same predicted class. With APPNP (of 16 hidden units) they are the 100 nearest by the features
+    of their neighbourhoods in graphs of up to 50,000 nodes.
+
     The prediction is that of the round with the highest validation accuracy, ties going to the latest;
     without validation nodes it is that of the last round, and ``fit`` logs which. Validation nodes get no
     pseudo-labels. ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its
@@ -96,13 +104,37 @@ class SelfTraining(Classifier):
     balance: float | None = None
     pseudo_labels: str = "hard"
     loss_weights: str = "balanced"
+    network: str = "auto"
+    prior: float | None = None
     n_graphs: int | None = None
     features: str | None = None
     weights: str | None = None
     device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        base = self._check_parameters()
+        given = self._check_parameters()
+        if given is not None:
+            return self._fit_rounds(given, trials, keep_networks)
+        predictions: dict[int, Prediction] = {}
+        problems = defaultdict(list)  # those that share a base
+        for number, trial in enumerate(trials):
+            problems[id(trial.graph), _scarcity(trial)].append(number)
+        for (_, scarcity), numbers in problems.items():
+            base = build_base(
+                trials[numbers[0]],
+                self.n_graphs,
+                network=self.network,
+                prior=self.prior,
+                scarcity=scarcity,
+                features=self.features,
+                weights=self.weights,
+                device=self.device,
+            )
+            fitted = self._fit_rounds(base, [trials[number] for number in numbers], keep_networks)
+            predictions |= zip(numbers, fitted, strict=True)
+        return [predictions[number] for number in range(len(trials))]
+
+    def _fit_rounds(self, base: Classifier, trials: Sequence[Trial], keep_networks: bool) -> list[Prediction]:
         rounds: list[list[Prediction]] = []
         for number in track(range(self.n_rounds + 1), "training"):
             labelled: Sequence[Trial] = trials
@@ -120,28 +152,28 @@ class SelfTraining(Classifier):
             for trial, prediction in zip(trials, best, strict=True)
         ]
 
-    def _check_parameters(self) -> Classifier:
-        """Check everything before anything is trained; return the base."""
+    def _check_parameters(self) -> Classifier | None:
+        """Check everything before anything is trained; return the base that was given, if any."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
         check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
         check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
-        for name in ("share", "balance"):
+        check_choice(self.network, "network of SelfTraining", NETWORKS)
+        for name, high in {"share": 1.0, "balance": 1.0, "prior": math.inf}.items():
             if getattr(self, name) is not None:
-                check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=1)
+                check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=high)
         if self.share == 0:
             raise InputError("share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone.")
         if self.base is None:
-            model = NodeCopying[Any](KeepByDegree(SameLabel()))
-            networks = GCN(features=self.features, weights=self.weights, device=self.device)
-            return BayesianGCN(model, N_GRAPHS if self.n_graphs is None else self.n_graphs, base=networks)
+            return None
         base = wrap_factory(self.base, self.device, "SelfTraining")
         if not isinstance(base, Classifier):
             raise InputError(
                 f"base of SelfTraining must be a classifier, or a function that builds a network; got "
                 f"{base!r}."
             )
-        for name in ("n_graphs", "features", "weights"):
-            if (value := getattr(self, name)) is not None:
+        for name in ("network", "prior", "n_graphs", "features", "weights"):
+            value = getattr(self, name)
+            if value is not None and (name, value) != ("network", "auto"):
                 way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
                 raise InputError(
                     f"{name} of SelfTraining must be left out if a base is given; got {value!r}. {way_out}"
@@ -183,7 +215,7 @@ class SelfTraining(Classifier):
 
     def _settings(self, trial: Trial) -> dict[str, float]:
         """Return the share and the balance, which depend on the number of labels unless they are given."""
-        scarcity = (trial.n_classes / len(trial.train)) ** 0.5  # at most 1: each class has a label
+        scarcity = _scarcity(trial)
         return {
             "share": 0.8 - 0.4 * scarcity if self.share is None else self.share,
             "balance": scarcity if self.balance is None else self.balance,
@@ -208,6 +240,11 @@ class SelfTraining(Classifier):
             f"self-training: the prediction is that of {message}",
             Hint("{} changes the number.", n_rounds=int),
         )
+
+
+def _scarcity(trial: Trial) -> float:
+    """Return one over the square root of the mean number of labels per class."""
+    return float((trial.n_classes / len(trial.train)) ** 0.5)  # at most 1: each class has a label
 
 
 def _count_pseudo_labels(trial: Trial, labelled: Trial, prediction: Prediction) -> Prediction:

@@ -40,6 +40,8 @@ METHODS_OF: dict[str, tuple[Method, ...]] = {
     "n_weight_samples": ("bgcn-copy",),
     "share": ("self-training",),
     "balance": ("self-training",),
+    "network": ("self-training",),
+    "prior": ("self-training",),
 }
 """Options that apply to some methods only."""
 ScaleFeatures: TypeAlias = Annotated[

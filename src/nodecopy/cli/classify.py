@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -87,6 +87,16 @@ def classify(
         None,
         between(0, 1),
     ),
+    network: Literal["auto", "appnp", "gcn"] | None = option(
+        "self-training: its networks. (default: auto, which is appnp for sparse word counts and gcn "
+        "otherwise; the choice is printed)"
+    ),
+    prior: float | None = option(
+        "self-training: the degree at which a node keeps its neighbours half of the time and otherwise "
+        "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)",
+        None,
+        at_least(0),
+    ),
     validation: float | None = option(
         "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
         None,
@@ -125,6 +135,8 @@ def classify(
         "n_weight_samples": n_weight_samples,
         "share": share,
         "balance": balance,
+        "network": network,
+        "prior": prior,
     }
     name, chosen = source or str(features), method or RECOMMENDED
     if load is None:

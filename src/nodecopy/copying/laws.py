@@ -18,7 +18,7 @@ from scipy import sparse
 from nodecopy._core.csr import IntArray, Rows, index_dtype
 from nodecopy._core.params import Configurable
 from nodecopy._core.sparse_matrices import as_csr, as_matrix
-from nodecopy._core.validation import check_integer, check_real, check_vector
+from nodecopy._core.validation import check_choice, check_integer, check_real, check_vector
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.copying.donor_law import (
     DonorLaw,
@@ -30,6 +30,7 @@ from nodecopy.copying.donor_law import (
 )
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.node_embeddings import shared_neighbourhoods
 from nodecopy.features.scaling import scale_features
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
@@ -86,6 +87,8 @@ class NearestNeighbours(Configurable):
         observed graph.
     embeddings
         Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
+        ``"neighbourhoods"``: the features of the nodes within two hops, or those nodes themselves in a graph
+        without features, as by :attr:`~nodecopy.features.node_embeddings.NodeEmbeddings.neighbourhoods`.
     scale
         How the features of the graph are scaled. ``"auto"`` (default): word counts are used as they are,
         anything else is standardised, and the choice is logged. ``"none"``, ``"standardise"``, ``"unit"``,
@@ -126,18 +129,11 @@ class NearestNeighbours(Configurable):
 
     @property
     def reads_edges(self) -> bool:
-        """Whether donors depend on edges, by their degrees."""
-        return self.max_degree_ratio is not None
+        """Whether donors depend on edges, by their degrees or neighbourhoods."""
+        return self.max_degree_ratio is not None or isinstance(self.embeddings, str)
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
-        embeddings = self.embeddings
-        if embeddings is None:
-            if not isinstance(data, Graph) or data.features is None:
-                raise InputError(
-                    "embeddings of NearestNeighbours must be given, since the graph has no features."
-                )
-            embeddings = scale_features(data, self.scale, name="scale", purpose="to find donors")
-        embeddings = as_matrix(embeddings, "embeddings of NearestNeighbours")
+        embeddings = as_matrix(self._find_embeddings(data), "embeddings of NearestNeighbours")
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
             raise InputError(
                 f"embeddings of NearestNeighbours must be a matrix with {data.rows.n_rows} rows, "
@@ -154,6 +150,21 @@ class NearestNeighbours(Configurable):
         return DonorLists(
             np.arange(len(indptr) - 1, dtype=dtype), indptr.astype(dtype), indices.astype(dtype)
         )
+
+    def _find_embeddings(self, data: Graph | Interactions) -> Any:
+        """Return the embeddings that were given, named, or are the features of the graph."""
+        if isinstance(self.embeddings, str):
+            check_choice(self.embeddings, "embeddings of NearestNeighbours, if a name,", ["neighbourhoods"])
+            if not isinstance(data, Graph):
+                raise InputError("embeddings of NearestNeighbours must be a matrix for interactions.")
+            return shared_neighbourhoods(data)
+        if self.embeddings is not None:
+            return self.embeddings
+        if not isinstance(data, Graph) or data.features is None:
+            raise InputError(
+                "embeddings of NearestNeighbours must be given, since the graph has no features."
+            )
+        return scale_features(data, self.scale, name="scale", purpose="to find donors")
 
     def _among_peers(self, embeddings: Any, data: Graph | Interactions) -> tuple[IntArray, IntArray]:
         """Search for neighbours among the nodes of the same group and of similar degree."""

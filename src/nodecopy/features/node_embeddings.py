@@ -7,14 +7,16 @@ expected from them.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cached_property
 from typing import Any, TypeAlias
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, unit_rows
+from nodecopy._core.csr import IntArray, Rows, unit_rows
 from nodecopy._core.linalg import truncated_svd
 from nodecopy._core.validation import check_choice
 from nodecopy.errors import InputError
@@ -30,6 +32,9 @@ PURPOSE = "to find similar nodes"
 """What features are scaled for, in messages."""
 RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
+
+_RECENT: deque[tuple[ref[Rows], Any, Matrix]] = deque(maxlen=4)
+"""Edges, features and embedding of the graphs that were embedded last."""
 
 
 class NodeEmbeddings:
@@ -112,6 +117,17 @@ class NodeEmbeddings:
         features = FEATURE_WEIGHT * self.features
         rows, queries = (np.hstack([part, features]) for part in (self.neighbourhoods, self.expected))
         return NeighbourSearch(rows, queries=queries, owner=owner)
+
+
+def shared_neighbourhoods(graph: Graph) -> Matrix:
+    """Return :attr:`NodeEmbeddings.neighbourhoods`, computed once for graphs that differ in labels only."""
+    for rows, features, embedding in _RECENT:
+        if rows() is graph.rows and features is graph.features:
+            return embedding
+    embedding = NodeEmbeddings(graph).neighbourhoods
+    embedding.setflags(write=False)
+    _RECENT.append((ref(graph.rows), graph.features, embedding))
+    return embedding
 
 
 def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:

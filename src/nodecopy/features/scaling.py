@@ -227,7 +227,7 @@ def scale_features(graph: Graph, kind: str = "auto", *, name: str = "", purpose:
 
 def explain_no_counts(matrix: Any, encoder: Any = None) -> str:
     """Return why features are not word counts (see :meth:`FeatureScaling.fit`), or an empty string."""
-    values, share = _stored(matrix), _share_of_zeros(matrix)
+    values, share = _stored(matrix), share_of_zeros(matrix)
     if encoder is not None and (encoder.categories_ or encoder.incomplete_):
         return "some columns were one-hot encoded or imputed"
     if (values < 0).any():
@@ -259,14 +259,15 @@ def _log_feature_scaling(kind: str, reason: str, matrix: Any, name: str, purpose
     }[kind]
     since = f"since they are not word counts ({reason})"
     if not reason:
-        share = _share_of_zeros(matrix)
+        share = share_of_zeros(matrix)
         since = f"as usual for word counts, since {share:.0%} of them are zero and none is negative"
     others = tuple(choice for choice in ("unit", "rows", "standardise", "none", "binary") if choice != kind)
     hints = [Hint(**{name: others})] if name else []
     log_decision(f"features: {decision}{purpose and ' ' + purpose}, {since}.", *hints)
 
 
-def _share_of_zeros(matrix: Any) -> float:
+def share_of_zeros(matrix: Any) -> float:
+    """Return the share of zeros among the entries of a matrix."""
     return 1.0 - np.count_nonzero(_stored(matrix)) / max(1, int(np.prod(matrix.shape)))
 
 

@@ -1,0 +1,73 @@
+"""The default base of self-training: its networks and its law follow the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nodecopy import Graph, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
+from nodecopy.classify import APPNP, GCN, Trial
+from nodecopy.classify import recommended_base as defaults
+
+RING = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40)
+
+
+def build(graph: Graph, *, network: str = "auto", prior: float | None = None, scarcity: float = 1.0) -> Any:
+    trial = Trial(graph.replace(labels=np.arange(40) % 2), np.array([0, 1]), None, 0)
+    return defaults.build_base(trial, None, network=network, prior=prior, scarcity=scarcity)
+
+
+def words(share: float) -> NDArray[np.float64]:
+    """Return word counts with a share of zeros."""
+    return (np.random.default_rng(0).random((40, 30)) >= share).astype(float)
+
+
+def test_sparse_word_counts_get_appnp_and_nearest_donors() -> None:
+    base = build(RING.replace(features=words(0.95)))
+    assert isinstance(base.base, APPNP)
+    assert base.base.n_hidden == defaults.N_HIDDEN
+    assert isinstance(base.graph_model.law.law, NearestNeighbours)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [None, words(0.6), -words(0.95), np.random.default_rng(1).random((40, 5))],
+    ids=["none", "dense words", "negative", "real"],
+)
+def test_other_features_get_a_gcn_and_donors_of_the_same_class(features: Any) -> None:
+    base = build(RING if features is None else RING.replace(features=features))
+    assert isinstance(base.base, GCN)
+    assert isinstance(base.graph_model.law.law, SameLabel)
+
+
+def test_a_named_network_overrules_the_choice() -> None:
+    assert isinstance(build(RING, network="appnp").base, APPNP)
+    assert isinstance(build(RING.replace(features=words(0.95)), network="gcn").base, GCN)
+
+
+def test_large_graphs_draw_donors_from_the_whole_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defaults, "MAX_NODES_FOR_NEAREST", 39)
+    assert isinstance(build(RING, network="appnp").graph_model.law.law, SameLabel)
+
+
+def test_fewer_labels_copy_more() -> None:
+    laws = [build(RING, scarcity=scarcity).graph_model.law for scarcity in (1.0, 0.5)]
+    assert all(isinstance(law, KeepByDegree) for law in laws)
+    assert [law.prior for law in laws] == [4.0, 2.0]
+
+
+def test_a_prior_of_zero_copies_nothing_not_even_for_nodes_without_neighbours() -> None:
+    lonely = Graph(np.zeros((40, 40)))
+    model = build(lonely, prior=0.0).graph_model
+    assert isinstance(model, NodeCopying)
+    assert model.keep == 1.0
+
+
+def test_the_choice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", logger="nodecopy"):
+        build(RING.replace(features=words(0.95)))
+    assert "networks: APPNP, since features are word counts" in caplog.text
+    assert "network='gcn'" in caplog.text
