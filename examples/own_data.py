@@ -39,8 +39,8 @@ print(graph)
 # Predicting the missing labels
 # -----------------------------
 # All labelled nodes, here four, are training nodes by default. :class:`.SelfTraining`, the recommended
-# classifier, predicts the labels of the others, with their uncertainty. The graph has no features, so the feature
-# matrix is the identity.
+# classifier, predicts the labels of the others, with their uncertainty. The graph has no features, so the
+# feature matrix is the identity.
 
 classifier = SelfTraining().fit(graph.replace(features=np.eye(graph.n_nodes)), rng=0)
 print(classifier.to_pandas()[["predicted", "p_chess", "total_uncertainty"]].round(2))

@@ -85,14 +85,12 @@ class WeightedSum(nn.Module):
         return torch.zeros_like(x).index_add_(0, target, edge_weight[:, None] * x[source])[:, :3]
 
 
-def test_edges_without_weights_weigh_one_where_a_module_requires_weights() -> None:
-    expected = torch.from_numpy(GRAPH.adjacency @ GRAPH.features)[:, :3].softmax(dim=1)
-    predicted = ModuleNetwork(WeightedSum(), "module").predict(GRAPH)
-    np.testing.assert_allclose(predicted, expected.numpy(), atol=1e-5)
-    half = GRAPH.replace(adjacency=GRAPH.adjacency * 0.5)
-    expected = torch.from_numpy(half.adjacency @ GRAPH.features)[:, :3].softmax(dim=1)
-    predicted = ModuleNetwork(WeightedSum(), "module").predict(half)
-    np.testing.assert_allclose(predicted, expected.numpy(), atol=1e-5)
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_edges_without_weights_weigh_one_where_a_module_requires_weights(weight: float) -> None:
+    graph, features = GRAPH.replace(adjacency=GRAPH.adjacency * weight), np.asarray(GRAPH.features)
+    assert (graph.rows.weights is None) == (weight == 1)
+    expected = torch.from_numpy(graph.adjacency @ features)[:, :3].softmax(dim=1)
+    np.testing.assert_allclose(ModuleNetwork(WeightedSum(), "module").predict(graph), expected, atol=1e-5)
 
 
 def test_the_mode_is_restored_after_an_error() -> None:
