@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend import best_items
+from nodecopy.recommend import EASE, best_items
 from nodecopy.recommend.best_items import find_candidates, select_best
 
 IDS = np.array(["a", "b", "c", "d"])
@@ -78,3 +80,32 @@ def test_a_million_items_are_scored_in_blocks() -> None:
     expected[3] = [n_items - 4, 3]
     assert items.tolist() == expected
     assert best[4].tolist() == [3.0, 2.0]
+
+
+@pytest.mark.parametrize("choice", [{}, {"items": np.arange(0, 10**6, 3)}, {"exclude": np.arange(500)}])
+def test_a_million_items_need_no_matrix_of_users_and_items(
+    choice: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All scores of 60 users would take 240 MB; blocks of 4 users take 16 MB, and as much to select."""
+    n_users, n_items, rng = 60, 10**6, np.random.default_rng(0)
+    columns = rng.integers(n_items, size=n_users * 5)
+    model = EASE()
+    model.interactions_ = model.seen_ = Interactions(
+        sparse.csr_array((np.ones(len(columns)), (np.arange(len(columns)) // 5, columns)), (n_users, n_items))
+    ).binary()
+    weights = rng.random(20 * len(columns)).astype(np.float32)
+    targets = rng.integers(n_items, size=len(weights))
+    entries = weights, (np.repeat(columns, 20), targets)
+    model.weights_ = sparse.csr_array(entries, shape=(n_items, n_items))
+    monkeypatch.setattr(best_items, "MAX_BLOCK_SCORES", 2**22)
+    tracemalloc.start()
+    items, scores = model.recommend(None, 10, **choice)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 80e6
+    assert (scores[:, 0] > 0).all()
+    full = model.score([7])[0]
+    full[model.seen_.matrix[[7]].indices] = -np.inf
+    if "items" in choice:
+        full[np.setdiff1d(np.arange(n_items), choice["items"])] = -np.inf
+    assert items[7].tolist() == np.argsort(-full, kind="stable")[:10].tolist()

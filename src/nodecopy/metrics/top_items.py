@@ -32,16 +32,17 @@ def top_items(scores: ArrayLike, k: int) -> IntArray:
         values = values.astype(np.float64)
     if n_users and np.isnan(values.max()):
         raise InputError("scores must be numbers; got nan.")
-    row, column = np.divmod(np.flatnonzero(values >= _lower_bound(values, k)), n_items)
-    has_ties = np.bincount(row, minlength=n_users) > MAX_SORTED_RATIO * k
-    is_sorted = ~has_ties[row]
-    row, column = row[is_sorted], column[is_sorted]
+    bounds = _lower_bound(values, k)
+    is_candidate = values >= bounds
+    has_ties = np.count_nonzero(is_candidate, axis=1) > MAX_SORTED_RATIO * k
+    is_candidate[has_ties] = False
+    row, column = np.nonzero(is_candidate)
     order = np.lexsort((column, -values[row, column], row))
     rank = np.arange(len(row)) - np.searchsorted(row, row)
     ranked = np.empty((n_users, k), np.int64)
     ranked[~has_ties] = column[order[rank < k]].reshape(-1, k)
-    if has_ties.any():
-        ranked[has_ties] = _rank_with_ties(values[has_ties], k)
+    for user in np.flatnonzero(has_ties):
+        ranked[user] = _rank_with_ties(values[user], bounds[user], k)
     return ranked
 
 
@@ -57,11 +58,13 @@ def _lower_bound(values: NDArray[Any], k: int) -> NDArray[Any]:
     return np.partition(maxima, n_groups - k, axis=1)[:, -k][:, None]
 
 
-def _rank_with_ties(values: NDArray[Any], k: int) -> IntArray:
-    """Return the same as :func:`top_items` for rows in which many items tie with the k-th largest."""
-    threshold = np.partition(values, values.shape[1] - k, axis=1)[:, -k][:, None]
-    above, equal = values > threshold, values == threshold
-    is_top = above | (equal & (np.cumsum(equal, axis=1) <= k - above.sum(axis=1, keepdims=True)))
-    chosen = np.nonzero(is_top)[1].reshape(len(values), k)
-    order = np.lexsort((chosen, -np.take_along_axis(values, chosen, axis=1)), axis=1)
-    return np.take_along_axis(chosen, order, axis=1)
+def _rank_with_ties(values: NDArray[Any], bound: NDArray[Any], k: int) -> IntArray:
+    """Return the same as :func:`top_items` for a row in which many items tie, given its lower bound."""
+    above = np.flatnonzero(values > bound)
+    equal = np.flatnonzero(values == bound)
+    if len(above) >= k:
+        largest = values[above]
+        threshold = np.partition(largest, len(above) - k)[-k]
+        above, equal = above[largest > threshold], above[largest == threshold]
+    chosen = np.concatenate([above, equal[: k - len(above)]])
+    return chosen[np.lexsort((chosen, -values[chosen]))]

@@ -13,7 +13,7 @@ from nodecopy._core.validation import check_integer
 from nodecopy.conversion import InteractionsLike
 from nodecopy.errors import InputError
 from nodecopy.metrics import ranking
-from nodecopy.recommend.best_items import Scores, find_candidates, list_best, select_best
+from nodecopy.recommend.best_items import MAX_BLOCK_SCORES, Scores, find_candidates, list_best, select_best
 from nodecopy.recommend.explanations import Explanation, largest
 from nodecopy.recommend.scoring import ScoringModel
 from nodecopy.recommend.training_ids import align, find_ids, history_rows, one_hot
@@ -248,7 +248,10 @@ class Recommender(ScoringModel):
                 f"user must have a history; {train.user_ids[row].item()!r} has none and is scored "
                 f"by popularity."
             )
-        values = self._checked_scores(one_hot(history, train.n_items))[:, column].astype(np.float64)
+        step = max(1, MAX_BLOCK_SCORES // train.n_items)
+        blocks = (history[start : start + step] for start in range(0, len(history), step))
+        scores = [self._checked_scores(one_hot(block, train.n_items))[:, column] for block in blocks]
+        values = np.concatenate(scores).astype(np.float64)
         score, items = float(values.sum()), largest(train.item_ids[history], values, k)
         parts = self.donor_parts(history, int(column)) if donors else None
         if parts is None:
