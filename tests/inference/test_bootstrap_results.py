@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from nodecopy import SameLabel, datasets
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.inference import bootstrap
+from nodecopy.interop.igraph import to_igraph
+from nodecopy.io import to_networkx
 
 CLUB = datasets.load("karate")
 RESULT = bootstrap(CLUB, ["density", "degrees"], model=SameLabel(), n=30, rng=0)
@@ -25,7 +28,7 @@ def test_the_text_says_question_model_and_intervals() -> None:
 def test_estimates_by_name_and_in_order() -> None:
     assert [row.name for row in NUMBERS] == ["density", "transitivity"]
     assert NUMBERS["transitivity"].name == "transitivity"
-    assert RESULT["degrees"].is_per_node
+    assert RESULT["degrees"].is_array
 
 
 def test_json() -> None:
@@ -58,3 +61,47 @@ def test_plots_return_axes() -> None:
     assert [place.get_title() for place in axes] == ["density", "degrees"]
     single = bootstrap(CLUB, "density", model=SameLabel(), n=5, rng=0)
     assert single.plot(axes[0]) is axes[0]
+
+
+def test_ranks_and_top_shares_agree() -> None:
+    low, high = RESULT.rank_interval()
+    assert (low <= high).all()
+    assert low.min() == 1
+    first = np.argmax(RESULT.top_share(1))
+    assert low[first] == 1
+    assert RESULT.top_share(34).tolist() == [1] * 34
+    with pytest.raises(InputError, match="one of \\['degrees'\\]"):
+        RESULT.rank_interval("density")
+
+
+def test_statistics_of_edges() -> None:
+    network = to_networkx(CLUB)
+    statistics = [nx.edge_betweenness_centrality, "density"]
+    with pytest.warns(DataWarning, match="undefined in some samples"):
+        result = bootstrap(network, statistics, model=SameLabel(), n=60, rng=0)
+    name = "edge_betweenness_centrality"
+    estimate = result[name]
+    assert "78 edges" in repr(result)
+    values = result.values[name]
+    n_defined = np.isfinite(values).sum(axis=0)
+    np.testing.assert_array_equal(np.isfinite(np.asarray(estimate.low)), n_defined >= 20)
+    edge = int(np.argmax(n_defined))
+    assert np.nanmean(values[:, edge]) == pytest.approx(
+        np.asarray(estimate.observed)[edge] + np.asarray(estimate.bias)[edge]
+    )
+    other = result.annotate(network)
+    first, second = result.keys_of(name)[edge]
+    assert other.edges[first, second][f"{name}_low"] == np.asarray(estimate.low)[edge]
+    assert other.graph["density_high"] == result["density"].high
+    assert "density" not in network.graph
+    assert result.to_pandas().loc[name].index[0] == result.keys_of(name)[0]
+
+
+def test_nodes_of_igraph_are_annotated() -> None:
+    network = to_igraph(CLUB)
+    result = bootstrap(network, ["pagerank", "density"], model=SameLabel(), n=10, rng=0)
+    other = result.annotate(network)
+    assert other.vs["pagerank_high"] == np.asarray(result["pagerank"].high).tolist()
+    assert other["density"] == result["density"].observed
+    with pytest.raises(InputError, match="network must be"):
+        result.annotate(CLUB)

@@ -23,7 +23,7 @@ def test_defaults_by_target() -> None:
 def test_values_are_those_of_sample_many() -> None:
     model = NodeCopying(SameLabel()).fit(CLUB)
     _, measure = prepare_measure("n_edges", CLUB, None)
-    values = collect_values(measure_samples(model, measure, 5, SeedSequence(3)))
+    values = collect_values(measure_samples(model, measure, 5, SeedSequence(3)), {"n_edges": ()}, 5)
     expected = [sample.n_edges for sample in model.sample_many(5, rng=SeedSequence(3))]
     assert values["n_edges"].tolist() == expected
 

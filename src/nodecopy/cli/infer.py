@@ -124,6 +124,6 @@ def _rows(result: BootstrapResult, tests: SignificanceTests | None) -> Iterator[
         numbers = [np.atleast_1d(part) for part in row[1:]]
         chosen = np.argsort(-numbers[0], kind="stable")[:MAX_NODES]
         for position in chosen.tolist():
-            name = f"{row.name} of {result.node_ids[position]}" if row.is_per_node else row.name
+            name = f"{row.name} of {result.keys_of(row.name)[position]}" if row.is_array else row.name
             cells: list[Any] = [name, *(float(part[position]) for part in numbers)]
             yield cells if tests is None else [*cells, tests[row.name].p_value, tests[row.name].z_score]

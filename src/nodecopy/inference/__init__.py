@@ -3,7 +3,8 @@
 Read :mod:`.bootstrapping` first, then :mod:`.null_tests` and :mod:`.graph_differences`.
 :mod:`.degree_classes` is the default donor law, with :mod:`.communities`; :mod:`.node_resampling` samples
 nodes. :mod:`.measurement` computes statistics, :mod:`.resampling` those of samples, and :mod:`.intervals`
-turns them into :mod:`.bootstrap_results`. :mod:`.edge_counts` has an exact variance.
+turns them into :mod:`.bootstrap_results`. :mod:`.sample_store` keeps them on disk.
+:mod:`.community_stability` finds communities again in samples. :mod:`.edge_counts` has an exact variance.
 """
 
 from nodecopy.inference.bootstrap_results import BootstrapResult as BootstrapResult
@@ -11,6 +12,8 @@ from nodecopy.inference.bootstrap_results import Estimate as Estimate
 from nodecopy.inference.bootstrapping import bootstrap as bootstrap
 from nodecopy.inference.communities import count_communities as count_communities
 from nodecopy.inference.communities import spectral_communities as spectral_communities
+from nodecopy.inference.community_stability import CommunityStability as CommunityStability
+from nodecopy.inference.community_stability import community_stability as community_stability
 from nodecopy.inference.degree_classes import DegreeClasses as DegreeClasses
 from nodecopy.inference.edge_counts import EdgeCountVariance as EdgeCountVariance
 from nodecopy.inference.edge_counts import edge_count_variance as edge_count_variance

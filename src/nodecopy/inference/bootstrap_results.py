@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, type_name
 from nodecopy.errors import InputError
 
 QUESTIONS = {
@@ -21,7 +21,7 @@ Value = float | NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """One statistic: a number each, or an array of one number per node.
+    """One statistic: a number each, or an array of one number per node or edge.
 
     ``bias`` is the mean of the samples minus the observed value. The interval is not moved by it, unless the
     method is ``"percentile"``.
@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
     Examples
     --------
     >>> from nodecopy.inference import Estimate
-    >>> Estimate("density", 0.2, standard_error=0.01, bias=0.0, low=0.18, high=0.22).is_per_node
+    >>> Estimate("density", 0.2, standard_error=0.01, bias=0.0, low=0.18, high=0.22).is_array
     False
     """
 
@@ -41,8 +41,8 @@ class Estimate(NamedTuple):
     high: Value
 
     @property
-    def is_per_node(self) -> bool:
-        """Return whether there is a value for every node."""
+    def is_array(self) -> bool:
+        """Return whether there is a value for every node or edge."""
         return np.ndim(self.observed) > 0
 
 
@@ -73,6 +73,8 @@ class BootstrapResult:
     node_ids: NDArray[Any] = field(repr=False)
     values: Mapping[str, NDArray[np.float64]] = field(repr=False)
     """The values of each statistic, one row per sample."""
+    keys: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The nodes or edges of statistics that are mappings; others are of ``node_ids``."""
     problems: tuple[str, ...] = ()
     """Reasons not to trust an interval, which were also given as warnings."""
 
@@ -92,14 +94,23 @@ class BootstrapResult:
         return "\n".join([head, *(self._describe(estimate) for estimate in self.estimates)])
 
     def _describe(self, estimate: Estimate) -> str:
-        if estimate.is_per_node:
+        if estimate.is_array:
             kind = "a simultaneous band" if self.simultaneous else "an interval each"
-            return f"{estimate.name}: {np.size(estimate.observed)} nodes, {kind}"
+            what = "edges" if self._is_of_edges(estimate.name) else "nodes"
+            return f"{estimate.name}: {np.size(estimate.observed)} {what}, {kind}"
         _, observed, error, bias, low, high = estimate
         return (
             f"{estimate.name}: {observed:.4g}, standard error {error:.3g}, "
             f"interval {low:.4g} to {high:.4g}, bias {bias:.2g}"
         )
+
+    def keys_of(self, name: str) -> Any:
+        """Return the nodes, or the edges as pairs of nodes, that the values of a statistic belong to."""
+        values = np.atleast_1d(self[name].observed)
+        return self.keys.get(name, self.node_ids if len(values) == len(self.node_ids) else range(len(values)))
+
+    def _is_of_edges(self, name: str) -> bool:
+        return name in self.keys and all(isinstance(key, tuple) for key in self.keys[name])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, lists and strings, ready for JSON."""
@@ -119,14 +130,14 @@ class BootstrapResult:
         pandas = import_optional("pandas", "BootstrapResult.to_pandas")
         frames = []
         for estimate in self.estimates:
-            nodes = self.node_ids if estimate.is_per_node else [None]
+            nodes = list(self.keys_of(estimate.name)) if estimate.is_array else [None]
             columns = {
                 name: np.atleast_1d(value)
                 for name, value in zip(Estimate._fields[1:], estimate[1:], strict=True)
             }
             frames.append(pandas.DataFrame({"statistic": estimate.name, "node": nodes, **columns}))
         table = pandas.concat(frames, ignore_index=True)
-        if not any(estimate.is_per_node for estimate in self.estimates):
+        if not any(estimate.is_array for estimate in self.estimates):
             return table.drop(columns="node").set_index("statistic")
         return table.set_index(["statistic", "node"])
 
@@ -140,15 +151,55 @@ class BootstrapResult:
         name
             A statistic of nodes; needed if there are several.
         """
-        names = [estimate.name for estimate in self.estimates if estimate.is_per_node]
+        values = self._values_of_nodes(name)
+        check_integer(k, "k of top_share", low=1, high=values.shape[1], high_name="n_nodes")
+        top = np.argsort(-np.asarray(values), axis=1, kind="stable")[:, :k]
+        return np.bincount(top.ravel(), minlength=values.shape[1]) / len(values)
+
+    def rank_interval(self, name: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return, for each node, the ranks between which it lies in a share ``level`` of the samples.
+
+        Parameters
+        ----------
+        name
+            A statistic of nodes; needed if there are several. The largest value has rank 1.
+        """
+        values = self._values_of_nodes(name)
+        order = np.argsort(-np.asarray(values), axis=1, kind="stable")
+        ranks = np.argsort(order, axis=1) + 1
+        tails = [(1 - self.level) / 2, (1 + self.level) / 2]
+        low, high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
+        return low, high
+
+    def _values_of_nodes(self, name: str | None) -> NDArray[np.float64]:
+        names = [estimate.name for estimate in self.estimates if estimate.is_array]
         if name is None and len(names) == 1:
             name = names[0]
         if name not in names or self.target != "edges":
             raise InputError(f"name must be a statistic of given nodes, one of {names}; got {name!r}.")
-        values = self.values[name]
-        check_integer(k, "k of top_share", low=1, high=values.shape[1], high_name="n_nodes")
-        top = np.argsort(-values, axis=1, kind="stable")[:, :k]
-        return np.bincount(top.ravel(), minlength=values.shape[1]) / len(values)
+        return self.values[name]
+
+    def annotate(self, network: Any) -> Any:
+        """Return a copy of a NetworkX or igraph graph with values and intervals as attributes.
+
+        A statistic ``x`` becomes the attributes ``x``, ``x_low`` and ``x_high`` of the graph, of its nodes or
+        of its edges.
+
+        Parameters
+        ----------
+        network
+            The graph that was given to :func:`.bootstrap`; it is not changed.
+        """
+        set_attribute = setters.get(type_name(network).partition(".")[0])
+        if set_attribute is None:
+            raise InputError(f"network must be a NetworkX or igraph graph; got {type_name(network)}.")
+        other = network.copy()
+        for row in self.estimates:
+            kind = "edge" if self._is_of_edges(row.name) else "node" if row.is_array else "graph"
+            for suffix, value in (("", row.observed), ("_low", row.low), ("_high", row.high)):
+                keys = self.keys.get(row.name)
+                set_attribute(other, kind, row.name + suffix, np.asarray(value).tolist(), keys)
+        return other
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the samples and the interval of each statistic, and return the axes.
@@ -164,9 +215,7 @@ class BootstrapResult:
             _, axes = pyplot.subplots(1, n, figsize=(3.2 * n, 2.6), layout="constrained", squeeze=False)
         axes = np.atleast_1d(axes).ravel()
         for place, estimate in zip(axes, self.estimates, strict=True):
-            (_draw_nodes if estimate.is_per_node else _draw_samples)(
-                place, estimate, self.values[estimate.name]
-            )
+            (_draw_nodes if estimate.is_array else _draw_samples)(place, estimate, self.values[estimate.name])
             place.set_title(estimate.name, fontsize="medium")
         return axes if n > 1 else axes[0]
 
@@ -186,3 +235,25 @@ def _draw_nodes(axes: Any, estimate: Estimate, values: NDArray[np.float64]) -> N
     axes.fill_between(rank, low, high, color="#a3be8c", alpha=0.4, step="mid")
     axes.plot(rank, np.asarray(estimate.observed)[order], color="#2e3440")
     axes.set_xlabel("nodes, in ascending order")
+
+
+def _set_networkx(network: Any, kind: str, name: str, value: Any, keys: Any) -> None:
+    if kind == "graph":
+        network.graph[name] = value
+        return
+    ends = network.edges if kind == "edge" else network.nodes
+    for key, number in zip(network if keys is None else keys, value, strict=True):
+        ends[key][name] = number
+
+
+def _set_igraph(network: Any, kind: str, name: str, value: Any, keys: Any) -> None:
+    if kind == "graph":
+        network[name] = value
+    elif kind == "node":
+        network.vs[name] = value
+    else:
+        for key, number in zip(keys, value, strict=True):
+            network.es[network.get_eid(*key)][name] = number
+
+
+setters = {"networkx": _set_networkx, "igraph": _set_igraph}

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
+from nodecopy._core.formats import PathLike
 from nodecopy._core.notices import mute_data_warnings, warn_about_data
-from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import GraphLike
 from nodecopy.inference.bootstrap_results import BootstrapResult
@@ -18,11 +19,14 @@ from nodecopy.inference.resampling import (
     InferenceSeeds,
     Sampler,
     Samples,
+    Shapes,
     choose_sampler,
     collect_values,
     find_problems,
     measure_samples,
+    open_store,
 )
+from nodecopy.inference.sample_store import choose_seed
 
 N_INNER = 25
 """Samples of every sample, from which ``"studentised"`` takes its standard error."""
@@ -40,6 +44,7 @@ def bootstrap(
     simultaneous: bool = False,
     library: str | None = None,
     workers: int = 1,
+    store: PathLike | None = None,
     rng: Rng = None,
 ) -> BootstrapResult:
     """Return standard errors and intervals of statistics of one network.
@@ -52,8 +57,9 @@ def bootstrap(
     graph
         The observed graph, or what :func:`.as_graph` converts.
     statistic
-        A name (see :func:`.statistic_names`), a function of a graph that returns a number or one number per
-        node, or several of them.
+        A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
+        number, one number per node, or a mapping from nodes or edges to numbers. An edge has an interval
+        from the samples that contain it, if those are at least 20.
     model
         How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
         :class:`.DegreeClasses`. For ``target="nodes"`` :class:`.NodeBootstrap` (default),
@@ -77,8 +83,11 @@ def bootstrap(
         ``graph``.
     workers
         Number of threads, 1 by default.
+    store
+        A folder that keeps the values of finished samples. A run that was stopped continues there, and a
+        larger ``n`` only draws the additional samples. Memory does not grow with ``n`` then.
     rng
-        Seed or generator.
+        Seed or generator; that of the store, if it is left out when a run continues.
 
     Examples
     --------
@@ -103,16 +112,21 @@ def bootstrap(
     check_choice(method, "method of bootstrap", METHODS)
     check_choice(target, "target of bootstrap", ["edges", "nodes"])
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
-    seed, sampler = seed_sequence(rng), choose_sampler(model, target)
+    seed, sampler = choose_seed(rng, store), choose_sampler(model, target)
     sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
-    samples = measure_samples(sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers)
-    values = collect_values(samples)
-    errors = _inner_errors(sampler, measure, n, seed) if method == "studentised" else {}
+    observed_values = measure(observed)
+    shapes = {name: np.shape(value) for name, value in observed_values.items()}
+    folder = open_store(store, observed, sampler, seed, shapes)
+    samples = measure_samples(
+        sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers, store=folder, shapes=shapes
+    )
+    values = collect_values(samples, shapes, n, folder)
+    errors = _inner_errors(sampler, measure, n, seed, shapes) if method == "studentised" else {}
     settings: dict[str, Any] = {"level": level, "method": method, "simultaneous": simultaneous}
     settings["factor"] = getattr(sampler, "deviation_factor", 1.0)
     estimates = [
         estimate_interval(name, value, values[name], errors=errors.get(name), **settings)
-        for name, value in measure(observed).items()
+        for name, value in observed_values.items()
     ]
     undefined = {
         name: int((~np.isfinite(rows.reshape(n, -1))).any(axis=1).sum()) for name, rows in values.items()
@@ -129,12 +143,13 @@ def bootstrap(
         model=repr(sampler),
         simultaneous=simultaneous,
         node_ids=observed.node_ids,
+        keys=measure.keys,
         values=values,
         problems=tuple(problems),
     )
 
 
-def _inner_errors(sampler: Sampler, measure: Measure, n: int, seed: SeedSequence) -> Samples:
+def _inner_errors(sampler: Sampler, measure: Measure, n: int, seed: SeedSequence, shapes: Shapes) -> Samples:
     """Return the standard error of each statistic in each sample, by fitting the model to the sample."""
     errors: dict[str, list[Any]] = {}
     for number in range(n):
@@ -144,7 +159,7 @@ def _inner_errors(sampler: Sampler, measure: Measure, n: int, seed: SeedSequence
                 sample, rng=child(seed, InferenceSeeds.FIT)
             )
             inner_seed = child(seed, InferenceSeeds.INNER, number)
-            values = collect_values(measure_samples(inner, measure, N_INNER, inner_seed))
+            values = collect_values(measure_samples(inner, measure, N_INNER, inner_seed), shapes, N_INNER)
         for name, rows in values.items():
             errors.setdefault(name, []).append(
                 rows.std(axis=0, ddof=1) * getattr(inner, "deviation_factor", 1.0)

@@ -159,7 +159,7 @@ def compare_graphs(
 
 def _differences(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
     for ours, theirs in zip(first, second, strict=True):
-        if ours.is_per_node or theirs.is_per_node:
+        if ours.is_array or theirs.is_array:
             raise InputError(f"statistic of compare_graphs must be a number; {ours.name} has one per node.")
         observed = float(ours.observed) - float(theirs.observed)
         values = first.values[ours.name] - second.values[theirs.name]

@@ -24,6 +24,8 @@ from nodecopy.metrics.structure import select_counting, select_statistics
 Statistic: TypeAlias = str | Callable[[Any], Any] | Sequence[str | Callable[[Any], Any]]
 Values: TypeAlias = Mapping[str, float | NDArray[np.float64]]
 Measure: TypeAlias = Callable[[Graph], Values]
+Keys: TypeAlias = Sequence[Any] | NDArray[Any]
+"""The nodes, or pairs of nodes, that the values of a statistic belong to."""
 
 CONVERT: dict[str, Callable[[Graph], Any]] = {
     "nodecopy": lambda graph: graph,
@@ -72,9 +74,74 @@ def statistic_names() -> list[str]:
     return [*statistics(Graph(np.zeros((0, 0)))), "modularity", *EXTRA]
 
 
+class GraphMeasure:
+    """Compute chosen statistics of graphs; the observed graph comes first and defines the order of values."""
+
+    def __init__(
+        self, names: Sequence[str], functions: Sequence[KeyedFunction], convert: Any, modularity: Any
+    ) -> None:
+        self.names, self.functions = names, functions
+        self._convert, self._modularity = convert, modularity
+        self._structural = [part for part in names if part not in EXTRA and part != "modularity"]
+
+    def __call__(self, graph: Graph) -> Values:
+        values: dict[str, Any] = dict(select_statistics(graph, self._structural)) if self._structural else {}
+        values |= {part: EXTRA[part](graph) for part in self.names if part in EXTRA}
+        if self._modularity is not None:
+            values["modularity"] = self._modularity(graph)
+        if self.functions:
+            converted = self._convert(graph)
+            values |= {function.name: function(converted) for function in self.functions}
+        return {part: values[part] for part in [*self.names, *(function.name for function in self.functions)]}
+
+    @property
+    def keys(self) -> dict[str, Keys]:
+        """Return what the values of functions that return mappings belong to."""
+        return {function.name: function.keys for function in self.functions if function.keys is not None}
+
+
+class KeyedFunction:
+    """A function whose values have the order of its first result, where it returns a mapping.
+
+    NetworkX returns centralities by node and by edge. A key that is missing in a sample, such as an edge, has
+    the value ``nan``; an edge of an undirected graph may be named from either end.
+    """
+
+    def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
+        self.name, self.function = name, function
+        self.keys: list[Any] | None = None
+
+    def __call__(self, graph: Any) -> float | NDArray[np.float64]:
+        try:
+            value = self.function(graph)
+        except Exception as error:
+            error.add_note(f"The statistic {self.name} was computed on {graph!r}.")
+            raise
+        if isinstance(value, Mapping):
+            self.keys = list(value) if self.keys is None else self.keys
+            value = [value.get(key, _reverse_value(value, key)) for key in self.keys]
+        try:
+            array = np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{self.name} must return a number, or one per node or edge; got {value!r:.200}."
+            ) from error
+        if array.ndim > 1:
+            raise InputError(
+                f"{self.name} must return a number, or one per node or edge; got an array of shape "
+                f"{array.shape}. Choose one of its columns."
+            )
+        return array if array.ndim else float(array)
+
+
+def _reverse_value(value: Mapping[Any, Any], key: Any) -> Any:
+    is_pair = isinstance(key, tuple) and len(key) == 2
+    return value.get((key[1], key[0]), np.nan) if is_pair else np.nan
+
+
 def prepare_measure(
     statistic: Statistic, graph: GraphLike, library: str | None, *, fixed_nodes: bool = True
-) -> tuple[Graph, Measure]:
+) -> tuple[Graph, GraphMeasure]:
     """Return the converted graph, and a function from graphs to values by name.
 
     ``library`` is the one whose objects functions take, by default that of ``graph``. ``fixed_nodes`` says
@@ -90,48 +157,25 @@ def prepare_measure(
     chosen: list[Any] = [statistic] if isinstance(statistic, str) or callable(statistic) else list(statistic)
     if not chosen:
         raise InputError("statistic must be a name, a function, or several of them; got none.")
-    functions: dict[str, Callable[[Any], Any]] = {}
+    names: list[str] = []
+    functions: list[KeyedFunction] = []
     for part in chosen:
         if isinstance(part, str):
-            check_name(part, statistic_names(), "statistic")
-        elif not callable(part):
-            raise InputError(f"statistic must be a name, a function, or several of them; got {part!r}.")
+            names.append(check_name(part, statistic_names(), "statistic"))
+        elif callable(part):
+            functions.append(KeyedFunction(_name_function(part, len(functions)), part))
         else:
-            functions[_name_function(part, len(functions))] = part
-    names = [part for part in chosen if isinstance(part, str)]
-    structural = [part for part in names if part not in EXTRA and part != "modularity"]
+            raise InputError(f"statistic must be a name, a function, or several of them; got {part!r}.")
+    every = [*names, *(function.name for function in functions)]
+    if twice := [name for name in every if every.count(name) > 1]:
+        raise InputError(f"statistic must name each statistic once; got {twice[0]!r} more than once.")
     modularity = _modularity_of(own, fixed_nodes) if "modularity" in names else None
-
-    def measure(sample: Graph) -> Values:
-        values: dict[str, Any] = dict(select_statistics(sample, structural)) if structural else {}
-        values |= {part: EXTRA[part](sample) for part in names if part in EXTRA}
-        if modularity is not None:
-            values["modularity"] = modularity(sample)
-        if functions:
-            converted = convert(sample)
-            values |= {part: _as_numbers(part, function(converted)) for part, function in functions.items()}
-        order = [*names, *functions]
-        return {part: values[part] for part in order}
-
-    return own, measure
+    return own, GraphMeasure(names, functions, convert, modularity)
 
 
 def _name_function(function: Callable[[Any], Any], number: int) -> str:
     name = getattr(function, "__name__", type(function).__name__)
     return f"statistic {number + 1}" if name == "<lambda>" else str(name)
-
-
-def _as_numbers(name: str, value: Any) -> float | NDArray[np.float64]:
-    """Return a number, or an array of one number per node, that a function returned."""
-    if isinstance(value, Mapping):  # NetworkX returns centralities by node
-        value = list(value.values())
-    try:
-        array = np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must return a number, or one per node; got {value!r}.") from error
-    if array.ndim > 1:
-        raise InputError(f"{name} must return a number, or one per node; got shape {array.shape}.")
-    return array if array.ndim else float(array)
 
 
 def _modularity_of(observed: Graph, fixed_nodes: bool) -> Callable[[Graph], float]:

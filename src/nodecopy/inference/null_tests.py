@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.formats import PathLike
 from nodecopy._core.lookup import check_name
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.conversion import GraphLike
 from nodecopy.copying import NodeCopying
@@ -19,7 +20,14 @@ from nodecopy.errors import InputError
 from nodecopy.generators import ConfigurationModel, DegreeCorrectedSBM, ErdosRenyi
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.measurement import Statistic, prepare_measure
-from nodecopy.inference.resampling import InferenceSeeds, Sampler, choose_sampler, measure_samples
+from nodecopy.inference.resampling import (
+    InferenceSeeds,
+    Sampler,
+    choose_sampler,
+    measure_samples,
+    open_store,
+)
+from nodecopy.inference.sample_store import choose_seed
 
 NULL_MODELS: dict[str, Callable[[], Sampler]] = {
     "configuration": ConfigurationModel,
@@ -145,6 +153,7 @@ def test(
     stop_after: int | None = 20,
     library: str | None = None,
     workers: int = 1,
+    store: PathLike | None = None,
     rng: Rng = None,
 ) -> SignificanceTests:
     """Test whether statistics of a network are what a null model explains.
@@ -171,7 +180,7 @@ def test(
         Sampling stops when so many samples are at least as extreme, 20 by default, since the p-value is
         clearly not small then; it is 20 / l after l samples (Besag and Clifford, 1991), which is exact, too.
         ``None`` always draws ``n`` samples.
-    library, workers, rng
+    library, workers, store, rng
         As in :func:`.bootstrap`.
 
     Examples
@@ -194,9 +203,13 @@ def test(
     for name, value in values.items():
         if np.ndim(value) or not np.isfinite(value):
             raise InputError(f"statistic of test must be a finite number; {name} is {value!r}.")
-    seed = seed_sequence(rng)
+    seed = choose_seed(rng, store)
     sampler = choose_sampler(null, "edges").fit(observed, rng=child(seed, InferenceSeeds.FIT))
-    samples = measure_samples(sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers)
+    shapes = {name: np.shape(value) for name, value in values.items()}
+    folder = open_store(store, observed, sampler, seed, shapes)
+    samples = measure_samples(
+        sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers, store=folder, shapes=shapes
+    )
     drawn: dict[str, list[Any]] = {name: [] for name in values}
     for sample in samples:
         for name, value in sample.items():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
+from nodecopy._core.formats import PathLike
 from nodecopy._core.progress import track
 from nodecopy._core.random import child
 from nodecopy.copying import DonorLists, NodeCopying
@@ -19,9 +20,11 @@ from nodecopy.inference.bootstrap_results import Estimate
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.measurement import Measure, Values
 from nodecopy.inference.node_resampling import NodeBootstrap, NodeResampler
+from nodecopy.inference.sample_store import SampleStore, describe_seed, digest_graph
 from nodecopy.models import GraphModel, sample_stream
 
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
+Shapes: TypeAlias = dict[str, tuple[int, ...]]
 Samples: TypeAlias = dict[str, NDArray[np.float64]]
 
 MIN_DONORS, MAX_POOR_SHARE = 3.0, 0.2
@@ -30,6 +33,10 @@ MAX_SHIFT = 3.0
 """Standard errors by which the mean of samples may differ from the observed value without a warning."""
 EXTREMES = ("max_degree", "n_components", "largest_component")
 """Statistics that depend on few nodes, of which a bootstrap is known to be unreliable."""
+
+
+MAX_BYTES = 2**33
+"""Memory of the values of all samples, without a store."""
 
 
 class InferenceSeeds(IntEnum):
@@ -57,25 +64,73 @@ def choose_sampler(model: Any, target: str) -> Sampler:
     raise InputError(f"model for target={target!r} must be {allowed[target]}; got {model!r}.")
 
 
+def open_store(
+    store: PathLike | None, graph: Graph, sampler: Sampler, seed: SeedSequence, shapes: Shapes
+) -> SampleStore | None:
+    """Return the store of a run, after a check that it holds samples of the same run."""
+    if store is None:
+        return None
+    settings = {
+        "graph": digest_graph(graph),
+        "model": repr(sampler),
+        "statistics": {name: list(shape) for name, shape in shapes.items()},
+        "seed": describe_seed(seed),
+    }
+    return SampleStore(store, settings)
+
+
 def measure_samples(
-    sampler: Sampler, measure: Measure, n: int, seed: SeedSequence, workers: int = 1, what: str = "sample"
+    sampler: Sampler,
+    measure: Measure,
+    n: int,
+    seed: SeedSequence,
+    workers: int = 1,
+    *,
+    store: SampleStore | None = None,
+    shapes: Shapes | None = None,
 ) -> Iterator[Values]:
-    """Yield the statistics of ``n`` samples, those of ``sample_many`` with the same seed."""
-    stream = sample_stream(lambda number: measure(sampler.draw(child(seed, number))), n, workers)
-    for _, values in zip(track(range(n), what), stream, strict=False):
+    """Yield the statistics of ``n`` samples, those of ``sample_many`` with the same seed.
+
+    A store yields its samples first, and holds the others afterwards. It needs ``shapes``, those of the
+    observed values.
+    """
+    n_stored, draw = 0, getattr(sampler, "_checked_draw", sampler.draw)
+    if store is not None and shapes is not None:
+        n_stored = min(store.count_complete(shapes), n)
+        stored = store.read(shapes, n_stored)
+        yield from ({name: rows[number] for name, rows in stored.items()} for number in range(n_stored))
+    stream = sample_stream(
+        lambda number: measure(draw(child(seed, n_stored + number))), n - n_stored, workers
+    )
+    if store is not None and shapes is not None:
+        stream = store.append_all(stream, shapes)
+    for _, values in zip(track(range(n - n_stored), "sample"), stream, strict=False):
         yield values
 
 
-def collect_values(samples: Iterator[Values]) -> Samples:
-    """Return the values of each statistic, one row per sample."""
-    rows = list(samples)
-    try:
-        return {name: np.array([row[name] for row in rows], np.float64) for name in rows[0]}
-    except ValueError as error:
+def collect_values(
+    samples: Iterator[Values], shapes: Shapes, n: int, store: SampleStore | None = None
+) -> Samples:
+    """Return the values of each statistic, one row per sample, mapped from files if there is a store."""
+    if store is not None:
+        for _ in samples:
+            pass
+        return store.read(shapes, n)
+    if (n_bytes := 8 * n * sum(int(np.prod(shape)) for shape in shapes.values())) > MAX_BYTES:
         raise InputError(
-            "statistic must return as many numbers for every sample; it did not. Statistics of nodes need "
-            "target='edges', with a model whose samples have the observed nodes."
-        ) from error
+            f"{n} samples of all values need {n_bytes / 2**30:.0f} GiB of memory. Give store=, a folder."
+        )
+    values = {name: np.empty((n, *shape)) for name, shape in shapes.items()}
+    for number, sample in enumerate(samples):
+        for name, rows in values.items():
+            if np.shape(sample[name]) != shapes[name]:
+                raise InputError(
+                    f"statistic must return as many numbers for every sample; {name} did not. Statistics of "
+                    "nodes need target='edges', with a model whose samples have the observed nodes; "
+                    "statistics of edges need a mapping from pairs of nodes to values."
+                )
+            rows[number] = sample[name]
+    return values
 
 
 def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[str]:
@@ -89,9 +144,15 @@ def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict
         )
     for estimate in estimates:
         name, error = estimate.name, np.asarray(estimate.standard_error)
-        if n_undefined[name]:
+        if n_undefined[name] and estimate.is_array:
+            n_missing = int((~np.isfinite(np.asarray(estimate.low))).sum())
+            problems.append(
+                f"{name} is undefined in some samples: {n_missing} of {np.size(estimate.observed)} values "
+                "have no interval, and the other intervals are those of the samples where it is defined."
+            )
+        elif n_undefined[name]:
             problems.append(f"{name} is undefined in {n_undefined[name]} samples, so there is no interval.")
-        elif not estimate.is_per_node and np.abs(estimate.bias) > MAX_SHIFT * error:
+        elif not estimate.is_array and np.abs(estimate.bias) > MAX_SHIFT * error:
             problems.append(
                 f"the mean of {name} over samples differs from the observed value by {estimate.bias:.3g}, "
                 f"more than {MAX_SHIFT:g} standard errors: the samples do not represent it. Use another "

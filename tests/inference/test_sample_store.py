@@ -1,0 +1,84 @@
+"""Runs that are stopped and continue in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph, SameLabel, datasets, inference
+from nodecopy.errors import InputError
+from nodecopy.inference import bootstrap
+
+CLUB = datasets.load("karate")
+SETTINGS: dict[str, Any] = {"model": SameLabel(), "rng": 5}
+NAMES = ["density", "degrees"]
+
+
+class StopRunError(Exception):
+    """What ends a run."""
+
+
+def test_a_run_that_was_stopped_continues_with_the_same_samples(tmp_path: Path) -> None:
+    calls = []
+
+    def edges(graph: Graph) -> float:
+        calls.append(graph)
+        if len(calls) == 12:  # the observed graph and ten samples are finished
+            raise StopRunError
+        return float(graph.n_edges)
+
+    store = tmp_path / "run"
+    with pytest.raises(StopRunError):
+        bootstrap(CLUB, edges, n=30, store=store, **SETTINGS)
+    again = bootstrap(CLUB, edges, n=30, store=store, **SETTINGS)
+    assert len(calls) == 12 + 1 + 20
+    whole = bootstrap(CLUB, edges, n=30, **SETTINGS)
+    np.testing.assert_array_equal(again.values["edges"], whole.values["edges"])
+    assert again.estimates == whole.estimates
+
+
+def test_a_row_that_was_written_in_part_is_dropped(tmp_path: Path) -> None:
+    bootstrap(CLUB, NAMES, n=10, store=tmp_path / "run", **SETTINGS)
+    file = tmp_path / "run" / "001.f64"
+    file.write_bytes(file.read_bytes()[:-5])
+    again = bootstrap(CLUB, NAMES, n=15, store=tmp_path / "run", **SETTINGS)
+    whole = bootstrap(CLUB, NAMES, n=15, **SETTINGS)
+    for name in NAMES:
+        np.testing.assert_array_equal(again.values[name], whole.values[name])
+        np.testing.assert_array_equal(np.asarray(again[name].low), np.asarray(whole[name].low))
+
+
+def test_without_a_seed_the_stored_one_is_used(tmp_path: Path) -> None:
+    first = bootstrap(CLUB, "degrees", n=5, model=SameLabel(), store=tmp_path / "run")
+    second = bootstrap(CLUB, "degrees", n=8, model=SameLabel(), store=tmp_path / "run")
+    np.testing.assert_array_equal(second.values["degrees"][:5], first.values["degrees"])
+
+
+@pytest.mark.parametrize("change", [{"rng": 6}, {"model": None}, {"statistic": "density"}, {"graph": None}])
+def test_samples_of_another_run_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    bootstrap(CLUB, NAMES, n=5, store=tmp_path / "run", **SETTINGS)
+    call = {"graph": CLUB, "statistic": NAMES, **SETTINGS} | change
+    call["graph"] = call["graph"] or CLUB.subgraph(range(33))
+    with pytest.raises(InputError, match="Choose another folder"):
+        bootstrap(**call, n=5, store=tmp_path / "run")
+
+
+def test_other_folders_are_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("Dear")
+    with pytest.raises(InputError, match="store must be a new folder"):
+        bootstrap(CLUB, "density", n=5, store=tmp_path, **SETTINGS)
+    (tmp_path / "letter.txt").unlink()
+    (tmp_path / "settings.json").write_text("{")
+    with pytest.raises(InputError, match="is damaged"):
+        bootstrap(CLUB, "density", n=5, store=tmp_path, **SETTINGS)
+
+
+def test_tests_continue_too(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"null": "erdos-renyi", "rng": 0, "stop_after": None}
+    whole = inference.test(CLUB, "transitivity", n=40, **settings)
+    inference.test(CLUB, "transitivity", n=15, store=tmp_path / "run", **settings)
+    again = inference.test(CLUB, "transitivity", n=40, store=tmp_path / "run", **settings)
+    assert again["transitivity"].to_dict() == whole["transitivity"].to_dict()
