@@ -78,7 +78,7 @@ class Interactions(RowData):
         """
         users, items = check_ids(users, "users"), check_ids(items, "items")
         check_vector(items, "items", length=len(users), per="row")
-        values = np.ones(len(users)) if ratings is None else check_weights(ratings, len(users))
+        values = np.ones(len(users)) if ratings is None else check_weights(ratings, len(users), "ratings")
         row_ids = np.unique(users) if user_ids is None else check_ids(user_ids, "user_ids")
         column_ids = np.unique(items) if item_ids is None else check_ids(item_ids, "item_ids")
         first, second = find_positions(users, row_ids, "users"), find_positions(items, column_ids, "items")

@@ -57,6 +57,8 @@ def test_default_donor_laws_are_not_shared() -> None:
     ("recommender", "message"),
     [
         (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1; got 1.1"),
+        (CopyEASE(user_share=1.2), "user_share of CopyEASE must be a number between 0 and 1; got 1.2"),
+        (CopyEASE(item_share=-0.1), "item_share of CopyEASE must be a number between 0 and 1; got -0.1"),
         (CopyEASE(user_law="same"), "user_law of CopyEASE must be a donor law such as .* got 'same'"),
         (CopyEASE(item_law=Jaccard), "item_law of CopyEASE must be a donor law"),
         (CopyEASE(item_bonus=-0.1), "item_bonus of CopyEASE must be a number of at least 0"),

@@ -97,3 +97,23 @@ def test_a_recommender_that_is_fitted_to_the_same_interactions_is_not_fitted_aga
         fitted, Interactions(log.matrix[:9], log.user_ids[:9], log.item_ids), None, SeedSequence(0)
     )
     assert (other.interactions_.n_users, fitted.interactions_) == (9, log)
+
+
+def test_validation_is_of_the_users_and_items_of_training_and_outside_it() -> None:
+    train = Interactions([[1, 1, 0], [0, 1, 1]], ["ann", "bob"], ["ham", "jam", "tea"])
+    ids = {"user_ids": train.user_ids, "item_ids": train.item_ids}
+    for validation, message in (
+        (Interactions.from_table(["ann"], ["ham"]), "validation must hold other .*; 1 of its 1 .*difference"),
+        (Interactions.from_table(["cleo"], ["tea"]), "validation: users must .*got 'cleo'.*Leave such"),
+        (Interactions.from_table(["ann"], ["rye"]), "validation: items must .*got 'rye'.*Leave such"),
+        (Interactions.from_table([], [], **ids), "validation must hold at least one interaction; got Inter"),
+    ):
+        with pytest.raises(InputError, match=message):
+            EASE().fit(train, validation=validation)
+    assert EASE().fit(train, validation=Interactions.from_table(["ann"], ["tea"])).weights_.shape == (3, 3)
+
+
+def test_unknown_users_are_pointed_to_recommend_new() -> None:
+    model = EASE().fit(Interactions([[1, 1, 0], [0, 1, 1]]))
+    with pytest.raises(InputError, match=r"users must hold known ids; got 7, .* recommend_new takes users"):
+        model.recommend([7])

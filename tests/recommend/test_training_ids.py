@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend.training_ids import align, find_ids, history_rows, one_hot
+from nodecopy.recommend.training_ids import IGNORE, align, find_ids, history_rows, one_hot
 
 IDS = np.array([30, 10, 20])
 
@@ -16,13 +18,35 @@ def test_find_ids_returns_positions() -> None:
     assert find_ids([], IDS, "items").tolist() == []
     with pytest.raises(InputError, match="items must hold integers, as in training; got '10'"):
         find_ids(["10"], IDS, "items")
-    with pytest.raises(InputError, match="items must hold known ids; got 11"):
+    with pytest.raises(InputError, match=r"items must hold known ids; got 11, which .* them\.$"):
         find_ids([10, 11], IDS, "items")
+    with pytest.raises(InputError, match=r"got 11, .* unknown='ignore' leaves such ids out"):
+        find_ids([10, 11], IDS, "items", hint=IGNORE)
+    with pytest.raises(InputError, match=r"items must be a list of ids; got 10. Write \[10\]."):
+        find_ids(10, IDS, "items")
 
 
 def test_history_rows_are_binary() -> None:
     assert history_rows([[20, 30, 20], [], [10]], IDS).toarray().tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     assert history_rows([], IDS).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("histories", "message"),
+    [
+        ([10, 20], "histories must hold one list of item ids per user; got 10 in place of a list. Write"),
+        (["10"], "got '10' in place of a list"),
+        ("10", "got '10' in place of a list"),
+        ([None], "got None in place of a list"),
+        ([[[10]]], r"got \[\[10\]\] in place of a list"),
+        ([[10, 99]], "histories must hold known ids; got 99, .* unknown='ignore' leaves such ids out"),
+        ([[1.5]], "histories must hold integers or strings; got float64"),
+        ([["tea"]], "histories must hold integers, as in training; got 'tea'"),
+    ],
+)
+def test_wrong_histories(histories: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        history_rows(histories, IDS)
 
 
 def test_one_hot() -> None:
@@ -52,7 +76,7 @@ def test_tables_are_aligned_by_their_ids() -> None:
 
 def test_users_and_items_that_were_not_in_training(caplog: pytest.LogCaptureFixture) -> None:
     other = Interactions.from_table(["ann", "cleo", "bob"], [2, 1, 3])
-    with pytest.raises(InputError, match="test: users must hold known ids; got 'cleo'"):
+    with pytest.raises(InputError, match=r"test: users must hold known ids; got 'cleo'.* Leave such"):
         align(other, TRAIN, "test")
     with caplog.at_level("INFO", "nodecopy"):
         aligned = align(other, TRAIN, "test", "ignore")

@@ -22,15 +22,21 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     if array.dtype.kind == "U":  # NumPy drops NUL at the end of the texts of a list
         check_no_nul(array.tolist() if isinstance(values, np.ndarray) else values, name)  # type: ignore[arg-type]
     if array.dtype.kind == "O":
-        if not all(isinstance(value, (str, int, np.integer)) for value in array):
-            raise InputError(f"{name} must hold integers or strings without missing values.")
+        wrong = [value for value in array if not isinstance(value, (str, int, np.integer))]
+        if wrong:
+            raise InputError(
+                f"{name} must hold integers or strings without missing values; got {wrong[0]!r}. Leave out "
+                f"what has no id, and convert other ids to text."
+            )
         check_no_nul(array, name)
         texts = [str(value) for value in array]
         array = as_array(texts, name) if texts else array.astype(np.int64)
     if array.size == 0 and array.dtype.kind not in "iuU":
         array = array.astype(np.int64)
     if array.dtype.kind not in "iuU":
-        raise InputError(f"{name} must hold integers or strings; got {array.dtype}.")
+        raise InputError(
+            f"{name} must hold integers or strings; got {array.dtype}. Convert them, such as by astype(str)."
+        )
     if array.dtype.kind == "u":
         if array.size and array.max() > np.iinfo(np.int64).max:
             raise InputError(f"{name} must fit into 64 bits with a sign; got {array.max()}.")
@@ -40,8 +46,8 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     return freeze(array.copy())
 
 
-def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str) -> NDArray[np.int64]:
-    """Return the position of each value in ``ids``; a value that is not among them is an error."""
+def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: Any) -> NDArray[np.int64]:
+    """Return the position of each value in ``ids``; a value that is not among them is an error with hints."""
     if not values.size:
         return np.zeros(0, np.int64)
     if len(values) <= MAX_COMPARED:
@@ -58,20 +64,21 @@ def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str) -> NDArra
         positions = order[ranks].astype(np.int64) if ids.size else ranks
     if is_missing.any():
         raise InputError(
-            f"{name} must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them."
+            f"{name} must hold known ids; got {values[is_missing].tolist()[0]!r}, which is not among them.",
+            *hints,
         )
     return positions
 
 
-def check_weights(values: ArrayLike, length: int) -> NDArray[np.float64]:
-    """Return finite, non-negative weights, one per edge."""
-    weights = check_vector(values, "weight", length=length, per="edge")
+def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArray[np.float64]:
+    """Return finite, non-negative weights, one per edge or row."""
+    weights = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
     if weights.dtype.kind not in "biuf":
-        raise InputError(f"weight must hold numbers; got {weights.dtype}.")
+        raise InputError(f"{name} must hold numbers; got {weights.dtype}.")
     weights = weights.astype(np.float64)
-    check_finite(weights, "weight")
+    check_finite(weights, name)
     if weights.size and weights.min() < 0:
-        raise InputError(f"weight must not be negative; got {weights.min():g}.")
+        raise InputError(f"{name} must not be negative; got {weights.min():g}.")
     return weights
 
 

@@ -16,7 +16,7 @@ from nodecopy.metrics import ranking
 from nodecopy.recommend.best_items import MAX_BLOCK_SCORES, Scores, find_candidates, list_best, select_best
 from nodecopy.recommend.explanations import Explanation, largest
 from nodecopy.recommend.scoring import ScoringModel
-from nodecopy.recommend.training_ids import align, find_ids, history_rows, one_hot
+from nodecopy.recommend.training_ids import IGNORE, align, find_ids, history_rows, one_hot
 
 
 class Recommender(ScoringModel):
@@ -297,9 +297,12 @@ class Recommender(ScoringModel):
         """
         owners = train = self.check_fitted()
         if history is not None:
-            history = owners = align(history, train, "history", unknown, keep_users=True).binary()
-        test = align(test, owners, "test", unknown)
-        validation = None if validation is None else align(validation, owners, "validation", unknown)
+            history = owners = align(
+                history, train, "history", unknown, keep_users=True, hint=IGNORE
+            ).binary()
+        test = align(test, owners, "test", unknown, hint=IGNORE)
+        if validation is not None:
+            validation = align(validation, owners, "validation", unknown, hint=IGNORE)
         return ranking.evaluate(
             self._score_known if history is None else lambda rows: self._score_histories(owners.matrix[rows]),
             train,

@@ -13,7 +13,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
 from nodecopy.metrics.top_items import top_items
-from nodecopy.recommend.training_ids import find_ids
+from nodecopy.recommend.training_ids import IGNORE, find_ids
 
 Scores = NDArray[np.float32]
 MAX_BLOCK_SCORES = 2**25
@@ -27,8 +27,8 @@ def find_candidates(
 
     ``unknown`` says whether ids that are not in ``item_ids`` are an error or ignored.
     """
-    wanted = None if items is None else find_ids(items, item_ids, "items", unknown)
-    unwanted = None if exclude is None else find_ids(exclude, item_ids, "exclude", unknown)
+    wanted = None if items is None else find_ids(items, item_ids, "items", unknown, IGNORE)
+    unwanted = None if exclude is None else find_ids(exclude, item_ids, "exclude", unknown, IGNORE)
     return select_candidates(wanted, unwanted, len(item_ids))
 
 

@@ -105,7 +105,8 @@ class CopyEASE(LinearRecommender):
         item_share = check_real(self.item_share, "item_share of CopyEASE", low=0.0, high=1.0)
         if user_share + item_share > 1:
             raise InputError(
-                f"user_share + item_share of CopyEASE must be at most 1; got {user_share + item_share:g}."
+                f"user_share + item_share of CopyEASE must be at most 1; got {user_share + item_share:g}. "
+                f"What remains is the share of the user's own entries."
             )
         check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
         for name in ("user_law", "item_law"):

@@ -195,7 +195,9 @@ class ScoringModel(Saveable, ABC):
 
     def _user_positions(self, users: ArrayLike | None) -> IntArray:
         user_ids = self.check_fitted().user_ids
-        return np.arange(len(user_ids)) if users is None else find_ids(users, user_ids, "users")
+        if users is None:
+            return np.arange(len(user_ids))
+        return find_ids(users, user_ids, "users", hint="recommend_new takes users outside training.")
 
 
 def fit_copy(

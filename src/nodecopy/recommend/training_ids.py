@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids, find_positions
 from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_choice
@@ -19,6 +20,10 @@ from nodecopy.interactions import Interactions
 
 UNKNOWN = ("error", "ignore")
 """What may be done with ids that were not in training."""
+IGNORE = Hint("{} leaves such ids out.", unknown="ignore")
+SAME_IDS = (
+    "Leave such interactions out; the parts of a split by nodecopy.datasets have the same users and items."
+)
 
 
 def check_nonempty(interactions: InteractionsLike, name: str) -> Interactions:
@@ -36,19 +41,20 @@ def align(
     unknown: str = "error",
     *,
     keep_users: bool = False,
+    hint: Any = SAME_IDS,
 ) -> Interactions:
     """Return other interactions in the order of the users and items of training.
 
-    Objects of other libraries are converted. Interactions with other users or items are an error or, with
-    ``unknown="ignore"``, left out. With ``keep_users`` the users are those of ``other``.
+    Objects of other libraries are converted. Interactions with other users or items are an error with a
+    ``hint`` or, with ``unknown="ignore"``, left out. With ``keep_users`` the users are those of ``other``.
     """
     other = convert_interactions(other, name, like=train)
     user_ids = other.user_ids if keep_users else train.user_ids
     if np.array_equal(other.user_ids, user_ids) and np.array_equal(other.item_ids, train.item_ids):
         return other
     users, items, weights = other.table()
-    rows = _positions(users, user_ids, f"{name}: users", unknown)
-    columns = _positions(items, train.item_ids, f"{name}: items", unknown)
+    rows = _positions(users, user_ids, f"{name}: users", unknown, hint)
+    columns = _positions(items, train.item_ids, f"{name}: items", unknown, hint)
     is_known = (rows >= 0) & (columns >= 0)
     if not is_known.all():
         n_unknown = len(is_known) - int(is_known.sum())
@@ -59,16 +65,21 @@ def align(
     return Interactions(sparse.csr_array(entries, shape=shape), user_ids, train.item_ids)
 
 
-def find_ids(values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error") -> IntArray:
+def find_ids(
+    values: ArrayLike, ids: NDArray[Any], name: str, unknown: str = "error", hint: Any = None
+) -> IntArray:
     """Return the positions of external ids, which must be of the type of those in training.
 
-    With ``unknown="ignore"``, ids that are not in ``ids`` are left out.
+    With ``unknown="ignore"``, ids that are not in ``ids`` are left out; otherwise they are an error, with a
+    ``hint`` if there is one.
     """
-    positions = _positions(check_ids(values, name), ids, name, unknown)
+    if isinstance(values, (str, int)):
+        raise InputError(f"{name} must be a list of ids; got {values!r}. Write [{values!r}].")
+    positions = _positions(check_ids(values, name), ids, name, unknown, hint)
     return positions[positions >= 0]
 
 
-def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str) -> IntArray:
+def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str, hint: Any) -> IntArray:
     """Return the positions of ids, -1 for those that are ignored."""
     check_choice(unknown, "unknown", UNKNOWN)
     if given.size and (given.dtype.kind == "U") != (ids.dtype.kind == "U"):
@@ -76,7 +87,7 @@ def _positions(given: NDArray[Any], ids: NDArray[Any], name: str, unknown: str) 
         raise InputError(f"{name} must hold {kind}, as in training; got {given.tolist()[0]!r}.")
     positions = np.full(len(given), -1)
     is_known = np.isin(given, ids) if unknown == "ignore" else np.ones(len(given), bool)
-    positions[is_known] = find_positions(given[is_known], ids, name)
+    positions[is_known] = find_positions(given[is_known], ids, name, *([hint] if hint else []))
     return positions
 
 
@@ -89,9 +100,14 @@ def history_rows(
     histories: Sequence[ArrayLike], item_ids: NDArray[Any], unknown: str = "error"
 ) -> sparse.csr_array:
     """Return a binary row for each list of item ids; an item that is named twice counts once."""
-    if isinstance(histories, str) or any(isinstance(ids, str) or np.ndim(ids) != 1 for ids in histories):
-        raise InputError("histories must hold one list of item ids per user; got something else.")
-    columns = [np.unique(find_ids(ids, item_ids, "histories", unknown)) for ids in histories]
+    wrong = [ids for ids in histories if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1]
+    if isinstance(histories, str) or wrong:
+        got = repr(histories if isinstance(histories, str) else wrong[0])
+        raise InputError(
+            f"histories must hold one list of item ids per user; got {got} in place of a list. Write "
+            f"[['first item', 'second item']] for one user."
+        )
+    columns = [np.unique(find_ids(ids, item_ids, "histories", unknown, IGNORE)) for ids in histories]
     indptr = np.append(0, np.cumsum([len(part) for part in columns])).astype(np.int64)
     indices = np.concatenate([np.zeros(0, np.int64), *columns])
     shape = (len(columns), len(item_ids))
