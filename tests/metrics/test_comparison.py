@@ -29,7 +29,7 @@ def test_means_and_deviations(comparison: Comparison) -> None:
     each = [statistics(sample, observed=PATH) for sample in (PATH, CYCLE, TAILED)]
     assert comparison.n_samples == 3
     assert comparison.statistics == tuple(each[0])
-    for name, observed, mean, deviation in comparison:
+    for name, observed, mean, deviation, *_ in comparison:
         values = [sample[name] for sample in each]
         assert observed == pytest.approx(each[0][name], nan_ok=True)
         assert mean == pytest.approx(np.mean(values), nan_ok=True)
@@ -49,12 +49,12 @@ def test_forms(comparison: Comparison) -> None:
     assert table["statistics"]["n_edges"]["observed"] == 3
     assert list(table["statistics"]) == list(comparison.statistics)
     frame = comparison.to_pandas()
-    assert list(frame.columns) == ["observed", "mean", "deviation"]
+    assert list(frame.columns) == ["observed", "mean", "deviation", "low", "high", "p_value"]
     assert frame.loc["n_edges", "mean"] == pytest.approx(11 / 3)
     lines = str(comparison).splitlines()
     assert len(lines) == len(comparison.statistics) + 1
     assert len({len(line) for line in lines}) == 1
-    assert lines[2].split() == ["n_edges", "3", "3.66667", "0.57735"]
+    assert lines[2].split() == ["n_edges", "3", "3.66667", "0.57735", "3", "4", "1"]
     with pytest.raises(KeyError):
         comparison["modularity"]
 
@@ -70,3 +70,23 @@ def test_errors() -> None:
     for other in (PATH.replace(node_ids=[5, 6, 7, 8]), PATH.replace(directed=True)):
         with pytest.raises(InputError, match="node ids and directedness; number 0 has not"):
             compare(PATH, [other])
+
+
+def test_intervals_and_p_values_of_samples() -> None:
+    rng = np.random.default_rng(0)
+    samples = [Graph(np.triu(rng.random((4, 4)) < 0.5, 1)) for _ in range(99)]
+    row = compare(PATH, samples)["n_edges"]
+    values = np.sort([sample.n_edges for sample in samples])
+    assert row.low == pytest.approx(np.quantile(values, 0.025, method="weibull"))
+    below, above = (values <= 3).sum(), (values >= 3).sum()
+    assert row.p_value == pytest.approx(min(1.0, 2 * (min(below, above) + 1) / 100))
+
+
+def test_a_statistic_outside_of_all_samples_has_a_sentence() -> None:
+    comparison = compare(PATH, [CYCLE, CYCLE])
+    assert comparison.outside["n_edges"] == (
+        "n_edges is 3, less than in all 2 samples (4 to 4): their model does not explain it."
+    )
+    assert "n_nodes" not in comparison.outside
+    assert "edge_overlap" not in comparison.outside
+    assert not compare(PATH, [PATH]).outside

@@ -86,9 +86,20 @@ def test_statistics_hold_every_value() -> None:
     section = page_sections.statistics_section({"two": compare(path, [path, triangle])})
     rows = {row["name"]: row for row in section["rows"]}
     assert section["series"] == ["two"]
-    assert rows["triangles"] == {"name": "triangles", "observed": 0, "samples": [[0, 1]]}
+    expected = {"name": "triangles", "observed": 0, "samples": [[0, 1]]}
+    assert rows["triangles"] == expected | {"intervals": [[0, 1, 1]], "outside": []}
     assert rows["edge_homophily"]["observed"] is None  # no labels: undefined, and JSON knows no NaN
     assert "n_nodes" not in rows
+
+
+def test_statistics_outside_of_the_samples_have_sentences() -> None:
+    path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
+    comparison = compare(path, [triangle, triangle])
+    one = page_sections.statistics_section({"one": comparison})
+    two = page_sections.statistics_section({"one": comparison, "two": compare(path, [path])})
+    sentence = "triangles is 0, less than in all 2 samples (1 to 1): their model does not explain it."
+    for section, expected in ((one, [sentence]), (two, [f"one: {sentence}"])):
+        assert {row["name"]: row["outside"] for row in section["rows"]}["triangles"] == expected
 
 
 def test_nodes_come_by_uncertainty() -> None:

@@ -12,10 +12,11 @@ from nodecopy.cli import options, sources
 from nodecopy.cli.options import option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample_files import find_samples
-from nodecopy.cli.terminal import print_json, print_table, show_progress
+from nodecopy.cli.terminal import print_json, print_note, print_table, show_progress
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
+from nodecopy.metrics.comparison import HEADS
 
 
 @reads("graph")
@@ -34,7 +35,11 @@ def stats(
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
-    """Compute structural statistics of a graph, or compare it with samples."""
+    """Compute structural statistics of a graph, or compare it with samples.
+
+    With --samples, low and high hold 95 % of the samples, and the p-value says how often a sample is as far
+    out as the graph.
+    """
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
     if samples:
         files = [file for path in samples for file in find_samples(path)]
@@ -43,7 +48,9 @@ def stats(
         if json_:
             print_json(comparison.to_dict())
         else:
-            print_table(["statistic", "observed", f"mean of {comparison.n_samples}", "deviation"], comparison)
+            print_table(["statistic", "observed", f"mean of {comparison.n_samples}", *HEADS], comparison)
+            for sentence in comparison.outside.values():
+                print_note(sentence)
         return
     values = statistics(graph, path_length=path_length)
     if json_:

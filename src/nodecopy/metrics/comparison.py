@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
@@ -20,12 +21,23 @@ from nodecopy.metrics.structure import Statistics, statistics
 
 
 class Row(NamedTuple):
-    """One statistic: its observed value, and mean and standard deviation over the samples."""
+    """One statistic: its observed value, and what the samples say about it."""
 
     name: str
     observed: float
     mean: float
     deviation: float
+    low: float
+    """The quantile 0.025 of the samples; their smallest value if they are fewer than 40."""
+    high: float
+    """The quantile 0.975 of the samples, or their largest value."""
+    p_value: float
+    """Of the two-sided Monte Carlo test: how often samples are as far out as the observed graph."""
+
+
+HEADS = ("deviation", "low", "high", "p-value")
+TAIL = 0.025
+"""Share of the samples below ``low``, and above ``high``."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +68,27 @@ class Comparison:
         """Return the names of the statistics, in order."""
         return tuple(row.name for row in self.rows)
 
+    @property
+    def outside(self) -> dict[str, str]:
+        """Return a sentence for each statistic that is outside of the range of the samples."""
+        sentences = {}
+        for row in self.rows:
+            values = self.values.get(row.name, ())
+            if row.name == "edge_overlap" or not values or not np.isfinite([row.observed, *values]).all():
+                continue
+            low, high = min(values), max(values)
+            if not low <= row.observed <= high:
+                side = "less than" if row.observed < low else "more than"
+                sentences[row.name] = (
+                    f"{row.name} is {row.observed:.4g}, {side} in all {self.n_samples} samples "
+                    f"({low:.4g} to {high:.4g}): their model does not explain it."
+                )
+        return sentences
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""
         rows = {row.name: {k: v for k, v in row._asdict().items() if k != "name"} for row in self.rows}
-        return {"n_samples": self.n_samples, "statistics": rows}
+        return {"n_samples": self.n_samples, "statistics": rows, "outside": self.outside}
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per statistic."""
@@ -67,7 +96,7 @@ class Comparison:
         return pandas.DataFrame(self.rows, columns=Row._fields).set_index("name")
 
     def __str__(self) -> str:
-        head = ("statistic", "observed", f"mean of {self.n_samples}", "deviation")
+        head = ("statistic", "observed", f"mean of {self.n_samples}", *HEADS)
         lines = [head, *((row.name, *(f"{value:.6g}" for value in row[1:])) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
@@ -103,7 +132,7 @@ def compare(
     >>> from nodecopy import Graph
     >>> path, triangle = Graph.from_edges([0, 1], [1, 2]), Graph.from_edges([0, 1, 2], [1, 2, 0])
     >>> compare(path, [path, triangle])["triangles"]
-    Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476)
+    Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476, low=0.0, high=1.0, p_value=1.0)
     """
     if not isinstance(samples, Iterable) or hasattr(samples, "nodes") or isinstance(samples, Graph):
         raise InputError(f"samples must be several graphs, such as a list; got one {type_name(samples)}.")
@@ -127,6 +156,15 @@ def compare(
     for name, value in measure(observed).items():
         values = np.array([result[name] for result in measured], np.float64)
         deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-        rows.append(Row(name, value, float(values.mean()), deviation))
+        rows.append(Row(name, value, float(values.mean()), deviation, *_summarise_tails(value, values)))
     by_name = {row.name: tuple(float(result[row.name]) for result in measured) for row in rows}
     return Comparison(tuple(rows), len(measured), by_name)
+
+
+def _summarise_tails(observed: float, values: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return two quantiles and the two-sided p-value; all are ``nan`` where a value is undefined."""
+    if not np.isfinite([observed, *values]).all():
+        return math.nan, math.nan, math.nan
+    low, high = np.quantile(values, [TAIL, 1 - TAIL], method="weibull")
+    n_extreme = min(int((values >= observed).sum()), int((values <= observed).sum()))
+    return float(low), float(high), min(2 * (n_extreme + 1) / (len(values) + 1), 1.0)

@@ -148,12 +148,22 @@ def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.i
 
 
 def statistics_section(comparisons: Mapping[str, Comparison], *, text: str = "") -> Section:
-    """Return the section of observed statistics and their values in the samples of one or more models."""
+    """Return the section of observed statistics and their values in the samples of one or more models.
+
+    A statistic outside of the range of samples has a sentence that says so.
+    """
+    outside = {name: comparison.outside for name, comparison in comparisons.items()}
     rows = [
         {
             "name": row.name,
             "observed": round_number(row.observed),
             "samples": [round_all(comparison.values[row.name]) for comparison in comparisons.values()],
+            "intervals": [round_all(comparison[row.name][4:], 3) for comparison in comparisons.values()],
+            "outside": [
+                sentences[row.name] if len(outside) == 1 else f"{name}: {sentences[row.name]}"
+                for name, sentences in outside.items()
+                if row.name in sentences
+            ],
         }
         for row in next(iter(comparisons.values()))
         if row.name != "n_nodes"

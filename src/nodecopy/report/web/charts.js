@@ -17,6 +17,8 @@ function statisticCard(row, series) {
     const defined = row.samples[i].filter((value) => value !== null);
     const text = defined.length < row.samples[i].length || !defined.length ? "–" : `${formatValue(d3.mean(defined))} ± ${formatValue(d3.deviation(defined) ?? null)}`;
     list.append(make("dt", {}, name), make("dd", {}, text));
+    const [from, to, p] = row.intervals?.[i] ?? [null, null, null];
+    if (p !== null) list.append(make("dt", {}, "95 %, p-value"), make("dd", {}, `${formatValue(from)} to ${formatValue(to)}, p = ${formatValue(p)}`));
   });
   let [low, high] = values.length ? d3.extent(values) : [0, 1];
   if (low === high) [low, high] = [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
@@ -30,7 +32,9 @@ function statisticCard(row, series) {
     svg.append("line").attr("x1", x(row.observed)).attr("x2", x(row.observed)).attr("y1", 0).attr("y2", height - 18).attr("stroke", "var(--ink)").attr("stroke-width", 2);
   }
   svg.append("g").attr("transform", `translate(0,${height - 18})`).call(d3.axisBottom(x).ticks(4).tickSize(3));
-  return make("div", { class: "card" }, make("h3", {}, readableName(row.name), make("b", {}, formatValue(row.observed))), list, svg.node());
+  const outside = row.outside ?? [];
+  return make("div", { class: outside.length ? "card outside" : "card" }, make("h3", {}, readableName(row.name), make("b", {}, formatValue(row.observed))), list, svg.node(),
+    ...outside.map((sentence) => make("p", { class: "outside" }, sentence)));
 }
 
 // Returns a square chart with both axes in percent.
