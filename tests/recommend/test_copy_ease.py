@@ -8,7 +8,7 @@ import pytest
 from nodecopy import Interactions, Jaccard, copying
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, CopyEASE
-from nodecopy.recommend.copy_ease import default_donor_law
+from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from tests.contracts.recommenders import tastes
 
 
@@ -28,6 +28,19 @@ def test_the_bonus_is_the_expected_copy_of_items() -> None:
     users = np.flatnonzero(log.rows.degrees)
     difference = (with_bonus.score() - without.score())[users]
     np.testing.assert_allclose(difference, 0.5 * expected[users], atol=1e-5)
+
+
+@pytest.mark.parametrize("item_law", [default_donor_law(), "uniform"])
+def test_the_automatic_bonus_is_a_share_of_the_regression_on_the_law(item_law: Any) -> None:
+    log = tastes()
+    B = CopyEASE(item_law=item_law, item_bonus=0.0).fit(log).weights_
+    law = donor_matrix(item_law, Interactions(log.matrix.T))
+    Q_t = (np.ones((24, 24)) - np.eye(24)) / 23 if law is None else law.toarray().T
+    coefficient = np.linalg.lstsq(Q_t.reshape(-1, 1), B.ravel())[0].item()
+    model = CopyEASE(item_law=item_law).fit(log)
+    assert model.item_bonus_ == pytest.approx(0.75 * coefficient, rel=1e-4)
+    np.testing.assert_allclose(model.weights_, B + model.item_bonus_ * Q_t, atol=1e-5)
+    assert CopyEASE(0.0, 0.4, item_law=item_law, item_bonus=0.3).fit(log).item_bonus_ == 0.3
 
 
 def test_the_diagonal_is_empty_and_single_precision_is_near() -> None:
@@ -62,6 +75,7 @@ def test_default_donor_laws_are_not_shared() -> None:
         (CopyEASE(user_law="same"), "user_law of CopyEASE must be a donor law such as .* got 'same'"),
         (CopyEASE(item_law=Jaccard), "item_law of CopyEASE must be a donor law"),
         (CopyEASE(item_bonus=-0.1), "item_bonus of CopyEASE must be a number of at least 0"),
+        (CopyEASE(item_bonus="large"), "item_bonus of CopyEASE must be a number of at least 0"),
     ],
 )
 def test_wrong_parameters(recommender: CopyEASE, message: str) -> None:

@@ -71,7 +71,10 @@ def test_many_items_take_the_sparse_form(
     assert "CopyEASE predicts each item from 100 others, because the exact weights of 24 items" in caplog.text
     assert caplog.text.count("predicts") == 1
     assert "Use n_neighbours=None otherwise." in caplog.text
-    assert isinstance(CopyEASE(n_neighbours=None).fit(tastes()).weights_, np.ndarray)
+    assert model.n_neighbours_ == 100
+    exact = CopyEASE(n_neighbours=None).fit(tastes())
+    assert isinstance(exact.weights_, np.ndarray)
+    assert exact.n_neighbours_ is None
     model.save(tmp_path / "model.npz")
     loaded = nodecopy.load(tmp_path / "model.npz")
     assert np.array_equal(loaded.recommend(k=3)[0], model.recommend(k=3)[0])

@@ -25,7 +25,9 @@ from nodecopy.recommend.donor_system import DonorSystem
 from nodecopy.recommend.ease import LinearRecommender, relative_popularity
 from nodecopy.recommend.tuning import Coordinate
 
-UNIFORM = "uniform"
+UNIFORM, AUTO = "uniform", "auto"
+BONUS_SHARE = 0.75
+"""The automatic bonus as a multiple of the regression coefficient; chosen on validation parts."""
 EXPONENTS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
@@ -51,7 +53,8 @@ class CopyEASE(LinearRecommender):
     regularisation
         Lambda, above 0; 60 by default.
     item_bonus
-        Weight of the expected item copy A Q' in the scores, 0.2 by default.
+        Weight of the expected item copy A Q' in the scores. ``"auto"`` (default) is 0.75 times the
+        coefficient of the regression of the weights B on Q', which is small where items have few users.
     precision
         Precision of the solver: ``"double"``, ``"single"``, or ``"auto"`` (default), which is single where
         the condition number of M + lambda I is at most 10^5.
@@ -76,6 +79,11 @@ class CopyEASE(LinearRecommender):
     weights_
         The matrix B + bonus Q', with columns divided by the popularity penalty; entry (i, j) is what item i
         in a history adds to the score of item j. It is a CSR matrix in the sparse form.
+    item_bonus_
+        The weight of A Q' that was used.
+    n_neighbours_
+        The number of neighbours of the sparse form, ``None`` for the exact solution. With ``"auto"`` it
+        depends on the memory of the machine.
 
     Examples
     --------
@@ -91,7 +99,7 @@ class CopyEASE(LinearRecommender):
     user_law: Any = field(default_factory=default_donor_law)
     item_law: Any = field(default_factory=default_donor_law)
     regularisation: float = 60.0
-    item_bonus: float = 0.2
+    item_bonus: float | str = AUTO
     precision: str = "auto"
     degree_exponent: float = 0.0
     device: str = "cpu"
@@ -108,7 +116,8 @@ class CopyEASE(LinearRecommender):
                 f"user_share + item_share of CopyEASE must be at most 1; got {user_share + item_share:g}. "
                 f"What remains is the share of the user's own entries."
             )
-        check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
+        if self.item_bonus != AUTO:
+            check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
         for name in ("user_law", "item_law"):
             law = getattr(self, name)
             if law != UNIFORM and (isinstance(law, (str, type)) or not hasattr(law, "fit")):
@@ -120,7 +129,8 @@ class CopyEASE(LinearRecommender):
         P, Q = self._laws(interactions)
         self._item_donors, self._popularity = Q, relative_popularity(interactions)
         weights = self.user_weights(interactions)
-        if n_neighbours := self.sparse_neighbours(interactions.n_items):
+        self.n_neighbours_ = self.sparse_neighbours(interactions.n_items)
+        if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             if P is None or Q is None:
@@ -129,7 +139,7 @@ class CopyEASE(LinearRecommender):
                     "n_neighbours=None otherwise."
                 )
             shares = (self.user_share, self.item_share)
-            return sparse_moments(interactions.matrix, P, Q, *shares, weights, n_neighbours)
+            return sparse_moments(interactions.matrix, P, Q, *shares, weights, self.n_neighbours_)
         # Single precision is enough for sums of counts and probabilities, but not always for the solver.
         return copied_moments(
             interactions.matrix,
@@ -144,7 +154,7 @@ class CopyEASE(LinearRecommender):
     def donor_system(self) -> DonorSystem:
         train = self.interactions_
         P, Q = self._laws(train)
-        shares = self.user_share, self.item_share, self.item_bonus
+        shares = self.user_share, self.item_share, self.item_bonus_
         penalties = self.item_penalties(relative_popularity(train))
         return DonorSystem(train.matrix, penalties, self.user_weights(train), P, Q, *shares)
 
@@ -166,13 +176,18 @@ class CopyEASE(LinearRecommender):
 
     def finish_weights(self, weights: Any) -> Any:
         """Return B + bonus Q', since the scores A B + bonus A Q' are A (B + bonus Q')."""
-        if self.item_bonus and isinstance(weights, sparse.csr_array):
-            bonus: Any = self._item_donors
-            weights = sparse.csr_array((weights + self.item_bonus * bonus.T).astype(np.float32))
-        elif self.item_bonus:
-            algebra = algebra_on(self.device)
+        algebra, Q = algebra_on(self.device), self._item_donors
+        is_sparse = isinstance(weights, sparse.csr_array)
+        if not is_sparse:
             weights = algebra.stored(weights)
-            algebra.add_transpose(weights, self.item_bonus, self._item_donors)
+        bonus: Any = self.item_bonus
+        if bonus == AUTO:
+            bonus = BONUS_SHARE * max(0.0, _coefficient(weights, Q, algebra))
+        if bonus and is_sparse:
+            weights = sparse.csr_array((weights + bonus * Q.T).astype(np.float32))
+        elif bonus:
+            algebra.add_transpose(weights, bonus, Q)
+        self.item_bonus_ = float(bonus)
         return super().finish_weights(weights)
 
     def coordinates(self) -> list[Coordinate]:
@@ -190,8 +205,19 @@ class CopyEASE(LinearRecommender):
             Coordinate(("item_share",), SHARES),
             Coordinate(n_donors, (20, 50, 100, 200)),
             *(Coordinate((exponent,), EXPONENTS) for exponent in exponents),
-            Coordinate(("item_bonus",), (0.0, 0.1, 0.2, 0.4)),
+            Coordinate(("item_bonus",), (0.0, 0.1, AUTO, 0.2, 0.4)),
         ]
+
+
+def _coefficient(weights: Any, Q: sparse.csr_array | None, algebra: Algebra) -> float:
+    """Return the coefficient of the regression of the weights on Q', ``None`` for the uniform law."""
+    if Q is None:
+        return float(weights.sum()) / len(weights)
+    if isinstance(weights, sparse.csr_array):
+        total = (weights * Q.T).sum()
+    else:
+        total = algebra.entries(weights, Q.indices, Q.tocoo().row) @ Q.data
+    return float(total / (Q.data @ Q.data))
 
 
 def donor_matrix(law: Any, interactions: Interactions) -> sparse.csr_array | None:

@@ -97,6 +97,10 @@ class Algebra(ABC):
         """Return weights in single precision and C order."""
 
     @abstractmethod
+    def entries(self, matrix: Any, rows: IntArray, columns: IntArray) -> NDArray[Any]:
+        """Return some entries of a matrix as an array of NumPy."""
+
+    @abstractmethod
     def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
         """Add a multiple of the transpose of a law, ``None`` for the uniform one, to weights in place."""
 
@@ -204,6 +208,9 @@ class NumpyAlgebra(Algebra):
     def stored(self, weights: Any) -> Any:
         return weights.astype(np.float32, order="C", copy=False)
 
+    def entries(self, matrix: Any, rows: IntArray, columns: IntArray) -> NDArray[Any]:
+        return np.asarray(matrix[rows, columns])
+
     def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
         if law is None:
             weights += np.float32(scale) * uniform_law(len(weights), np.float32)
@@ -291,6 +298,10 @@ class TorchAlgebra(Algebra):
 
     def stored(self, weights: Any) -> Any:
         return self.astype(weights, "single").contiguous()
+
+    def entries(self, matrix: Any, rows: IntArray, columns: IntArray) -> NDArray[Any]:
+        places = (self.torch.as_tensor(part.astype(np.int64), device=self.device) for part in (rows, columns))
+        return self.to_numpy(matrix[tuple(places)])
 
     def add_transpose(self, weights: Any, scale: float, law: sparse.csr_array | None) -> None:
         weights += scale * (self.law(None, len(weights)) if law is None else self._csr(law.T).to_dense())

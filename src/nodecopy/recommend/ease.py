@@ -20,7 +20,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision, mute_decisions
+from nodecopy._core.notices import log_decision
 from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import InteractionsLike
@@ -51,6 +51,7 @@ class LinearRecommender(Recommender):
     device: str
     n_neighbours: int | str | None
     weights_: Any
+    n_neighbours_: int | None
     tuning_: list[dict[str, Any]]
 
     is_linear: ClassVar[bool] = True
@@ -83,7 +84,7 @@ class LinearRecommender(Recommender):
         else:
             solutions = (model.solve(M, C) for model in models)
         for model, weights in zip(models, solutions, strict=True):
-            model.weights_ = self._to_host(self.finish_weights(weights))
+            model.weights_ = model._to_host(model.finish_weights(weights))
             model.interactions_ = model.seen_ = train
             yield model
 
@@ -191,9 +192,7 @@ class LinearRecommender(Recommender):
     def _solve_sparse(self, M: sparse.csr_array, C_t: sparse.csr_array) -> sparse.csr_array:
         from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
 
-        with mute_decisions():
-            n_neighbours = self.sparse_neighbours(M.shape[0])
-        return solve_sparse(M, C_t, self.item_penalties(self._popularity), cast(int, n_neighbours))
+        return solve_sparse(M, C_t, self.item_penalties(self._popularity), cast(int, self.n_neighbours_))
 
     def _to_host(self, weights: Any) -> Any:
         return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).to_numpy(weights)
@@ -326,6 +325,9 @@ class EASE(LinearRecommender):
     weights_
         The matrix B, in single precision; entry (i, j) is what item i in a history adds to the score of
         item j. It is a CSR matrix in the sparse form.
+    n_neighbours_
+        The number of neighbours of the sparse form, ``None`` for the exact solution. With ``"auto"`` it
+        depends on the memory of the machine.
 
     Examples
     --------
@@ -346,11 +348,12 @@ class EASE(LinearRecommender):
 
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
         self._popularity = relative_popularity(interactions)
-        if n_neighbours := self.sparse_neighbours(interactions.n_items):
+        self.n_neighbours_ = self.sparse_neighbours(interactions.n_items)
+        if self.n_neighbours_:
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             weights = self.user_weights(interactions)
-            return sparse_moments(interactions.matrix, None, None, 0.0, 0.0, weights, n_neighbours)
+            return sparse_moments(interactions.matrix, None, None, 0.0, 0.0, weights, self.n_neighbours_)
         dtype = np.float32 if self.precision == "single" else np.float64
         algebra = algebra or algebra_on(self.device, dtype)
         gram = algebra.gram(interactions.matrix, self.user_weights(interactions))

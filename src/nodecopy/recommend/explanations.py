@@ -18,7 +18,7 @@ class Contributions(NamedTuple):
     >>> from nodecopy.recommend import ItemKNN
     >>> model = ItemKNN().fit(datasets.load("library"))
     >>> model.explain("reader 001", "Carmilla", k=2).items.ids.tolist()
-    ['The Woman in White', 'The Picture of Dorian Gray']
+    ['Dracula', 'Three Men in a Boat']
     """
 
     ids: NDArray[Any]

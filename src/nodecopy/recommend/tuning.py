@@ -48,10 +48,23 @@ SHARED_MOMENTS = (
 
 
 class Coordinate(NamedTuple):
-    """Parameters that take the same value, and the values to try, ascending."""
+    """Parameters that take the same value, and the values to try, ascending; words are among numbers."""
 
     names: tuple[str, ...]
-    values: tuple[float, ...]
+    values: tuple[float | str, ...]
+
+    def allows(self, value: Any) -> bool:
+        """Return whether a search can start from a value."""
+        return isinstance(value, (int, float)) or value in self.values
+
+    def directions(self, value: float | str) -> tuple[tuple[float | str, ...], tuple[float | str, ...]]:
+        """Return the values above a value, then those below it, the nearest first."""
+        if value in self.values:
+            at = self.values.index(value)
+            return self.values[at + 1 :], self.values[:at][::-1]
+        numbers = [(float(other), other) for other in self.values if not isinstance(other, str)]
+        above = tuple(other for number, other in numbers if number > float(value))
+        return above, tuple(other for number, other in numbers if number < float(value))[::-1]
 
 
 def tune(
@@ -76,7 +89,10 @@ def tune(
     model.set_params(**best.settings)
     model.tuning_ = [trial.to_dict(k) for trial in search.trials]
     first = search.trials[0]
-    chosen = ", ".join(f"{name}={value:g}" for name, value in best.settings.items())
+    chosen = ", ".join(
+        f"{name}={value if isinstance(value, str) else format(value, 'g')}"
+        for name, value in best.settings.items()
+    )
     log_decision(
         f"{type(model).__name__} was tuned with {len(search.trials)} settings on "
         f"{held_out.n_interactions:,} held-out interactions: {chosen}. recall@{k} is {best.recall:.4f} "
@@ -88,7 +104,7 @@ def tune(
 class ScoredSettings(NamedTuple):
     """The scores of some settings on the held-out interactions."""
 
-    settings: dict[str, float]
+    settings: dict[str, Any]
     recall: float
     ndcg: float
 
@@ -114,7 +130,7 @@ class Search:
     trials: list[ScoredSettings] = field(default_factory=list)
     laws: dict[Any, Any] = field(default_factory=dict)
     """Donor laws that were fitted, by what they are fitted to and by their parameters."""
-    fixed: dict[str, float] | None = None
+    fixed: dict[str, Any] | None = None
     owner: Any = None
     moments: Any = ()
     """The last moments, the model that computed them, and the settings on which they depend."""
@@ -125,7 +141,7 @@ class Search:
         coordinates = [
             part
             for part in self.model.coordinates()
-            if part.names and all(isinstance(params[name], (int, float)) for name in part.names)
+            if part.names and all(part.allows(params[name]) for name in part.names)
         ]
         start = {name: params[name] for part in coordinates for name in part.names}
         steps = track(range(self.budget), "setting")
@@ -143,10 +159,7 @@ class Search:
 
     def climb(self, best: ScoredSettings, coordinate: Coordinate, steps: Iterator[int]) -> ScoredSettings:
         """Follow one coordinate upwards, then downwards, as long as the score improves."""
-        at = best.settings[coordinate.names[0]]
-        upwards = [value for value in coordinate.values if value > at]
-        downwards = [value for value in coordinate.values if value < at][::-1]
-        for values in (upwards, downwards):
+        for values in coordinate.directions(best.settings[coordinate.names[0]]):
             has_improved = False
             for value in values:
                 trial = self.fit(best.settings | dict.fromkeys(coordinate.names, value), steps)
@@ -157,7 +170,7 @@ class Search:
                 break
         return best
 
-    def fit(self, settings: dict[str, float], steps: Iterator[int]) -> ScoredSettings | None:
+    def fit(self, settings: dict[str, Any], steps: Iterator[int]) -> ScoredSettings | None:
         """Return the scores of settings; ``None`` where they are not allowed or the budget is spent."""
         for trial in self.trials:
             if trial.settings == settings:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TimedFit: TypeAlias = "tuple[Recommender, float]"
 """A fitted recommender and the seconds of its fit."""
 SELECTION_SCORE = "recall@20"
-FITTED_DETAILS = ("n_epochs_", "threshold_")
+FITTED_DETAILS = ("n_epochs_", "threshold_", "n_neighbours_", "item_bonus_")
 """Fitted attributes that a record keeps, of recommenders that have them."""
 SETTINGS_AFTER_FIT = ("test_graph",)
 """Settings that only matter after training: recommenders that differ in nothing else share a fit."""
