@@ -1,6 +1,6 @@
-"""The tables of the README and of the page "Few labels", from the stored results.
+"""The tables of the README and of the pages "Few labels" and "Recommendation", from the stored results.
 
-``python -m tests.documented_results`` writes them into both files; tests check that they are up to date.
+``python -m tests.documented_results`` writes them into these files; tests check that they are up to date.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from nodecopy.experiments.toml import load
 
 ROOT = Path(__file__).parents[1]
 README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
+RECOMMENDATION = ROOT / "docs/recommendation.md"
 RESULTS = ROOT / "results"
 
 # Title of a row; experiment; dataset and condition; score; the methods without and with copying.
@@ -50,7 +51,7 @@ MEASURED = (
 )
 CONDITIONS = ("dataset", "labels", "visible_validation", "attack")
 WITH_COPYING = re.compile("copy|ebpr|sgbpr|fusion")
-FEW = "few-labels"
+FEW, PUBLIC_SPLITS = "few-labels", "public-splits"
 Row = Mapping[str, str]
 
 
@@ -134,12 +135,43 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
     return "\n".join(lines)
 
 
+def public_splits_table() -> str:
+    """Return recall and NDCG of each method on each public split, ours and in parentheses the published."""
+    rows = read_results(PUBLIC_SPLITS)
+    if not any(row["mean"] for row in rows):
+        return f"Not computed yet; `nodecopy reproduce {PUBLIC_SPLITS}` does it."
+    scores = list(dict.fromkeys(row["score"] for row in rows))
+    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+    cells = {(row["method"], row["dataset"], row["score"]): row for row in rows}
+    lines = [f"| {' / '.join(scores)} | {' | '.join(datasets)} |", "| --- |" + " --- |" * len(datasets)]
+    for method in load(PUBLIC_SPLITS).methods:
+        shown = []
+        for dataset in datasets:
+            found = [cells.get((method.name, dataset, score), {}) for score in scores]
+            ours = [_percent(row, "mean", is_bold=row.get("best") == "True") for row in found]
+            published = [_percent(row, "published") for row in found]
+            texts = [" / ".join(ours)] if any(row.get("mean") for row in found) else []
+            if any(row.get("published") for row in found):
+                texts.append(f"({' / '.join(published)})")
+            shown.append(" ".join(texts) or "-")
+        lines.append(f"| {method.title} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def _percent(row: Row, key: str, is_bold: bool = False) -> str:
+    if not row.get(key):
+        return "-"
+    text = f"{float(row[key]):.2f}"
+    return f"**{text}**" if is_bold else text
+
+
 def documented_tables() -> dict[tuple[Path, str], str]:
     """Return every generated table by its file and the name of its markers."""
     without = {"visible_validation": "0"}
     cost = {"labels": "5", "visible_validation": "0"}
     return {
         (README, "results"): results_table(),
+        (RECOMMENDATION, "public splits"): public_splits_table(),
         (FEW_LABELS, "five labels"): few_labels_table("dataset", "accuracy, 5 labels", **cost),
         (FEW_LABELS, "labels"): few_labels_table("labels", "accuracy, labels", dataset="cora", **without),
         (FEW_LABELS, "validation"): few_labels_table(

@@ -67,3 +67,23 @@ def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(
     assert lines[-1] == "| gain of copying over self-training | +0.5, p < 0.001 |"
     (row,) = documented_results.results_table().splitlines()[2:]
     assert "| self-training 75.7 | self-training with copying 76.2 (+0.5, p < 0.001) |" in row
+
+
+def test_the_table_of_public_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documented_results, "RESULTS", tmp_path)
+    assert documented_results.public_splits_table().startswith("Not computed yet")
+    path = tmp_path / "public-splits.csv"
+    path.write_text(
+        "dataset,score,method,mean,published,best\n"
+        "gowalla,recall@20,copy-ease,19.3,,True\n"
+        "gowalla,ndcg@20,copy-ease,16.01,,True\n"
+        "gowalla,recall@20,ease,17.6,17.65,False\n"
+        "gowalla,ndcg@20,ease,14.6,14.67,False\n"
+        "yelp2018,recall@20,bspm-em,,7.2,False\n",
+        encoding="utf-8",
+    )
+    lines = documented_results.public_splits_table().splitlines()
+    assert lines[0] == "| recall@20 / ndcg@20 | gowalla | yelp2018 |"
+    assert "| EASE | 17.60 / 14.60 (17.65 / 14.67) | - |" in lines
+    assert "| CopyEASE | **19.30** / **16.01** | - |" in lines
+    assert "| BSPM-EM (its paper) | - | (7.20 / -) |" in lines
