@@ -35,7 +35,27 @@ def test_json_with_a_null_model(run: Run) -> None:
 
 def test_p_values_in_the_table(run: Run) -> None:
     ran = run("infer", "karate", "--statistic", "density", "--null", "erdos-renyi", "-n", "40")
-    assert ran.out.splitlines()[0].split()[-2:] == ["p-value", "z"]
+    assert ran.out.splitlines()[0].split()[-5:] == ["p-value", "Monte", "Carlo", "error", "z"]
+    nodes = run("infer", "karate", "--statistic", "degrees", "--null", "erdos-renyi")
+    assert "--null needs a --statistic of the graph" in nodes.err
+    both = ("--statistic", "degrees", "--statistic", "density")
+    assert len(run("infer", "karate", *both, "--null", "erdos-renyi", "-n", "9").out.splitlines()) == 12
+
+
+def test_columns_hold_what_they_are_named(run: Run) -> None:
+    arguments = ("infer", "karate", "--statistic", "transitivity", "-n", "30")
+    estimate = json.loads(run(*arguments, "--json").out)["statistics"]["transitivity"]
+    cells = [float(cell) for cell in run(*arguments).out.splitlines()[1].split()[1:]]
+    names = ["observed", "standard_error", "bias", "low", "high"]
+    assert cells == pytest.approx([estimate[name] for name in names], rel=1e-3)
+
+
+def test_a_stopped_run_continues(run: Run) -> None:
+    arguments = ("infer", "karate", "--statistic", "density", "--null", "erdos-renyi", "--json")
+    run(*arguments, "-n", "10", "--store", "run")
+    again = json.loads(run(*arguments, "-n", "25", "--store", "run").out)
+    assert again == json.loads(run(*arguments, "-n", "25").out)
+    assert "Choose another folder" in run(*arguments, "--seed", "3", "--store", "run").err
 
 
 def test_statistics_of_nodes_show_the_largest(run: Run) -> None:

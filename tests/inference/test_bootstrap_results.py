@@ -8,7 +8,7 @@ import pytest
 
 from nodecopy import SameLabel, datasets
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.inference import bootstrap
+from nodecopy.inference import DegreeClasses, bootstrap
 from nodecopy.interop.igraph import to_igraph
 from nodecopy.io import to_networkx
 
@@ -105,3 +105,13 @@ def test_nodes_of_igraph_are_annotated() -> None:
     assert other["density"] == result["density"].observed
     with pytest.raises(InputError, match="network must be"):
         result.annotate(CLUB)
+
+
+def test_nodes_that_are_tuples_are_annotated() -> None:
+    network = nx.grid_2d_graph(3, 3)
+    statistics = [nx.degree_centrality, nx.edge_betweenness_centrality]
+    with pytest.warns(DataWarning, match="12 of 12 values have no interval"):
+        result = bootstrap(network, statistics, model=DegreeClasses(np.zeros(9, int)), n=5, rng=0)
+    other = result.annotate(network)
+    assert other.nodes[1, 1]["degree_centrality"] == 0.5
+    assert other.edges[(0, 0), (0, 1)]["edge_betweenness_centrality"] > 0

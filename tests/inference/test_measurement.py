@@ -120,3 +120,34 @@ def test_other_graphs_and_libraries_are_an_error() -> None:
 def test_modularity_without_labels_is_that_of_estimated_communities() -> None:
     own, measure = prepare_measure("modularity", CLUB.replace(labels=None), None)
     assert measure(own)["modularity"] == pytest.approx(0.37, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda graph: None, "it returned none"),
+        (lambda graph: {}, "at least one number"),
+        (lambda graph: "a", "got 'a'"),
+        (lambda graph: np.zeros((2, 2)), "Choose one of its columns"),
+    ],
+)
+def test_what_functions_may_return(function: Any, message: str) -> None:
+    _, measure = prepare_measure(function, CLUB, None)
+    with pytest.raises(InputError, match=message):
+        measure(CLUB)
+
+
+def test_statistics_that_are_none() -> None:
+    with pytest.raises(InputError, match="a name, a function, or several of them; got 3"):
+        prepare_measure(3, CLUB, None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="got 'density' more than once"):
+        prepare_measure(["density", "density"], CLUB, None)
+
+
+def test_errors_of_functions_name_the_statistic() -> None:
+    def broken(graph: Graph) -> float:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        prepare_measure(broken, CLUB, None)[1](CLUB)
+    assert caught.value.__notes__ == [f"The statistic broken was computed on {CLUB!r}."]

@@ -24,10 +24,12 @@ from nodecopy.inference import (
     bootstrap,
     test,
 )
+from nodecopy.inference.measurement import NODE_STATISTICS
 
 Target = Literal["edges", "nodes"]
 Method = Literal["basic", "percentile", "normal", "studentised"]
 Null = Literal["configuration", "erdos-renyi", "degree-corrected-blocks", "node-copying"]
+Alternative = Literal["two-sided", "greater", "less"]
 Model = Literal[
     "node-copying",
     "blocks",
@@ -51,6 +53,7 @@ MODELS: dict[str, dict[str, Callable[[], Any]]] = {
     },
 }
 """The models of each target; the first is the default."""
+TEST_HEADS = ["p-value", "Monte Carlo error", "z"]
 PICTURES = (".png", ".svg", ".pdf")
 MAX_NODES = 10
 """Nodes that the table shows, those with the largest values."""
@@ -76,13 +79,18 @@ def infer(
         "nodes: node-bootstrap (default), subsampling, latent-positions."
     ),
     null: Null | None = option("Also test against this null model, and print p-values."),
+    alternative: Alternative = option("Which values the p-value counts, with --null.", "two-sided"),
     n: int = option("Number of samples.", 500, at_least(2), "--n", "-n"),
     level: float = option(
         "Probability with which an interval holds its parameter.", 0.95, between(0.01, 0.9999)
     ),
     method: Method = option("How intervals are computed.", "basic"),
+    simultaneous: bool = option("Whether the intervals of nodes hold for all nodes at once.", False),
     seed: int = option("Seed of the samples.", 0, at_least(0)),
     workers: int = option("Threads that draw samples in parallel.", 1, at_least(1)),
+    store: Path | None = option(
+        "Keep finished samples in this folder; the same command continues there if it was stopped."
+    ),
     picture: Path | None = option("Draw the samples and intervals to this .png, .svg or .pdf file."),
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
@@ -98,13 +106,18 @@ def infer(
         raise InputError(
             f"--model must be one of {', '.join(MODELS[redraw])} for --redraw {redraw}; got {model}."
         )
+    if null is not None and set(statistic) <= set(NODE_STATISTICS):
+        raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
+    parts = (None, None) if store is None else (store / "samples", store / "null")
     settings: dict[str, Any] = {"n": n, "workers": workers, "rng": seed}
+    intervals = {"level": level, "method": method, "target": redraw, "simultaneous": simultaneous}
+    tests = None
     with show_training("sampling"):
-        result = bootstrap(
-            graph, statistic, model=create(), level=level, method=method, target=redraw, **settings
-        )
-        tests = None if null is None else test(graph, statistic, null=null, **settings)
+        if null is not None:
+            numbers = [name for name in statistic if name not in NODE_STATISTICS]
+            tests = test(graph, numbers, null=null, alternative=alternative, store=parts[1], **settings)
+        result = bootstrap(graph, statistic, model=create(), store=parts[0], **intervals, **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:
             figure = np.ravel(result.plot())[0].figure
@@ -113,8 +126,8 @@ def infer(
         print_json(result.to_dict() | ({} if tests is None else {"tests": tests.to_dict()}))
     else:
         print_note(f"{graph!r}. {result.question}")
-        heads = ["statistic", "observed", "standard error", "low", "high", "bias"]
-        print_table(heads if tests is None else [*heads, "p-value", "z"], _rows(result, tests))
+        heads = ["statistic", "observed", "standard error", "bias", "low", "high"]
+        print_table(heads if tests is None else [*heads, *TEST_HEADS], _rows(result, tests))
     print_written(picture, "picture")
 
 
@@ -126,4 +139,9 @@ def _rows(result: BootstrapResult, tests: SignificanceTests | None) -> Iterator[
         for position in chosen.tolist():
             name = f"{row.name} of {result.keys_of(row.name)[position]}" if row.is_array else row.name
             cells: list[Any] = [name, *(float(part[position]) for part in numbers)]
-            yield cells if tests is None else [*cells, tests[row.name].p_value, tests[row.name].z_score]
+            if tests is not None and row.is_array:
+                cells += [""] * len(TEST_HEADS)
+            elif tests is not None:
+                of_null = tests[row.name]
+                cells += [of_null.p_value, of_null.p_value_error, of_null.z_score]
+            yield cells

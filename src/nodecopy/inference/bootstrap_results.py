@@ -194,11 +194,17 @@ class BootstrapResult:
         if set_attribute is None:
             raise InputError(f"network must be a NetworkX or igraph graph; got {type_name(network)}.")
         other = network.copy()
+        position_of = {node: position for position, node in enumerate(self.node_ids.tolist())}
         for row in self.estimates:
             kind = "edge" if self._is_of_edges(row.name) else "node" if row.is_array else "graph"
+            nodes = [
+                tuple(position_of.get(end, end) for end in key)
+                if kind == "edge"
+                else position_of.get(key, key)
+                for key in (self.keys_of(row.name) if row.is_array else ())
+            ]
             for suffix, value in (("", row.observed), ("_low", row.low), ("_high", row.high)):
-                keys = self.keys.get(row.name)
-                set_attribute(other, kind, row.name + suffix, np.asarray(value).tolist(), keys)
+                set_attribute(other, kind, row.name + suffix, np.asarray(value).tolist(), nodes)
         return other
 
     def plot(self, axes: Any = None) -> Any:
@@ -237,23 +243,27 @@ def _draw_nodes(axes: Any, estimate: Estimate, values: NDArray[np.float64]) -> N
     axes.set_xlabel("nodes, in ascending order")
 
 
-def _set_networkx(network: Any, kind: str, name: str, value: Any, keys: Any) -> None:
+def _set_networkx(network: Any, kind: str, name: str, value: Any, positions: Any) -> None:
     if kind == "graph":
         network.graph[name] = value
         return
-    ends = network.edges if kind == "edge" else network.nodes
-    for key, number in zip(network if keys is None else keys, value, strict=True):
-        ends[key][name] = number
+    nodes = list(network)
+    for position, number in zip(positions, value, strict=True):
+        if kind == "edge":
+            network.edges[nodes[position[0]], nodes[position[1]]][name] = number
+        else:
+            network.nodes[nodes[position]][name] = number
 
 
-def _set_igraph(network: Any, kind: str, name: str, value: Any, keys: Any) -> None:
+def _set_igraph(network: Any, kind: str, name: str, value: Any, positions: Any) -> None:
     if kind == "graph":
         network[name] = value
-    elif kind == "node":
-        network.vs[name] = value
-    else:
-        for key, number in zip(keys, value, strict=True):
-            network.es[network.get_eid(*key)][name] = number
+        return
+    for position, number in zip(positions, value, strict=True):
+        if kind == "edge":
+            network.es[network.get_eid(*position)][name] = number
+        else:
+            network.vs[position][name] = number
 
 
 setters = {"networkx": _set_networkx, "igraph": _set_igraph}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,8 @@ EXTRA: dict[str, Callable[[Graph], float | NDArray[np.float64]]] = {
     "pagerank": pagerank,
 }
 """Statistics beside those of :func:`nodecopy.statistics` and ``modularity``."""
+NODE_STATISTICS = ("degrees", "pagerank")
+"""Those with one value per node."""
 
 
 def statistic_names() -> list[str]:
@@ -117,6 +119,8 @@ class KeyedFunction:
         except Exception as error:
             error.add_note(f"The statistic {self.name} was computed on {graph!r}.")
             raise
+        if value is None:
+            raise InputError(f"{self.name} must return a number, or one per node or edge; it returned none.")
         if isinstance(value, Mapping):
             self.keys = list(value) if self.keys is None else self.keys
             value = [value.get(key, _reverse_value(value, key)) for key in self.keys]
@@ -131,6 +135,8 @@ class KeyedFunction:
                 f"{self.name} must return a number, or one per node or edge; got an array of shape "
                 f"{array.shape}. Choose one of its columns."
             )
+        if not array.size:
+            raise InputError(f"{self.name} must return at least one number; it returned none.")
         return array if array.ndim else float(array)
 
 
@@ -154,7 +160,8 @@ def prepare_measure(
         package = type_name(graph).partition(".")[0]
         library = package if package in CONVERT else "nodecopy"
     convert = CONVERT[check_choice(library, "library", CONVERT)]
-    chosen: list[Any] = [statistic] if isinstance(statistic, str) or callable(statistic) else list(statistic)
+    is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
+    chosen: list[Any] = [statistic] if is_single else list(cast(Iterable[Any], statistic))
     if not chosen:
         raise InputError("statistic must be a name, a function, or several of them; got none.")
     names: list[str] = []

@@ -201,8 +201,13 @@ def test(
     observed, measure = prepare_measure(statistic, graph, library)
     values = measure(observed)
     for name, value in values.items():
-        if np.ndim(value) or not np.isfinite(value):
-            raise InputError(f"statistic of test must be a finite number; {name} is {value!r}.")
+        if np.ndim(value):
+            raise InputError(
+                f"statistic of test must be a number; {name} has {np.size(value)} values. Give a function "
+                "that returns one of them, such as their maximum."
+            )
+        if not np.isfinite(value):
+            raise InputError(f"statistic of test must be a finite number; {name} of the graph is {value!r}.")
     seed = choose_seed(rng, store)
     sampler = choose_sampler(null, "edges").fit(observed, rng=child(seed, InferenceSeeds.FIT))
     shapes = {name: np.shape(value) for name, value in values.items()}
