@@ -48,11 +48,11 @@ def test_early_stopping_needs_validation_nodes() -> None:
         SBMGCN().fit(planted_graph(), [0, 1, 2], rng=0)
 
 
-@pytest.mark.parametrize(("words", "kind"), [(True, "rows"), (False, "standardise")])
-def test_word_counts_are_scaled_to_sums_of_one(words: bool, kind: str) -> None:
-    graph, draw = planted_graph(), np.random.default_rng(0)
-    features = (draw.random((60, 40)) < 0.1).astype(float) if words else draw.normal(size=(60, 40))
-    trial = Trial(graph.replace(features=features), [0, 1, 2], [3, 4])
+@pytest.mark.parametrize(("share", "kind"), [(0.1, "rows"), (0.35, "unit"), (1.0, "standardise")])
+def test_sparse_word_counts_are_scaled_to_sums_of_one(share: float, kind: str) -> None:
+    """``share`` of the counts are not zero; with all of them, they are not word counts."""
+    features = (np.random.default_rng(0).random((60, 40)) < share).astype(float)
+    trial = Trial(planted_graph().replace(features=features), [0, 1, 2], [3, 4])
     assert SBMGCN().build_batch([trial]).feature_scaling.kind == kind
     assert GCN().build_batch([trial]).feature_scaling.kind == {"rows": "unit"}.get(kind, kind)
 

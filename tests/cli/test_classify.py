@@ -150,6 +150,13 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     assert ran.err.endswith("got none. Give --features FILE.\n")
 
 
+@pytest.mark.parametrize("prior", ["0", "2.5"])
+def test_copying_is_set_by_the_prior(run: Run, files: Graph, prior: str) -> None:
+    ran = run("classify", "graph.csv", *TABLES, *QUICK, "--prior", prior, "--network", "gcn", "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["predicted"] == 4
+
+
 def test_calibrated_probabilities_are_saved_with_the_classifier(run: Run) -> None:
     from nodecopy import load
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from threading import Event
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,8 @@ from nodecopy._core.random import child
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
 from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import WeightScaling
+from nodecopy.features.scaling import FeatureScaling, WeightScaling
+from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
 from nodecopy.nn.feature_matrices import fit_feature_scaling
 from nodecopy.nn.networks import Matrix, Networks, Recipe, propagation_matrix
@@ -70,9 +71,6 @@ class TrialBatch(ABC):
         Whether predictions hold their networks.
     """
 
-    counts: ClassVar[str] = "unit"
-    """How features that are ``"auto"`` are scaled if they are word counts."""
-
     def __init__(
         self, trials: Sequence[Trial], recipe: Recipe, device: str, *, keep_networks: bool = False
     ) -> None:
@@ -86,7 +84,7 @@ class TrialBatch(ABC):
                 "a graph must have features to be classified by networks; this one has none. "
                 "LabelPropagation needs none."
             )
-        self.feature_scaling = fit_feature_scaling(first.graph, recipe, counts=self.counts)
+        self.feature_scaling = self.fit_feature_scaling(first.graph)
         self.n_classes = first.n_classes
         self.features = self.feature_scaling.apply(first.graph.features)
         for trial in trials:
@@ -100,6 +98,10 @@ class TrialBatch(ABC):
         self.weight_scalings = [scalings[id(trial.graph)] for trial in trials]
         self.observed = [scaled[id(trial.graph)] for trial in trials]
         """The adjacencies of the trials, with scaled weights, as :meth:`train` takes them."""
+
+    def fit_feature_scaling(self, graph: Graph) -> FeatureScaling:
+        """Return the scaling of the features of a graph, as the recipe says."""
+        return fit_feature_scaling(graph, self.recipe)
 
     def seeds(self, purpose: int, per_trial: int = 1) -> list[SeedSequence]:
         """Return ``per_trial`` seeds of a purpose for each trial."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from nodecopy._core.random import child
+from nodecopy._core.sparse_matrices import as_matrix
 from nodecopy._core.validation import check_choice, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
@@ -24,9 +25,19 @@ from nodecopy.classify.network_classifier import ANY_DATA
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import FeatureScaling, share_of_zeros
+from nodecopy.graph import Graph
+from nodecopy.nn.feature_matrices import fit_feature_scaling
 from nodecopy.nn.networks import Networks, propagation_matrix
 from nodecopy.nn.stack import SparseStack
 from nodecopy.nn.training import Targets, stack_matrices
+
+MIN_ZEROS = 0.8
+"""Smallest share of zeros among word counts that are scaled by rows and not to unit length.
+
+Rows gain 2.4 points on Citeseer (six splits, 20 labels) and are level on Cora; on two parts of Amazon Photo,
+where a third of the counts is not zero, they lose 1.4 and 5.9 points.
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -54,9 +65,9 @@ class SBMGCN(Classifier):
         labels are as low as those printed in the node copying paper.
     base
         The network q: ``GCN(preset="g3nn", features="auto", weights="auto")`` by default, with the authors'
-        settings, which stop by the validation loss, for any data. Features that are ``"auto"`` are scaled by
-        ``"rows"`` here if they are word counts, as in ``GCN(preset="g3nn")``. The perceptron shares its
-        parameters.
+        settings, which stop by the validation loss, for any data. Word counts that are ``"auto"`` are scaled
+        by ``"rows"`` here if at least 80 % of them are zero, as in ``GCN(preset="g3nn")``. The perceptron
+        shares its parameters.
     device
         ``"cpu"`` or ``"cuda"``, for the default base; another base has its own.
 
@@ -110,13 +121,16 @@ class SBMGCN(Classifier):
 class GenerativeBatch(TrainingBatch):
     """Trials whose networks minimise the objective of SBM-GCN."""
 
-    counts = "rows"  # unit length costs 0.1 to 2.4 points on Cora and Citeseer, 6 splits each
-
     def __init__(
         self, classifier: SBMGCN, base: GCN, trials: Sequence[Trial], keep_networks: bool = False
     ) -> None:
         super().__init__(trials, base.build_recipe(), base.device, keep_networks=keep_networks)
         self.classifier = classifier
+
+    def fit_feature_scaling(self, graph: Graph) -> FeatureScaling:
+        """Return the scaling; sparse word counts that are ``"auto"`` are scaled by rows."""
+        share = 0.0 if graph.features is None else share_of_zeros(as_matrix(graph.features, "features"))
+        return fit_feature_scaling(graph, self.recipe, counts="rows" if share >= MIN_ZEROS else "unit")
 
     def train(
         self, adjacencies: Sequence[sparse.csr_array], seeds: Sequence[SeedSequence], **options: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -95,7 +96,7 @@ def classify(
         "self-training: the degree at which a node keeps its neighbours half of the time and otherwise "
         "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)",
         None,
-        at_least(0),
+        between(0, math.inf),
     ),
     validation: float | None = option(
         "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
