@@ -5,7 +5,7 @@ READY := .venv/ready
 
 DOCS_READY := .venv/docs-ready
 
-.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs fuzz clean
+.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs fuzz kills clean
 
 demo: $(READY)
 	$(BIN)/nodecopy demo --out demo --results results
@@ -45,6 +45,10 @@ bench: $(READY)
 fuzz: $(READY)
 	for first in $$(seq 0 1000 99000); do \
 		$(BIN)/python -m tests.fuzzing $$first $$((first + 1000)) || exit 1; done
+
+# Every command that writes, killed at every call that changes the file system; needs Linux and a C compiler.
+kills: $(READY)
+	$(BIN)/python -m tests.kills
 
 # Spark and Dask for real, on this machine; Spark needs a Java of version 17 or later.
 spark-demo: .venv/clusters

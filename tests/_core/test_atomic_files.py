@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 
 from nodecopy._core import atomic_files
-from nodecopy._core.atomic_files import atomic_folder, atomic_write, check_writable, list_files
+from nodecopy._core.atomic_files import (
+    atomic_folder,
+    atomic_write,
+    check_writable,
+    create_scratch_folder,
+    list_files,
+)
 from nodecopy.errors import InputError
 
 
@@ -161,6 +167,9 @@ die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "file":
     with atomic_write("out.csv") as temporary:
         die()
+if sys.argv[1] == "scratch":
+    atomic_files.create_scratch_folder(".")
+    die()
 if sys.argv[1] == "swap":
     atomic_files._exchange = lambda *paths: False
     replace = Path.replace
@@ -172,7 +181,7 @@ with atomic_folder("out", manifest="made", overwrite=True) as temporary:
 """
 
 
-@pytest.mark.parametrize("when", ["file", "folder", "swap"])
+@pytest.mark.parametrize("when", ["file", "folder", "swap", "scratch"])
 def test_a_kill_loses_nothing_and_the_next_write_removes_its_remains(tmp_path: Path, when: str) -> None:
     write_folder(tmp_path / "out", "old")
     child = subprocess.run([sys.executable, "-c", KILLED, when], cwd=tmp_path)
@@ -185,3 +194,10 @@ def test_a_kill_loses_nothing_and_the_next_write_removes_its_remains(tmp_path: P
         raise RuntimeError
     assert content_of(tmp_path / "out") == "old"
     assert list_files(tmp_path) == [other.name, "out"]
+
+
+def test_scratch_folders(tmp_path: Path) -> None:
+    first, second = (create_scratch_folder(tmp_path / "new") for _ in range(2))
+    assert first != second
+    assert first.parent == tmp_path / "new"
+    assert first.is_dir()

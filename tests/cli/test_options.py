@@ -60,3 +60,16 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
     both = tmp_path / "both.npz"
     with pytest.raises(InputError, match=r"--flips must be a file that .*; got .*both\.npz\. Choose"):
         check_outputs([], out=(both, FORMATS), flips=(both, FORMATS))
+
+
+def test_no_text_is_a_formula_with_spreadsheet(run: Run) -> None:
+    Path("log.csv").write_text("user,item\n=HYPERLINK(1),+a\n=HYPERLINK(1),b\n-c,b\n-c,d\n@e,d\n@e,+a\n")
+    command = ("recommend", "log.csv", "--method", "popularity", "--out", "out.csv")
+    run(*command, "--spreadsheet")
+    cells = [cell for line in Path("out.csv").read_text().splitlines() for cell in line.split(",")]
+    assert "'=HYPERLINK(1)" in cells
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+    run(*command)
+    assert "=HYPERLINK(1)" in Path("out.csv").read_text().replace(",", "\n").splitlines()
+    run("sample", "log.csv", "--spreadsheet", "--out", "samples")
+    assert "'-c" in Path("samples/sample-0.csv").read_text()

@@ -22,6 +22,12 @@ from tests.experiments.tasks.test_recommend_task import TOML as BOOKS
 
 
 @pytest.fixture
+def run(run: Run) -> Run:
+    """Commands that may run the fake classifier, which is outside the package."""
+    return lambda command, *arguments: run(command, *arguments, *["--trust"][: command == "reproduce"])
+
+
+@pytest.fixture
 def table(run: Run) -> str:
     """An experiment of ours in the empty folder that commands run in."""
     Path("fake.toml").write_text(TOML.format(pause=0, log="log"), encoding="utf-8")
@@ -231,7 +237,7 @@ from nodecopy import cli
 cli.main()
 """
     root = str(Path(__file__).parents[2])
-    command = [sys.executable, "-c", code, "reproduce", table, "--stored", "--json", root]
+    command = [sys.executable, "-c", code, "reproduce", table, "--trust", "--stored", "--json", root]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert [cell["method"] for cell in json.loads(ran.stdout)["cells"]] == ["weak"]
@@ -247,6 +253,24 @@ def test_stored_without_trials_is_an_error(run: Run, table: str) -> None:
     assert "; missing does not exist. Leave --stored out" in ran.err
 
 
+def test_classes_of_others_are_run_with_trust_only(run: Run, table: str) -> None:
+    """Without it, not even the module is imported."""
+    Path("malice.py").write_text("open('owned', 'w')")
+    for old, new in (
+        ("tests.experiments.fakes.Fake", "malice.Fake"),
+        ("skill = 0.3", 'skill = {class = "malice.X"}'),
+    ):
+        text = TOML.format(pause=0, log="log").replace(old, new)
+        Path("malicious.toml").write_text(text, encoding="utf-8")
+        code = "import sys; sys.path.insert(0, '.'); from nodecopy.cli import main; main()"
+        command = [sys.executable, "-c", code, "reproduce", "malicious.toml"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ran.returncode == 2
+        assert "names classes" not in ran.stdout
+        assert "whose code would be run. If you trust the file, use --trust." in " ".join(ran.stderr.split())
+        assert not Path("owned").exists()
+
+
 COMMAND = [sys.executable, "-c", "from nodecopy.cli import main; main()", "reproduce"]
 
 
@@ -255,7 +279,10 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [*COMMAND, *arguments], env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *arguments, "--trust"],
+        env={**os.environ, "PYTHONPATH": path},
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

@@ -195,7 +195,9 @@ def test_mistakes_are_told_in_one_line(run: Run, arguments: list[str], message: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+    number = getattr(signal, name)
     command = [sys.executable, "-c", "from nodecopy.cli import main; main()"]
     started = subprocess.Popen(
         [*command, "sample", "karate", "--n", "10000000", "--out", "samples"],
@@ -203,11 +205,11 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     until = time.monotonic() + 60
-    while not any(tmp_path.glob(".samples-*/*")) and time.monotonic() < until:
+    while not any(tmp_path.glob(".nodecopy-*/*")) and time.monotonic() < until:
         time.sleep(0.05)
     assert any(tmp_path.iterdir())
-    started.terminate()
-    assert started.wait(timeout=60) == 128 + signal.SIGTERM
+    started.send_signal(number)
+    assert started.wait(timeout=60) == 128 + number
     assert not any(tmp_path.iterdir())
 
 

@@ -23,6 +23,7 @@ from nodecopy.cli.terminal import (
     print_json,
     print_note,
     print_table,
+    print_warning,
     print_written,
     show_notices,
 )
@@ -56,6 +57,17 @@ def test_tables_align_numbers_to_the_right(capsys: pytest.CaptureFixture[str]) -
     ]
     assert {len(line) for line in lines} == {97}
     assert lines[1].startswith("a ")
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "a\x1b]0;title\x07\x9b2J\r\u202eb\udc80\\\\[red]"
+    print_table(["name"], [[f"{name}\n"]])
+    for show in (print_error, print_note, print_warning):
+        show(f"{name}\nmore")
+    out, err = capsys.readouterr()
+    shown = r"a\x1b]0;title\x07\x9b2J\r\u202eb\udc80\\[red]"
+    assert out.splitlines() == ["name", shown + r"\n"]
+    assert err.splitlines() == [f"error: {shown}", "more", shown, "more", f"warning: {shown}", "more"]
 
 
 def test_json_has_null_in_place_of_undefined_numbers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ def test_markdown(results: Results) -> None:
         "| --- | --- | --- | --- | --- | --- | --- |\n"
         "| Weak | 62.5 ± 1.9 | 60.0 ± 5.0 | level +2.5 | 70.0 ± 0.9 | 70.0 ± 4.0 | level +0.0 |\n"
         "| Strong | **66.0 ± 3.7**\\* | 90.0 ± 2.0 | behind -24.0 | - | 95.0 ± 1.0 | - |\n"
-        "| Ab_sent & Co \\| 5 % | - | 50.0 ± 9.0 | - | - | 51.0 ± 9.0 | - |\n"
+        "| Ab\\_sent \\& Co \\| 5 % | - | 50.0 ± 9.0 | - | - | 51.0 ± 9.0 | - |\n"
         "\n"
         "| gain | 1 label | 3 labels |\n"
         "| --- | --- | --- |\n"
@@ -65,7 +65,7 @@ def test_latex(results: Results) -> None:
         "Weak & 62.5$\\pm$1.9 & 60.0$\\pm$5.0 & level +2.5 & 70.0$\\pm$0.9 & 70.0$\\pm$4.0 "
         "& level +0.0 \\\\\n"
         "Strong & \\textbf{66.0$\\pm$3.7}* & 90.0$\\pm$2.0 & behind -24.0 & - & 95.0$\\pm$1.0 & - \\\\\n"
-        "Ab\\_sent \\& Co | 5 \\% & - & 50.0$\\pm$9.0 & - & - & 51.0$\\pm$9.0 & - \\\\\n"
+        "Ab\\_sent \\& Co \\textbar{} 5 \\% & - & 50.0$\\pm$9.0 & - & - & 51.0$\\pm$9.0 & - \\\\\n"
         "\\bottomrule\n"
         "\\end{tabular}\n"
     )
@@ -155,6 +155,18 @@ def test_seconds_and_their_ratios(fill: Fill) -> None:
         [],
     )
     assert "Seconds:" not in rendering.render_markdown(without_column)
+
+
+def test_a_title_cannot_leave_its_place(results: Results) -> None:
+    title = "a\n\\input{b} | <script>\x1b"
+    methods = tuple(replace(method, title=title) for method in TABLE.methods)
+    results = replace(results, experiment=replace(TABLE, title=title, methods=methods))
+    latex, markdown = rendering.render_latex(results), rendering.render_markdown(results)
+    assert r"% fake: a \input{b} | <script>\x1b" in latex.splitlines()
+    escaped = r"a \textbackslash{}input\{b\} \textbar{} \textless{}script\textgreater{}\textbackslash{}x1b"
+    assert f"\n{escaped} & " in latex
+    assert r"# fake: a \\input{b} \| \<script\>\\x1b" in markdown.splitlines()
+    assert "\n" + r"| a \\input{b} \| \<script\>\\x1b | " in markdown
 
 
 def test_heading_of_seconds_is_escaped(fill: Fill) -> None:

@@ -24,6 +24,7 @@ from nodecopy.errors import InputError
 
 PREFIX, OLD = ".nodecopy-", "-old"
 """How temporary names begin, and how the name of a folder that is being replaced ends."""
+SCRATCH = "scratch"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Arguments of Linux' ``renameat2``: paths are relative to the working directory; swap two names."""
 MAX_SUFFIX = 16
@@ -61,10 +62,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     check_writable(path)
     target = Path(os.path.realpath(path))
     if _is_special(target):
-        with tempfile.TemporaryDirectory() as folder:
-            yield (content := Path(folder) / f"content{target.suffix}")
+        folder = create_scratch_folder()
+        try:
+            yield (content := folder / f"content{target.suffix}")
             with content.open("rb") as source, target.open("wb") as device:
                 shutil.copyfileobj(source, device)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target.parent)
@@ -133,6 +137,17 @@ def atomic_folder(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+
+
+def create_scratch_folder(parent: str | os.PathLike[str] | None = None) -> Path:
+    """Create a folder for temporary files, by default where the system has them.
+
+    The caller removes it. If the process is killed before, the next one that creates a folder there does.
+    """
+    parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
+    parent.mkdir(parents=True, exist_ok=True)
+    _sweep(parent)
+    return Path(tempfile.mkdtemp(prefix=_temporary_prefix(parent / SCRATCH), dir=parent))
 
 
 def list_files(folder: Path) -> list[str]:

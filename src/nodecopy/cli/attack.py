@@ -78,6 +78,7 @@ def attack(
         "File for the flips, for nodecopy defend: .npz, or a table with a row for each flip (.csv .tsv .txt "
         ".parquet)."
     ),
+    spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:

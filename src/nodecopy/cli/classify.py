@@ -119,6 +119,7 @@ def classify(
     seed: int = option("Seed of the split, of sampling and of training.", 0, at_least(0)),
     out: Path | None = option("File for the table of predictions: .csv, .tsv, .txt or .parquet."),
     save: Path | None = option("File for the fitted classifier: .npz."),
+    spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:

@@ -66,6 +66,7 @@ def defend(
         "With --suspects: file for the suspicion scores of all nodes, the highest first: .csv, .tsv, .txt or "
         ".parquet."
     ),
+    spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:

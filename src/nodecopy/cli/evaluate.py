@@ -80,6 +80,7 @@ def evaluate(
     device: options.Device = "cpu",
     seed: int = option("Seed of random splits and of recommenders with random draws.", 0, at_least(0)),
     per_user: Path | None = option("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
+    spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:

@@ -109,6 +109,7 @@ def recommend(
     out: Path | None = option("File for the table of recommendations: .csv, .tsv, .txt or .parquet."),
     save: Path | None = option("File for the fitted recommender: .npz."),
     model_file: Path | None = option("A fitted recommender that --save wrote, in place of a source."),
+    spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:

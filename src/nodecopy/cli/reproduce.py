@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from nodecopy._core.atomic_files import atomic_write, check_writable
+from nodecopy._core.escaping import join_lines
 from nodecopy.cli import options
 from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table
 from nodecopy.errors import InputError
@@ -34,6 +36,10 @@ def reproduce(
         str,
         typer.Argument(help=f"{', '.join(toml.names())}, or the path of a .toml file."),
     ],
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Run the code of classes outside nodecopy that a .toml file names."),
+    ] = False,
     dataset: Annotated[
         str | None, typer.Option(help="Some of its datasets, separated by commas; all by default.")
     ] = None,
@@ -93,6 +99,7 @@ def reproduce(
             "--out", help="Folder for the table as .md, .csv and .tex; of graph models also a .png."
         ),
     ] = None,
+    spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
 ) -> None:
     """Reproduce a table of the paper, or the part of it that the options choose.
@@ -114,7 +121,7 @@ def reproduce(
         for name, text in given.items()
         if text is not None
     }
-    chosen = toml.load(experiment).narrow(trials=trials, **filters)
+    chosen = toml.load(experiment, trust=trust).narrow(trials=trials, **filters)
     if (backend is Backend.DASK) != (scheduler is not None):
         raise InputError("--backend dask and --scheduler ADDRESS go together; one of them is missing.")
     if stored and not resume:
@@ -217,7 +224,7 @@ def _draw(results: Results, folder: Path) -> list[Path]:
 
 def _show(results: Results) -> None:
     for dataset, tables in rendering.iterate_tables(results, rendering.TERMINAL):
-        console.print(f"\n[bold]{dataset}[/]" if dataset else "")
+        console.print(Text(f"\n{join_lines(dataset)}" if dataset else "", "bold"))
         for number, grid in enumerate(tables):
             if number:
                 console.print()

@@ -108,6 +108,7 @@ def sample(
     scratch: Path | None = option(
         "duckdb, spark: folder for temporary files. (default: the folder of --out)"
     ),
+    spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:

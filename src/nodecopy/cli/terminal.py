@@ -14,7 +14,9 @@ from typing import Any, TypeVar, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, track
+from rich.text import Text
 
+from nodecopy._core.escaping import escape_controls
 from nodecopy._core.notices import LOGGER
 from nodecopy._core.progress import report_progress
 from nodecopy.cli.option_names import OptionNames
@@ -31,17 +33,23 @@ notices: list[str] = []
 
 def print_error(message: str) -> None:
     """Print one line that starts with "error:" on the standard error."""
-    error_console.print(f"[bold red]error:[/] {_escape(message)}", soft_wrap=True)
+    _print_line(("error: ", "bold red"), message)
 
 
 def print_note(message: str) -> None:
     """Print a line on the standard error, apart from the results."""
-    error_console.print(f"[dim]{_escape(message)}[/]", soft_wrap=True)
+    _print_line("", message, "dim")
 
 
 def print_warning(message: str) -> None:
     """Print one line that starts with "warning:" on the standard error."""
-    error_console.print(f"[bold yellow]warning:[/] {_escape(message)}", soft_wrap=True)
+    _print_line(("warning: ", "bold yellow"), message)
+
+
+def _print_line(start: str | tuple[str, str], message: str, style: str = "") -> None:
+    """Print a message as it is: control characters are escaped, except the ends of lines."""
+    text = escape_controls(message, keep="\n")
+    error_console.print(Text.assemble(start, (text, style)), soft_wrap=True)
 
 
 @contextmanager
@@ -149,8 +157,7 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print aligned columns of formatted values, numbers to the right, never cut to the terminal's width."""
     columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
     for number, line in enumerate(zip(*columns, strict=True)):
-        text = _escape("  ".join(line).rstrip())
-        console.print(text if number else f"[bold]{text}[/]", soft_wrap=True)
+        console.print(Text("  ".join(line).rstrip(), "" if number else "bold"), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -171,11 +178,8 @@ def _replace_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")
-
-
 def _align(cells: list[str]) -> list[str]:
+    cells = list(map(escape_controls, cells))
     width = max(map(len, cells))
     is_numeric = all(cell[:1].isdigit() or cell[:1] == "-" for cell in cells[1:])
     return [cell.rjust(width) if is_numeric else cell.ljust(width) for cell in cells]

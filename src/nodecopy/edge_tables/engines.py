@@ -11,7 +11,6 @@ import glob
 import os
 import re
 import shutil
-import tempfile
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.atomic_files import atomic_write, create_scratch_folder
 from nodecopy._core.optional_imports import OptionalModule, import_optional
 from nodecopy._core.validation import check_integer, type_name
 from nodecopy.errors import InputError
@@ -76,9 +75,7 @@ class Engine(ABC):
     def _open_scratch(self, folder: str | os.PathLike[str] | None) -> Path:
         self._scratch_files: list[Path] = []
         self._origins: dict[str, set[Path]] = {}  # the files that each table depends on
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        self._scratch = Path(tempfile.mkdtemp(prefix="nodecopy-", dir=folder))
+        self._scratch = create_scratch_folder(folder)
         return self._scratch
 
     def scan(self, source: Any) -> Any:

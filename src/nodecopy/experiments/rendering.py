@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
+from nodecopy._core.escaping import escape_cell, escape_latex, escape_markdown, join_lines
 from nodecopy.experiments.spec import Column
 from nodecopy.experiments.summary import Gain, Results, Summary
 
@@ -23,15 +24,11 @@ class Style(NamedTuple):
     best: str
     star: str = "*"
     plus_minus: str = " ± "
-    special: str = ""
-
-    def escape(self, text: str) -> str:
-        """Put a backslash before the characters that mean something in the format."""
-        return text.translate({ord(character): f"\\{character}" for character in self.special})
+    escape: Callable[[str], str] = join_lines
 
 
-MARKDOWN = Style("**{}**", r"\*", special="|")
-LATEX = Style(r"\textbf{{{}}}", plus_minus=r"$\pm$", special="&%$#_{}")
+MARKDOWN = Style("**{}**", r"\*", escape=escape_markdown)
+LATEX = Style(r"\textbf{{{}}}", plus_minus=r"$\pm$", escape=escape_latex)
 TERMINAL = Style("{} best")
 
 
@@ -39,24 +36,24 @@ def render_markdown(results: Results) -> str:
     """Return a table per dataset, the gains below it, and where the numbers come from."""
     experiment = results.experiment
     lines = [
-        f"# {experiment.name}: {experiment.title}",
+        f"# {experiment.name}: {escape_markdown(experiment.title)}",
         "",
-        *(f"- {note}" for note in build_notes(results)),
+        *(f"- {escape_markdown(note)}" for note in build_notes(results)),
         "",
     ]
     for dataset, tables in iterate_tables(results, MARKDOWN):
-        lines += [f"## {dataset}", ""] if dataset else []
+        lines += [f"## {escape_markdown(dataset)}", ""] if dataset else []
         for headings, rows in tables:
             rules = ["---"] * len(headings)
             lines += [*(f"| {' | '.join(row)} |" for row in (headings, rules, *rows)), ""]
-    return "\n".join([*lines, *(f"- {line}" for line in build_footer(results)), ""])
+    return "\n".join([*lines, *(f"- {escape_markdown(line)}" for line in build_footer(results)), ""])
 
 
 def render_latex(results: Results) -> str:
     """Return a ``tabular`` with a block per dataset, or several of them; needs the booktabs package."""
     experiment = results.experiment
     comments = [f"{experiment.name}: {experiment.title}", *build_notes(results), *build_footer(results)]
-    lines = [f"% {line}" for line in comments]
+    lines = [f"% {join_lines(line)}" for line in comments]
     for columns in split_columns(results):
         for number, dataset in enumerate(experiment.task.datasets):
             headings, rows = main_grid(results, dataset, LATEX, columns)
@@ -82,7 +79,7 @@ def render_csv(results: Results) -> str:
             row[f"published_gain_over_{other}"] = gain.published if gain else None
         row["seed"] = results.seed if cell.n else None
         row |= {key: "; ".join(values) for key, values in cell.provenance.items()}
-        rows.append({name: f"{x:.6g}" if isinstance(x, float) else x for name, x in row.items()})
+        rows.append({name: f"{x:.6g}" if isinstance(x, float) else escape_cell(x) for name, x in row.items()})
     text = io.StringIO()
     if rows:
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.lookup import check_name, import_by_name
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.errors import InputError
@@ -32,6 +33,7 @@ from nodecopy.experiments.sections import (
 from nodecopy.experiments.spec import CellKey, Experiment, Method, Published, Timing
 from nodecopy.experiments.tasks.base import Task
 
+PACKAGE = __name__.partition(".")[0]
 SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
 """Keys and sections of a file besides those that its task reads."""
 
@@ -42,8 +44,10 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in paths if path.suffix == ".toml"))
 
 
-def load(source: str | Path) -> Experiment:
+def load(source: str | Path, *, trust: bool = True) -> Experiment:
     """Read an experiment: one of :func:`names`, or the path of a TOML file like theirs.
+
+    Without ``trust``, a file that names classes outside this package is an error: their code would be run.
 
     >>> load("table2").task.labels
     (5, 10, 20)
@@ -55,13 +59,13 @@ def load(source: str | Path) -> Experiment:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} must be a TOML file that can be read; {error}.") from error
-    return parse(text, path.stem, path.parent)
+    return parse(text, path.stem, path.parent, trust=trust)
 
 
-def parse(text: str, name: str, folder: Path = Path()) -> Experiment:
+def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) -> Experiment:
     """Check the text of a TOML file and make an experiment of it; errors say where in the file.
 
-    Paths in the file are relative to ``folder``.
+    Paths in the file are relative to ``folder``; ``trust`` is that of :func:`load`.
     """
     set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
@@ -71,6 +75,8 @@ def parse(text: str, name: str, folder: Path = Path()) -> Experiment:
         content = _extend(content)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file} must be valid TOML; {error}.") from error
+    if not trust:
+        _check_classes(content, file)
     if "task" not in content:
         check_keys(content, file, (*SECTIONS, "base", "protocol", "attacks"), ("task",))
     task_class: type[Task] = import_by_name(content["task"], tasks.TASKS, f"task of {file}")
@@ -88,6 +94,19 @@ def parse(text: str, name: str, folder: Path = Path()) -> Experiment:
         make_list_reader(read_text)(content["notes"], f"notes of {file}") if "notes" in content else (),
         _read_timing(content["seconds"], task, method_names) if "seconds" in content else None,
     )
+
+
+def _check_classes(value: Any, file: str) -> None:
+    """Raise an error if a class of another package is named, before it is imported."""
+    if isinstance(value, Mapping):
+        path = value.get("class")
+        if isinstance(path, str) and not path.startswith(f"{PACKAGE}."):
+            raise InputError(
+                f"{file} must name classes of {PACKAGE} only; it names {path}, whose code would be run.",
+                Hint("If you trust the file, use {}.", trust=True),
+            )
+    for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        _check_classes(part, file)
 
 
 def _extend(content: dict[str, Any]) -> dict[str, Any]:

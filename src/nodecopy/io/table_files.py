@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.escaping import escape_cell, is_for_spreadsheets
 from nodecopy._core.file_limits import MAX_TABLE_BYTES, check_stream, check_unpacked
 from nodecopy._core.formats import TABLES, PathLike, format_of, is_frame
 from nodecopy._core.optional_imports import import_optional
@@ -156,6 +157,8 @@ def _write_csv(file: IO[str], suffix: str, names: list[str], rows: list[tuple[An
 
     The csv module does not quote such cells by itself.
     """
+    if is_for_spreadsheets.get():
+        names, rows = list(map(escape_cell, names)), [tuple(map(escape_cell, row)) for row in rows]
     texts = (cell for row in rows for cell in row if isinstance(cell, str))
     needs_quotes = any("\r" in cell or cell != cell.strip(BLANKS) for cell in texts)
     writer = csv.writer(

@@ -1,0 +1,71 @@
+"""Text from outside cannot leave its place in any output."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodecopy._core.escaping import (
+    escape_cell,
+    escape_controls,
+    escape_latex,
+    escape_markdown,
+    is_for_spreadsheets,
+)
+
+
+@pytest.mark.parametrize("number", [*range(32), 127, 0x9B, 0x202E, 0x2028, 0x2066, 0xDC80])
+def test_control_characters_are_visible(number: int) -> None:
+    text = escape_controls(f"a{chr(number)}b")
+    assert text.isprintable()
+    assert text.isascii()
+    assert text.startswith("a\\")
+    text.encode()
+
+
+def test_other_text_stays() -> None:
+    for text in ("Zoë [bold] 東京 \\ 🙂", "a-b", ""):
+        assert escape_controls(text) == text
+    assert escape_controls("a\nb\x07", keep="\n") == "a\nb\\x07"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("BGCN (copying), 5 %", "BGCN (copying), 5 %"),
+        ("a\n# b\r\n\tc", "a # b c"),
+        ("# a", "\\# a"),
+        ("- a", "\\- a"),
+        ("-1", "-1"),
+        (
+            "*a* _b_ `c` [d](e) <f> | &lt; ~g~ \\",
+            r"\*a\* \_b\_ \`c\` \[d\](e) \<f\> \| \&lt; \~g\~ " + "\\" * 2,
+        ),
+    ],
+)
+def test_markdown(text: str, escaped: str) -> None:
+    assert escape_markdown(text) == escaped
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("5 % & #1 {a} x_1 $y$", r"5 \% \& \#1 \{a\} x\_1 \$y\$"),
+        ("a\n\\input{b}", r"a \textbackslash{}input\{b\}"),
+        ("~^", r"\textasciitilde{}\textasciicircum{}"),
+        ("<|>", r"\textless{}\textbar{}\textgreater{}"),
+        ("\x1b", r"\textbackslash{}x1b"),
+    ],
+)
+def test_latex(text: str, escaped: str) -> None:
+    assert escape_latex(text) == escaped
+
+
+def test_cells_are_escaped_for_spreadsheets_only() -> None:
+    texts = ["=1+1", "+1", "-1", "@a", "\t=1", " =1", "\r1", "＝1"]  # noqa: RUF001
+    assert [escape_cell(text) for text in texts] == texts
+    token = is_for_spreadsheets.set(True)
+    try:
+        assert [escape_cell(text) for text in texts] == [f"'{text}" for text in texts]
+        assert [escape_cell(value) for value in ("a=1", -1, None, "")] == ["a=1", -1, None, ""]
+    finally:
+        is_for_spreadsheets.reset(token)

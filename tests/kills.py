@@ -1,0 +1,307 @@
+"""Kills at every call that changes the file system: ``python -m tests.kills [COMMAND ...]``.
+
+Each command that writes is run once to count these calls, and then once for each of them in a process that
+is killed just before it, or in the middle of a write. Nothing that was there before may be lost, no output
+may be partial, and the next start of the same command must leave what an unbroken run leaves and nothing
+else. The calls are intercepted by a preloaded library, which needs Linux and a C compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodecopy import Graph, Interactions, cli, write_graph, write_interactions
+from nodecopy.datasets import fetching
+from nodecopy.datasets.fetching import DataFile, Source
+from nodecopy.io.table_files import write_table
+
+SHIM = Path(__file__).with_name("kill_shim.c")
+SECONDS = 300
+"""After which a command is ended."""
+NUMBERS = re.compile(rb"[-+0-9a-fT:.]+")
+"""Times and what depends on them: two runs of an experiment differ in these alone."""
+IMPORTED = "classify attacks defend recommend inference report.page edge_tables experiments.toml"
+TABLES = ["--features", "features.csv", "--labels", "labels.csv"]
+EXPERIMENT = """
+title = "Kills"
+task = "attack"
+[protocol]
+datasets = ["karate"]
+labels = [3]
+trials = 2
+validation = 4
+test = 16
+n_targets = 2
+[attacks.dice]
+title = "DICE"
+class = "nodecopy.attacks.DICE"
+budget = 1.0
+[methods.propagation]
+title = "Label propagation"
+class = "nodecopy.classify.LabelPropagation"
+"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is run: the arguments of ``nodecopy``, or a function.
+
+    ``earlier`` are the arguments of a run whose outputs are there before, ``whole`` folders that are written
+    as a whole, and ``varies`` tells that numbers differ between runs.
+    """
+
+    arguments: list[str] | Callable[[], object]
+    earlier: list[str] | None = None
+    whole: tuple[str, ...] = ()
+    varies: bool = False
+
+
+@dataclass
+class Outcome:
+    """How many kills there were, and what went wrong at which of them."""
+
+    n_calls: int = 0
+    lost: list[str] = field(default_factory=list)
+    partial: list[str] = field(default_factory=list)
+    left_behind: list[str] = field(default_factory=list)
+
+
+def sample(*options: str, seed: int = 0) -> list[str]:
+    return ["sample", "graph.csv", "-n", "2", "--seed", str(seed), "--out", "samples", *options]
+
+
+def fetch_file() -> None:
+    """Fetch a file into a cache, from a source that answers at once."""
+    content = b"content of a dataset" * 1000
+    fetching.download = lambda location: content
+    os.environ["NODECOPY_CACHE"] = "cache"
+    os.environ.pop("NODECOPY_DATA", None)
+    fetching.obtain([DataFile("some/file.txt", hashlib.sha256(content).hexdigest(), (Source("https://x"),))])
+
+
+def with_earlier(*arguments: str, **options: Any) -> Command:
+    """Return a command whose outputs of another seed are there before."""
+    return Command([*arguments, "--seed", "1"], [*arguments, "--seed", "2"], **options)
+
+
+COMMANDS = {
+    "sample": Command(sample(), whole=("samples",)),
+    "sample-overwrite": Command(
+        sample("--overwrite", "--format", "npz"), sample("-n", "4", seed=1), whole=("samples",)
+    ),
+    "sample-graphml": Command(sample("--format", "graphml"), whole=("samples",)),
+    "sample-parquet": Command(sample("--format", "parquet"), whole=("samples",)),
+    "sample-duckdb": Command(
+        ["sample", "graph.parquet", "--engine", "duckdb", "--law", "jaccard", "-n", "2", "--out", "samples"],
+        whole=("samples",),
+    ),
+    "classify": with_earlier(
+        "classify", "graph.csv", *TABLES, "--method", "gcn", "--out", "out.csv", "--save", "model.npz"
+    ),
+    "attack": with_earlier(
+        "attack", "graph.csv", *TABLES, "--targets", "p03,p04", "--out", "out.graphml", "--flips", "flips.npz"
+    ),
+    "defend": with_earlier("defend", "graph.csv", *TABLES, "--nodes", "p03,p04", "--out", "out.parquet"),
+    "recommend": with_earlier(
+        "recommend", "log.csv", "--method", "ease", "--out", "out.csv", "--save", "model.npz"
+    ),
+    "evaluate": with_earlier("evaluate", "log.csv", "--method", "popularity", "--per-user", "out.csv"),
+    "infer": with_earlier("infer", "graph.csv", "-n", "5", "--picture", "out.svg", varies=True),
+    "report": with_earlier("report", "graph.csv", "--samples", "2", "--out", "report.html"),
+    "reproduce": Command(["reproduce", "kills.toml", "--store", "store", "--out", "tables"], varies=True),
+    "reproduce-fresh": Command(
+        ["reproduce", "kills.toml", "--store", "store", "--out", "tables", "--fresh"],
+        ["reproduce", "kills.toml", "--store", "store", "--out", "tables"],
+        varies=True,
+    ),
+    "demo": Command(["demo", "--out", "demo"], varies=True),
+    "datasets": Command(fetch_file),
+}
+
+
+def write_inputs(folder: Path) -> None:
+    """Write a graph, its nodes, a log and an experiment."""
+    names = np.array([f"p{number:02d}" for number in range(30)])
+    first = np.repeat(np.arange(30), 2)
+    second = (first + np.tile([2, 4], 30)) % 30
+    for suffix in ("csv", "parquet"):
+        write_graph(Graph.from_edges(names[first], names[second]), folder / f"graph.{suffix}")
+    values = np.random.default_rng(0).random((30, 2)) + np.eye(2)[np.arange(30) % 2]
+    write_table(folder / "features.csv", {"id": names, "a": values[:, 0], "b": values[:, 1]})
+    write_table(folder / "labels.csv", {"id": names, "label": np.array(["cat", "dog"])[np.arange(30) % 2]})
+    write_interactions(Interactions.from_table(names[first], names[second]), folder / "log.csv")
+    (folder / "kills.toml").write_text(EXPERIMENT)
+
+
+def run(arguments: list[str] | Callable[[], object], folder: Path, kill_at: int = 0) -> tuple[int, int]:
+    """Run a command in a child process; return its exit status and the number of its calls."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writing)
+        with os.fdopen(reading, "rb") as file:
+            counted = file.read()
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), int(counted or 0)
+    code = 1
+    try:
+        signal.alarm(SECONDS)
+        os.chdir(folder)
+        log = os.open(folder.parent / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        shim = ctypes.CDLL(None)
+        shim.arm(os.fsencode(f"{folder}/"), ctypes.c_long(kill_at))
+        try:
+            if callable(arguments):
+                arguments()
+            else:
+                sys.argv = ["nodecopy", *arguments]
+                cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        os.write(writing, str(shim.count()).encode())
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def read_tree(folder: Path, varies: bool) -> dict[str, bytes]:
+    """Return the files below a folder with their contents, without numbers where these vary."""
+    contents = {
+        str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+    contents |= {str(path.relative_to(folder)): b"" for path in folder.rglob(".nodecopy-*")}
+    if not varies:
+        return contents
+    return {
+        name: b"a figure" * content.endswith(b"IEND\xaeB`\x82")
+        or NUMBERS.sub(b"0", content if len(content) < 10**5 else content[-100:])
+        for name, content in contents.items()
+    }
+
+
+def is_temporary(name: str) -> bool:
+    return any(part.startswith(".nodecopy-") for part in Path(name).parts)
+
+
+def check_command(command: Command, folder: Path, report: Callable[[int, int], object]) -> Outcome:
+    """Kill a command at each of its calls, in a folder of its own."""
+    start, work = folder / "start", folder / "work"
+    start.mkdir()
+    write_inputs(start)
+    if command.earlier is not None and run(command.earlier, start)[0]:
+        raise RuntimeError((folder / "log").read_text())
+    before = read_tree(start, command.varies)
+    shutil.copytree(start, work)
+    status, n_calls = run(command.arguments, work)
+    if status or not n_calls:
+        raise RuntimeError((folder / "log").read_text())
+    after, outcome = read_tree(work, command.varies), Outcome(n_calls)
+    for number in range(1, n_calls + 1):
+        report(number, n_calls)
+        shutil.rmtree(work)
+        shutil.copytree(start, work)
+        if (status := run(command.arguments, work, number)[0]) != -signal.SIGKILL:
+            raise RuntimeError(f"call {number} was not made: {status}\n{(folder / 'log').read_text()}")
+        state = {
+            name: content
+            for name, content in read_tree(work, command.varies).items()
+            if not is_temporary(name)
+        }
+        _compare(outcome, command, number, before, state, after)
+        run(command.arguments, work)
+        final = read_tree(work, command.varies)
+        if final != after:
+            names = sorted(name for name in {*final, *after} if final.get(name) != after.get(name))
+            outcome.left_behind.append(f"call {number}: {', '.join(names)}")
+    return outcome
+
+
+def _compare(
+    outcome: Outcome,
+    command: Command,
+    number: int,
+    before: dict[str, bytes],
+    state: dict[str, bytes],
+    after: dict[str, bytes],
+) -> None:
+    """Note what a kill lost, and which outputs are neither the old nor the new ones."""
+    is_removed = "--fresh" in command.arguments if isinstance(command.arguments, list) else False
+    for name in before.keys() & after.keys() - state.keys():
+        if not (is_removed and name.startswith("store")):  # which the user asked for
+            outcome.lost.append(f"call {number}: {name}")
+    for name, content in state.items():
+        if content not in (before.get(name), after.get(name)):
+            outcome.partial.append(f"call {number}: {name}")
+    for folder in command.whole:
+        files = {name for name in state if name.startswith(f"{folder}/")}
+        if files not in (
+            {name for name in tree if name.startswith(f"{folder}/")} for tree in (before, after)
+        ):
+            outcome.partial.append(f"call {number}: {folder}")
+
+
+def preload() -> None:
+    """Start this program again with the library that kills it."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if sys.platform != "linux" or compiler is None:
+        print("skipped: kills at system calls need Linux and a C compiler (cc)")
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder) / "kill_shim.so"
+        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, SHIM, "-ldl"], check=True)
+        environment = {**os.environ, "LD_PRELOAD": str(library), "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
+        program = [sys.executable, "-m", "tests.kills", *sys.argv[1:]]
+        sys.exit(subprocess.run(program, env=environment).returncode)
+
+
+def main() -> None:
+    """Kill the commands that are named, or all of them, and print what went wrong."""
+    if "kill_shim" not in os.environ.get("LD_PRELOAD", ""):
+        preload()
+    for name in IMPORTED.split():  # so that a child process starts at once
+        import_module(f"nodecopy.{name}")
+    outcomes = {}
+    for name in sys.argv[1:] or COMMANDS:
+        with tempfile.TemporaryDirectory() as folder:
+            outcome = check_command(COMMANDS[name], Path(folder).resolve(), lambda number, n: None)
+        outcomes[name] = outcome
+        wrong = {
+            kind: getattr(outcome, kind)
+            for kind in ("lost", "partial", "left_behind")
+            if getattr(outcome, kind)
+        }
+        print(f"{name}: {outcome.n_calls} kills", *(f"{len(found)} {kind}" for kind, found in wrong.items()))
+        for kind, found in wrong.items():
+            print(*(f"  {kind}, {line}" for line in found), sep="\n")
+        sys.stdout.flush()
+    n_kills = sum(outcome.n_calls for outcome in outcomes.values())
+    counts = {
+        kind: sum(len(getattr(outcome, kind)) for outcome in outcomes.values())
+        for kind in ("lost", "partial", "left_behind")
+    }
+    found = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in counts.items())
+    print(f"{len(outcomes)} commands, {n_kills} kills: {found}")
+    sys.exit(any(counts.values()))
+
+
+if __name__ == "__main__":
+    main()
