@@ -16,6 +16,7 @@ GALLERY = (
     "sampling",
     "how_many_donors",
     "inference",
+    "closure",
     "few_labels",
     "uncertainty",
     "scikit_learn",

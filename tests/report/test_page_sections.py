@@ -97,7 +97,7 @@ def test_statistics_outside_of_the_samples_have_sentences() -> None:
     comparison = compare(path, [triangle, triangle])
     one = page_sections.statistics_section({"one": comparison})
     two = page_sections.statistics_section({"one": comparison, "two": compare(path, [path])})
-    sentence = "triangles is 0, less than in all 2 samples (1 to 1): their model does not explain it."
+    sentence = "triangles is 0, less than in all 2 samples (1 to 1): draw more samples to be sure."
     for section, expected in ((one, [sentence]), (two, [f"one: {sentence}"])):
         assert {row["name"]: row["outside"] for row in section["rows"]}["triangles"] == expected
 

@@ -111,7 +111,12 @@ def infer(
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
     parts = (None, None) if store is None else (store / "samples", store / "null")
     settings: dict[str, Any] = {"n": n, "workers": workers, "rng": seed}
-    intervals = {"level": level, "method": method, "target": redraw, "simultaneous": simultaneous}
+    intervals: dict[str, Any] = {
+        "level": level,
+        "method": method,
+        "target": redraw,
+        "simultaneous": simultaneous,
+    }
     tests = None
     with show_training("sampling"):
         if null is not None:

@@ -79,9 +79,11 @@ class Comparison:
             low, high = min(values), max(values)
             if not low <= row.observed <= high:
                 side = "less than" if row.observed < low else "more than"
+                is_clear = row.p_value <= 2 * TAIL
+                answer = "their model does not explain it" if is_clear else "draw more samples to be sure"
                 sentences[row.name] = (
                     f"{row.name} is {row.observed:.4g}, {side} in all {self.n_samples} samples "
-                    f"({low:.4g} to {high:.4g}): their model does not explain it."
+                    f"({low:.4g} to {high:.4g}): {answer}."
                 )
         return sentences
 
