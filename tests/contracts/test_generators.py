@@ -11,6 +11,7 @@ from nodecopy.generators import (
     MMSBM,
     SBM,
     BarabasiAlbert,
+    BlockConfigurationModel,
     ChungLu,
     ConfigurationModel,
     DegreeCorrectedSBM,
@@ -28,6 +29,7 @@ MODELS: list[Any] = [
     ErdosRenyi(),
     ChungLu(),
     ConfigurationModel(),
+    BlockConfigurationModel(),
     BarabasiAlbert(),
 ]
 

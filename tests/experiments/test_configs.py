@@ -13,6 +13,7 @@ from nodecopy import datasets
 from nodecopy.experiments import toml
 from nodecopy.experiments.assembly import instantiate
 from nodecopy.experiments.known_networks import KNOWN_NETWORKS
+from nodecopy.experiments.null_networks import NULL_NETWORKS
 from nodecopy.experiments.spec import Column, Published
 from nodecopy.experiments.store import Store
 from tests.experiments.fakes import column
@@ -102,7 +103,7 @@ def test_published_numbers_of_table_3() -> None:
 def test_every_configuration_is_sound(name: str) -> None:
     table = load(name)
     assert table.name == name
-    assert set(table.task.datasets) <= {*datasets.names(), *KNOWN_NETWORKS}
+    assert set(table.task.datasets) <= {*datasets.names(), *KNOWN_NETWORKS, *NULL_NETWORKS}
     assert table.published_trials == table.task.trials
     fingerprints = [(cell.dataset, *cell.conditions.values(), cell.fingerprint) for cell in table.cells(0)]
     assert len(set(fingerprints)) == len(fingerprints)
@@ -112,7 +113,7 @@ def test_every_configuration_is_sound(name: str) -> None:
 def test_every_class_can_be_made_with_its_settings(name: str) -> None:
     pytest.importorskip("torch")
     kinds = {"RecommendTask": "evaluate", "PublicSplitTask": "evaluate", "GenerateTask": "sample_many"}
-    kinds |= {"CoverageTask": "draw"}
+    kinds |= {"CoverageTask": "draw", "LevelTask": "draw"}
     table = load(name)
     contract = kinds.get(type(table.task).__name__, "fit_trials")
     for cell in table.cells(0):

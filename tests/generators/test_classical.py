@@ -13,7 +13,13 @@ from scipy.stats import chisquare
 
 from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
-from nodecopy.generators import BarabasiAlbert, ChungLu, ConfigurationModel, ErdosRenyi
+from nodecopy.generators import (
+    BarabasiAlbert,
+    BlockConfigurationModel,
+    ChungLu,
+    ConfigurationModel,
+    ErdosRenyi,
+)
 from nodecopy.generators.base import EdgeListModel
 from tests.generators.frequencies import assert_frequencies, edge_frequencies
 from tests.strategies import graphs
@@ -141,3 +147,24 @@ def test_the_number_of_swaps_is_that_of_the_fit() -> None:
 def test_invalid_settings_are_named() -> None:
     with pytest.raises(InputError, match=r"n_swaps of ConfigurationModel .* got -1"):
         ConfigurationModel(-1).fit(datasets.load("karate"))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_configuration_model_within_blocks_keeps_the_edges_of_nodes_to_blocks(directed: bool) -> None:
+    edges = np.random.default_rng(0).random((30, 30)) < 0.3
+    np.fill_diagonal(edges, False)
+    graph = Graph(edges if directed else np.triu(edges), labels=np.arange(30) % 3, directed=directed)
+    member = np.eye(3)[np.arange(30) % 3]
+    observed = graph.adjacency.toarray()
+    for sample in BlockConfigurationModel().fit(graph).sample_many(3, rng=0):
+        A = sample.adjacency.toarray()
+        assert np.array_equal(A @ member, observed @ member)
+        assert np.array_equal(A.T @ member, observed.T @ member)
+        assert sample != graph
+
+
+def test_the_configuration_model_within_blocks_is_uniform() -> None:
+    """Two edges between two blocks of two nodes: both matchings, 400 times; five standard errors."""
+    graph = Graph.from_edges([0, 1], [2, 3], labels=[0, 0, 1, 1])
+    samples = BlockConfigurationModel().fit(graph).sample_many(400, rng=0)
+    assert np.mean([sample == graph for sample in samples]) == pytest.approx(0.5, abs=0.125)

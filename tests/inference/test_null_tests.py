@@ -125,3 +125,10 @@ def test_results_in_other_forms() -> None:
 def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         inference.test(CLUB, **{"statistic": "density", "n": 5, **settings})
+
+
+def test_modularity_without_labels_is_that_of_the_communities_of_each_sample() -> None:
+    """An Erdős-Rényi graph: communities of the graph alone would fit it much better than any sample."""
+    edges = np.triu(np.random.default_rng(0).random((60, 60)) < 0.15, 1)
+    result = inference.test(Graph(edges), "modularity", null="erdos-renyi", n=99, rng=0)["modularity"]
+    assert result.p_value > 0.05

@@ -1,5 +1,6 @@
 from nodecopy.generators.cell import CELL as CELL
 from nodecopy.generators.classical import BarabasiAlbert as BarabasiAlbert
+from nodecopy.generators.classical import BlockConfigurationModel as BlockConfigurationModel
 from nodecopy.generators.classical import ChungLu as ChungLu
 from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
 from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi

@@ -1,10 +1,11 @@
 """Inference from one network: standard errors, intervals, tests and comparisons.
 
 Read :mod:`.bootstrapping` first, then :mod:`.null_tests` and :mod:`.graph_differences`.
-:mod:`.degree_classes` is the default donor law, with :mod:`.communities`; :mod:`.node_resampling` samples
-nodes. :mod:`.measurement` computes statistics, :mod:`.resampling` those of samples, and :mod:`.intervals`
-turns them into :mod:`.bootstrap_results`. :mod:`.sample_store` keeps them on disk.
-:mod:`.community_stability` finds communities again in samples. :mod:`.edge_counts` has an exact variance.
+:mod:`.degree_classes` is the default donor law, with :mod:`.communities`; :mod:`.directed_copying` uses it
+for directed graphs, and :mod:`.node_resampling` samples nodes. :mod:`.measurement` computes statistics,
+:mod:`.resampling` those of samples, and :mod:`.intervals` turns them into :mod:`.bootstrap_results`.
+:mod:`.sample_store` keeps them on disk. :mod:`.community_stability` finds communities again in samples.
+:mod:`.edge_counts` has an exact variance.
 """
 
 from nodecopy.inference.bootstrap_results import BootstrapResult as BootstrapResult
@@ -15,6 +16,7 @@ from nodecopy.inference.communities import spectral_communities as spectral_comm
 from nodecopy.inference.community_stability import CommunityStability as CommunityStability
 from nodecopy.inference.community_stability import community_stability as community_stability
 from nodecopy.inference.degree_classes import DegreeClasses as DegreeClasses
+from nodecopy.inference.directed_copying import DirectedCopying as DirectedCopying
 from nodecopy.inference.edge_counts import EdgeCountVariance as EdgeCountVariance
 from nodecopy.inference.edge_counts import edge_count_variance as edge_count_variance
 from nodecopy.inference.graph_differences import Difference as Difference

@@ -62,8 +62,8 @@ def bootstrap(
         from the samples that contain it, if those are at least 20.
     model
         How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
-        :class:`.DegreeClasses`. For ``target="nodes"`` :class:`.NodeBootstrap` (default),
-        :class:`.NodeSubsampling` or :class:`.LatentPositionBootstrap`.
+        :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). For ``target="nodes"``
+        :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or :class:`.LatentPositionBootstrap`.
     n
         Number of samples, 500 by default.
     level
@@ -112,7 +112,7 @@ def bootstrap(
     check_choice(method, "method of bootstrap", METHODS)
     check_choice(target, "target of bootstrap", ["edges", "nodes"])
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
-    seed, sampler = choose_seed(rng, store), choose_sampler(model, target)
+    seed, sampler = choose_seed(rng, store), choose_sampler(model, target, directed=observed.directed)
     sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
     observed_values = measure(observed)
     shapes = {name: np.shape(value) for name, value in observed_values.items()}

@@ -56,7 +56,7 @@ class DegreeClasses(Configurable):
         if not isinstance(data, Graph):
             raise InputError(f"graph of DegreeClasses must be a graph; got {data!r}.")
         tolerance = check_real(self.tolerance, "tolerance of DegreeClasses", low=0.0)
-        communities = self._find_communities(data)
+        communities = self.find_communities(data)
         degrees, variances = data.degrees.astype(np.float64), _chance_variances(data, communities)
         class_of, n_classes = np.zeros(data.n_nodes, np.int64), 0
         for community in range(communities.max(initial=-1) + 1):
@@ -68,7 +68,8 @@ class DegreeClasses(Configurable):
                 members, n_classes = members[size:], n_classes + 1
         return DonorLists.from_groups(class_of)
 
-    def _find_communities(self, graph: Graph) -> NDArray[np.int64]:
+    def find_communities(self, graph: Graph) -> NDArray[np.int64]:
+        """Return the community of each node, as the settings say, numbered from 0."""
         values: Any = self.communities
         if values is None:
             return spectral_communities(graph)

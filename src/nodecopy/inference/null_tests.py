@@ -15,10 +15,8 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.conversion import GraphLike
-from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
-from nodecopy.generators import ConfigurationModel, DegreeCorrectedSBM, ErdosRenyi
-from nodecopy.inference.degree_classes import DegreeClasses
+from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
 from nodecopy.inference.measurement import Statistic, prepare_measure
 from nodecopy.inference.resampling import (
     InferenceSeeds,
@@ -29,11 +27,11 @@ from nodecopy.inference.resampling import (
 )
 from nodecopy.inference.sample_store import choose_seed
 
-NULL_MODELS: dict[str, Callable[[], Sampler]] = {
+NULL_MODELS: dict[str, Callable[[], Sampler | None]] = {
     "configuration": ConfigurationModel,
-    "degree-corrected-blocks": DegreeCorrectedSBM,
+    "degree-corrected-blocks": BlockConfigurationModel,
     "erdos-renyi": ErdosRenyi,
-    "node-copying": lambda: NodeCopying(DegreeClasses()),
+    "node-copying": lambda: None,  # the default of intervals
 }
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -167,11 +165,12 @@ def test(
     graph
         The observed graph, or what :func:`.as_graph` converts.
     statistic
-        As in :func:`.bootstrap`; each gives one number.
+        As in :func:`.bootstrap`; each gives one number. Modularity of a graph without labels is that of the
+        communities that are estimated from each sample, as they are from the graph.
     null
         ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same density),
-        ``"degree-corrected-blocks"`` (the same blocks and expected degrees), ``"node-copying"``
-        (by :class:`.DegreeClasses`), a graph model or a donor law.
+        ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks are the
+        labels), ``"node-copying"`` (the default of :func:`.bootstrap`), a graph model or a donor law.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n
@@ -198,7 +197,7 @@ def test(
         check_integer(stop_after, "stop_after of test", low=1)
     if isinstance(null, str):
         null = NULL_MODELS[check_name(null, NULL_MODELS, "null of test")]()
-    observed, measure = prepare_measure(statistic, graph, library)
+    observed, measure = prepare_measure(statistic, graph, library, fixed_communities=False)
     values = measure(observed)
     for name, value in values.items():
         if np.ndim(value):
@@ -209,7 +208,8 @@ def test(
         if not np.isfinite(value):
             raise InputError(f"statistic of test must be a finite number; {name} of the graph is {value!r}.")
     seed = choose_seed(rng, store)
-    sampler = choose_sampler(null, "edges").fit(observed, rng=child(seed, InferenceSeeds.FIT))
+    sampler = choose_sampler(null, "edges", directed=observed.directed)
+    sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
     shapes = {name: np.shape(value) for name, value in values.items()}
     folder = open_store(store, observed, sampler, seed, shapes)
     samples = measure_samples(

@@ -18,6 +18,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.inference.bootstrap_results import Estimate
 from nodecopy.inference.degree_classes import DegreeClasses
+from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import Measure, Values
 from nodecopy.inference.node_resampling import NodeBootstrap, NodeResampler
 from nodecopy.inference.sample_store import SampleStore, describe_seed, digest_graph
@@ -48,10 +49,12 @@ class InferenceSeeds(IntEnum):
     SECOND = 3
 
 
-def choose_sampler(model: Any, target: str) -> Sampler:
+def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sampler:
     """Return the model, or the default of the target; a donor law stands for node copying by it."""
+    if model is None and target == "edges":
+        return DirectedCopying() if directed else NodeCopying(DegreeClasses())
     if model is None:
-        return NodeCopying(DegreeClasses()) if target == "edges" else NodeBootstrap()
+        return NodeBootstrap()
     kind = NodeResampler if target == "nodes" else GraphModel
     if isinstance(model, kind):
         return model
@@ -136,7 +139,8 @@ def collect_values(
 def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[str]:
     """Return the reasons not to trust the intervals, in sentences."""
     problems = []
-    if isinstance(sampler, NodeCopying) and (share := poor_share(sampler)) > MAX_POOR_SHARE:
+    copying = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
+    if isinstance(copying, NodeCopying) and (share := poor_share(copying)) > MAX_POOR_SHARE:
         problems.append(
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors, which "
             "mostly keep their neighbours, so that standard errors are too small. Use a law with more "

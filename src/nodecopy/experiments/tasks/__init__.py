@@ -7,5 +7,6 @@ TASKS = {
     "recommend": "nodecopy.experiments.tasks.recommend_task.RecommendTask",
     "public-split": "nodecopy.experiments.tasks.public_split_task.PublicSplitTask",
     "coverage": "nodecopy.experiments.tasks.coverage_task.CoverageTask",
+    "level": "nodecopy.experiments.tasks.level_task.LevelTask",
     "generate": "nodecopy.experiments.tasks.generate_task.GenerateTask",
 }
