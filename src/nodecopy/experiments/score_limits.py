@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 SHARES = (
-    "accuracy others auc precision recall ndcg coverage covered ece edge_overlap transitivity degree_gini "
-    "average_clustering claw_share cross_community_share edge_entropy"
+    "accuracy others auc precision recall ndcg coverage covered warned rejected ece edge_overlap transitivity "
+    "degree_gini average_clustering claw_share cross_community_share edge_entropy"
 )
 NOT_NEGATIVE = (
     "nll novelty ratio max_degree mean_degree n_components path_length power_law_exponent triangles seconds"
@@ -16,7 +16,7 @@ ROUNDING = 1e-6
 LIMITS = (
     dict.fromkeys(SHARES.split(), (0.0, 1.0))
     | dict.fromkeys(NOT_NEGATIVE.split(), (0.0, math.inf))
-    | {"brier": (0.0, 2.0), "assortativity": (-1.0, 1.0)}
+    | {"brier": (0.0, 2.0), "assortativity": (-1.0, 1.0), "bias": (-math.inf, math.inf)}
 )
 
 

@@ -52,7 +52,7 @@ class LevelTask(Task):
 
     @property
     def main_score(self) -> str:  # type: ignore[override]
-        return self.scores[0]
+        return f"{self.scores[0]} rejected"
 
     def fingerprint_extras(self) -> dict[str, Any]:
         names = ("samples", "networks", "nodes", "degree")
@@ -60,7 +60,7 @@ class LevelTask(Task):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(score, heading=score.replace("_", " ")) for score in self.scores)
+        return tuple(Column(f"{score} rejected", heading=score.replace("_", " ")) for score in self.scores)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [note.format(**vars(self)) for note in NOTES]
@@ -74,7 +74,10 @@ class LevelTask(Task):
             start = time.perf_counter()
             seeds = [child(cell.trial_seed(trial), number) for number in range(self.networks)]
             rejections = [self.test_network(cell, seed, device) for seed in seeds]
-            shares = {score: float(np.mean([row[score] for row in rejections])) for score in self.scores}
+            shares = {
+                f"{score} rejected": float(np.mean([row[score] for row in rejections]))
+                for score in self.scores
+            }
             yield Record(trial, shares, time.perf_counter() - start, {})
 
     def test_network(self, cell: Cell, seed: SeedSequence, device: str) -> dict[str, bool]:
