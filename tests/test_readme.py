@@ -21,7 +21,7 @@ def test_snippets_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
         exec(compile(snippet, str(README), "exec"), names)
         assert len([line for line in snippet.splitlines() if line.strip()]) <= 5
     assert len(snippets) >= 5
-    assert "edge_overlap" in capsys.readouterr().out
+    assert "transitivity: 0.2557, standard error" in capsys.readouterr().out
 
 
 def test_commands_and_options_exist() -> None:
