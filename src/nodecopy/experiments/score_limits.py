@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 SHARES = (
-    "accuracy others auc precision recall ndcg coverage covered warned rejected ece edge_overlap transitivity "
-    "degree_gini average_clustering claw_share cross_community_share edge_entropy"
+    "accuracy others auc precision recall ndcg coverage covered warned rejected ece edge_overlap "
+    "transitivity degree_gini average_clustering claw_share cross_community_share edge_entropy"
 )
 NOT_NEGATIVE = (
     "nll novelty ratio max_degree mean_degree n_components path_length power_law_exponent triangles seconds"
