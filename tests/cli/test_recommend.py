@@ -211,32 +211,6 @@ def test_ids_keep_leading_zeros_quotes_and_line_ends(run: Run) -> None:
     assert pairs == {("007", "x\ny"), ("7", "1"), ("7", "x\ny"), ('a "b", c', "01")}
 
 
-def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    bpr = pytest.importorskip("nodecopy.recommend.bprmf")
-    monkeypatch.setattr(bpr.BPRMF, "__init__", _short(bpr.BPRMF.__init__))
-    fits = []
-    fit = bpr.BPRRecommender.fit
-
-    def record_fit(self: Any, interactions: Any, **options: Any) -> Any:
-        fit(self, interactions, **options)
-        fits.append((interactions.n_interactions, self.n_epochs, self.n_epochs_))
-        return self
-
-    monkeypatch.setattr(bpr.BPRRecommender, "fit", record_fit)
-    answer = recommend_json(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5")
-    (part, most, stopped), (everything, epochs, last) = fits
-    assert (part, everything, most) == (3032, 3369, 6)
-    assert stopped == epochs == last
-    assert recommend_json(run, "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5") == answer
-
-
-def _short(make: Any) -> Any:
-    def short(self: Any, **settings: Any) -> None:
-        make(self, **({"n_epochs": 6, "evaluate_every": 2, "n_factors": 4} | settings))
-
-    return short
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -8,6 +8,7 @@ from nodecopy import Interactions, datasets
 from nodecopy.cli.recommenders import Model, fit_recommender, make_recommender, select_positive
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE
+from tests.cli.conftest import Run
 
 
 @pytest.mark.parametrize("model", get_args(Model))
@@ -43,6 +44,33 @@ def test_networks_choose_their_epochs_by_the_validation_part_that_is_given(
     assert (fits[1][0], fits[1][1]) == (library, None)
     assert fitted.interactions_ == library
     assert fit_recommender(EASE(), library, 0, validation=validation).interactions_ == library
+
+
+def test_networks_learn_when_to_stop_and_then_from_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    bpr = pytest.importorskip("nodecopy.recommend.bprmf")
+    monkeypatch.setattr(bpr.BPRMF, "__init__", _short(bpr.BPRMF.__init__))
+    fits = []
+    fit = bpr.BPRRecommender.fit
+
+    def record_fit(self: Any, interactions: Any, **options: Any) -> Any:
+        fit(self, interactions, **options)
+        fits.append((interactions.n_interactions, self.n_epochs, self.n_epochs_))
+        return self
+
+    monkeypatch.setattr(bpr.BPRRecommender, "fit", record_fit)
+    arguments = ("recommend", "library", "--user", "reader 001", "--model", "bprmf", "--seed", "5", "--json")
+    answer = run(*arguments).out
+    (part, most, stopped), (everything, epochs, last) = fits
+    assert (part, everything, most) == (3032, 3369, 6)
+    assert stopped == epochs == last
+    assert run(*arguments).out == answer
+
+
+def _short(make: Any) -> Any:
+    def short(self: Any, **settings: Any) -> None:
+        make(self, **({"n_epochs": 6, "evaluate_every": 2, "n_factors": 4} | settings))
+
+    return short
 
 
 def test_positive_interactions() -> None:

@@ -87,7 +87,10 @@ class Trial:
             raise InputError("a graph must have labels to be classified; this one has none.")
         n_labels = len(class_codes(graph.labels)[0])
         if n_labels < 2:
-            raise InputError(f"a graph must have labels of at least two classes; got {n_labels}.")
+            raise InputError(
+                f"a graph must have labels of at least two classes; got {n_labels}. Label "
+                "nodes of another class, too."
+            )
         every = np.flatnonzero(graph.labels != UNLABELLED)
         chosen = every if train is None else check_nodes(graph, train, "train")
         watched = None if validation is None else check_nodes(graph, validation, "validation")
@@ -99,7 +102,9 @@ class Trial:
             raise InputError(f"validation must hold other nodes than train; got node {both[0]} in both.")
         if len(np.unique(graph.labels[chosen])) < 2:
             name = np.asarray(graph.named_labels())[chosen[0]]
-            raise InputError(f"train must hold nodes of at least two classes; got only class {name}.")
+            raise InputError(
+                f"train must hold nodes of at least two classes; got only class {name}. Add nodes of another."
+            )
         classes, codes = training_classes(graph, chosen)
         if watched is not None:
             is_known = codes[watched] != UNLABELLED

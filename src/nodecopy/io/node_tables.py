@@ -305,7 +305,7 @@ def match_ids(ids: Column, nodes: Column) -> list[int]:
     check_known(ids, set(nodes), allow_isolated=None)
     if len(set(ids)) < len(ids):
         node = next(node for node, count in Counter(ids).items() if count > 1)
-        raise InputError(f"node {node!r} is listed more than once.")
+        raise InputError(f"node {node!r} is listed more than once. Leave one row for each node.")
     position_of = {node: number for number, node in enumerate(nodes)}
     return [position_of[node] for node in ids]
 
