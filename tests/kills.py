@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.progress import track
 
 from nodecopy import Graph, Interactions, cli, write_graph, write_interactions
 from nodecopy.datasets import fetching
@@ -115,13 +117,14 @@ COMMANDS = {
         "classify", "graph.csv", *TABLES, "--method", "gcn", "--out", "out.csv", "--save", "model.npz"
     ),
     "attack": with_earlier(
-        "attack", "graph.csv", *TABLES, "--targets", "p03,p04", "--out", "out.graphml", "--flips", "flips.npz"
+        "attack", "graph.csv", *TABLES, "--nodes", "p03,p04", "--out", "out.graphml", "--flips", "flips.npz"
     ),
     "defend": with_earlier("defend", "graph.csv", *TABLES, "--nodes", "p03,p04", "--out", "out.parquet"),
-    "recommend": with_earlier(
-        "recommend", "log.csv", "--method", "ease", "--out", "out.csv", "--save", "model.npz"
+    "recommend": Command(
+        ["recommend", "log.csv", "--all-users", "--out", "out.csv", "--save", "model.npz"],
+        ["recommend", "log.csv", "--model", "ease", "--all-users", "--out", "out.csv", "--save", "model.npz"],
     ),
-    "evaluate": with_earlier("evaluate", "log.csv", "--method", "popularity", "--per-user", "out.csv"),
+    "evaluate": with_earlier("evaluate", "log.csv", "--model", "popularity", "--per-user", "out.csv"),
     "infer": with_earlier("infer", "graph.csv", "-n", "5", "--picture", "out.svg", varies=True),
     "report": with_earlier("report", "graph.csv", "--samples", "2", "--out", "report.html"),
     "reproduce": Command(["reproduce", "kills.toml", "--store", "store", "--out", "tables"], varies=True),
@@ -144,7 +147,9 @@ def write_inputs(folder: Path) -> None:
         write_graph(Graph.from_edges(names[first], names[second]), folder / f"graph.{suffix}")
     values = np.random.default_rng(0).random((30, 2)) + np.eye(2)[np.arange(30) % 2]
     write_table(folder / "features.csv", {"id": names, "a": values[:, 0], "b": values[:, 1]})
-    write_table(folder / "labels.csv", {"id": names, "label": np.array(["cat", "dog"])[np.arange(30) % 2]})
+    write_table(
+        folder / "labels.csv", {"id": names[:29], "label": np.array(["cat", "dog"])[np.arange(29) % 2]}
+    )
     write_interactions(Interactions.from_table(names[first], names[second]), folder / "log.csv")
     (folder / "kills.toml").write_text(EXPERIMENT)
 
@@ -202,7 +207,7 @@ def is_temporary(name: str) -> bool:
     return any(part.startswith(".nodecopy-") for part in Path(name).parts)
 
 
-def check_command(command: Command, folder: Path, report: Callable[[int, int], object]) -> Outcome:
+def check_command(command: Command, folder: Path, name: str) -> Outcome:
     """Kill a command at each of its calls, in a folder of its own."""
     start, work = folder / "start", folder / "work"
     start.mkdir()
@@ -215,8 +220,10 @@ def check_command(command: Command, folder: Path, report: Callable[[int, int], o
     if status or not n_calls:
         raise RuntimeError((folder / "log").read_text())
     after, outcome = read_tree(work, command.varies), Outcome(n_calls)
-    for number in range(1, n_calls + 1):
-        report(number, n_calls)
+    bar = Console(stderr=True)
+    for number in track(
+        range(1, n_calls + 1), name, console=bar, transient=True, disable=not bar.is_terminal
+    ):
         shutil.rmtree(work)
         shutil.copytree(start, work)
         if (status := run(command.arguments, work, number)[0]) != -signal.SIGKILL:
@@ -282,7 +289,7 @@ def main() -> None:
     outcomes = {}
     for name in sys.argv[1:] or COMMANDS:
         with tempfile.TemporaryDirectory() as folder:
-            outcome = check_command(COMMANDS[name], Path(folder).resolve(), lambda number, n: None)
+            outcome = check_command(COMMANDS[name], Path(folder).resolve(), name)
         outcomes[name] = outcome
         wrong = {
             kind: getattr(outcome, kind)

@@ -64,7 +64,7 @@ def test_two_outputs_are_two_files(tmp_path: Path) -> None:
 
 def test_no_text_is_a_formula_with_spreadsheet(run: Run) -> None:
     Path("log.csv").write_text("user,item\n=HYPERLINK(1),+a\n=HYPERLINK(1),b\n-c,b\n-c,d\n@e,d\n@e,+a\n")
-    command = ("recommend", "log.csv", "--method", "popularity", "--out", "out.csv")
+    command = ("recommend", "log.csv", "--model", "popularity", "--all-users", "--out", "out.csv")
     run(*command, "--spreadsheet")
     cells = [cell for line in Path("out.csv").read_text().splitlines() for cell in line.split(",")]
     assert "'=HYPERLINK(1)" in cells
