@@ -158,10 +158,10 @@ def test_metrics_of_users_in_a_table(run: Run) -> None:
         ),
         (["library", "--metric", "novelty@5", "--per-user", "u.csv"], "--per-user needs a metric of users"),
         (["t.csv", "--test", "t.csv"], "test must have no pair of user and item in common with train"),
-        (["t.csv", "--test", "v.csv", "--validation", "v.csv"], "validation must be inside train"),
+        (["t.csv", "--test", "v.csv", "--validation", "v.csv"], "--validation must have no pair"),
         (
             ["library", "--model", "lightgcn", "--split", "user"],
-            "score_new needs a model",
+            "--split user needs models that score users outside training; lightgcn",
         ),
         (["library", "--model", "eas"], "--model must be one of"),
         (["library", "--test-share", "0"], "--test-share must be above 0 and below 1; got 0"),
@@ -175,3 +175,17 @@ def test_a_mistake_is_an_error_of_one_line(run: Run, options: list[str], message
     assert message in ran.err
     assert "Traceback" not in ran.err
     assert ran.out == ""
+
+
+def test_ratings_without_a_minimum_are_a_decision(run: Run) -> None:
+    rows = "".join(
+        f"u{user},i{item},{1 + (user + item) % 5}\n" for user in range(6) for item in range(user, 8)
+    )
+    Path("log.csv").write_text("user,item,rating\n" + rows, encoding="utf-8")
+    options = ("evaluate", "log.csv", "--model", "popularity", "--metric", "recall@3")
+    notice = "all ratings, 1 to 5, count as positive interactions. --min-rating NUMBER leaves lower ones out."
+    assert notice in run(*options).err
+    assert "count as positive" not in run(*options, "--min-rating", "2").err
+    assert notice in run("recommend", "log.csv", "--user", "u1", "--k", "1").err
+    ran = run("recommend", "log.csv", "--user", "nobody")
+    assert "got 'nobody', which is none. An id is, for example, u0." in ran.err

@@ -41,7 +41,9 @@ def test_lists_of_equal_length_are_no_ratings_beside_other_lists(tmp_path: Path)
     assert datasets.read_split(train, test).test.n_interactions == 4
 
 
-def test_atomic_files_have_a_validation_part_of_their_own(tmp_path: Path) -> None:
+def test_atomic_files_have_a_validation_part_of_their_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     train, valid, test = write(
         tmp_path,
         x_train_inter=HEADER + "1\ta\n2\tb\n",
@@ -51,8 +53,14 @@ def test_atomic_files_have_a_validation_part_of_their_own(tmp_path: Path) -> Non
     split = datasets.read_split([train, valid], test, valid)
     assert split.train == Interactions([[1, 1], [0, 1]], [1, 2], ["a", "b"])
     assert split.validation == Interactions([[0, 1], [0, 0]], [1, 2], ["a", "b"])
-    with pytest.raises(InputError, match=r"validation must be inside train; 1 of its 1 .* train\.union"):
+    with caplog.at_level("INFO", "nodecopy"):
+        assert datasets.read_split(train, test, valid) == split
+    assert "the validation part is outside the training part and was added to it" in caplog.text
+    valid.write_text(HEADER + "1\tb\n2\tb\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"validation must be inside train; 1 of its 2 .* train\.union"):
         datasets.read_split(train, test, valid)
+    with pytest.raises(InputError, match=r"validation must have no pair .* in common with test; got 1"):
+        datasets.read_split(train, test, test)
 
 
 def test_ids_are_texts_if_some_are() -> None:

@@ -17,7 +17,7 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import options, sources
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.recommenders import Model, fit_recommender, make_recommender, select_positive
+from nodecopy.cli.recommenders import NETWORKS, Model, fit_recommender, make_recommender, select_positive
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
@@ -95,6 +95,11 @@ def evaluate(
         name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device)
         for name in model or DEFAULT_MODELS
     }
+    if split == "user" and (networks := [name for name in recommenders if name in NETWORKS]):
+        raise InputError(
+            f"--split user needs models that score users outside training; {networks[0]} scores users of "
+            f"training only. Leave it out, or use another split."
+        )
     if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
         raise InputError(f"--tune needs --model ease or copy-ease; got {', '.join(recommenders)}.")
     if test is not None:
@@ -131,7 +136,7 @@ def evaluate(
         print_json(run | {"results": rows})
         return
     print_note(
-        f"{parts.train!r}, split {parts.name}, {counts['test']:,} test interactions of "
+        f"training part {parts.train!r}, split {parts.name}, {counts['test']:,} test interactions of "
         f"{counts['test_users']:,} users, seed {seed}"
     )
     print_table(["model", *names], [[name, *values.values()] for name, values in results.items()])
@@ -167,9 +172,7 @@ def _split(
         check_applicable("files", f"the dataset {source!r}", **reading.given("interactions"))
         parts = datasets.load_split(source)
         return Parts("published", parts.train, parts.test, parts.validation)
-    interactions = sources.load_interactions(source, reading)
-    if min_rating is not None:
-        interactions = select_positive(interactions, min_rating)
+    interactions = select_positive(sources.load_interactions(source, reading), min_rating)
     if split in ("time", "last-item") and interactions.times is None:
         raise InputError(
             f"--split {split} needs the time of each interaction; {source} has none. Name the column of a "

@@ -200,7 +200,7 @@ def _fit_recommender(
         raise InputError("the source must be a file of interactions or a dataset; got none.")
     recommender = make_recommender(model, device)
     seen = sources.load_interactions(source, reading)
-    positive = seen if min_rating is None else select_positive(seen, min_rating)
+    positive = select_positive(seen, min_rating)
     filters.find_users(seen)  # an unknown id is an error before the fit
     filters.find_items(seen)
     if tune:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from nodecopy import datasets
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, seed_sequence
 from nodecopy._core.validation import check_real
@@ -67,8 +69,16 @@ def fit_recommender(
     return fitted
 
 
-def select_positive(seen: Interactions, min_rating: float) -> Interactions:
-    """Return the interactions with at least that rating, on all users and items."""
+def select_positive(seen: Interactions, min_rating: float | None) -> Interactions:
+    """Return the interactions with at least that rating, on all users and items; all without a rating."""
+    if min_rating is None:
+        if seen.is_weighted:
+            low, high = seen.matrix.data.min(), seen.matrix.data.max()
+            log_decision(
+                f"all ratings, {low:g} to {high:g}, count as positive interactions.",
+                Hint("{} leaves lower ones out.", min_rating=int),
+            )
+        return seen
     check_real(min_rating, "--min-rating")
     if not seen.is_weighted:
         raise InputError(

@@ -119,7 +119,10 @@ def find_ids(words: Iterable[str], ids: NDArray[Any], option: str) -> NDArray[np
     for word in words:
         if word not in position:
             nearest = get_close_matches(word, position, n=3, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+            example = next(iter(position), None)
+            hint = "" if example is None else f" An id is, for example, {example}."
+            if nearest:
+                hint = f" Did you mean {' or '.join(nearest)}?"
             kind = option.strip("-").removesuffix("s")
             raise InputError(f"{option} must hold ids of {kind}s; got {word!r}, which is none.{hint}")
     return np.array([position[word] for word in words], np.int64)

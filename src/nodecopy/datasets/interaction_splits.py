@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.hints import Hint
 from nodecopy._core.random import Rng, generator
 from nodecopy._core.validation import check_integer, check_real, check_vector
 from nodecopy.datasets.splits import Split
@@ -228,8 +229,8 @@ def fixed_split(
     train.check_same_ids(test, "test")
     if n_shared := test.n_interactions - test.difference(train).n_interactions:
         raise InputError(
-            f"test must have no pair of user and item in common with train; got {n_shared}. "
-            f"test.difference(train) leaves them out."
+            f"test must have no pair of user and item in common with train; got {n_shared}. Leave these out.",
+            Hint("{} does.", "test.difference(train)"),
         )
     if validation is None:
         shares = (1 - VALIDATION_SHARE, VALIDATION_SHARE, 0.0)
@@ -238,7 +239,8 @@ def fixed_split(
     if n_outside := validation.difference(train).n_interactions:
         raise InputError(
             f"validation must be inside train; {n_outside} of its {validation.n_interactions} interactions "
-            f"are not. If the parts are disjoint, train.union(validation) is the training part."
+            f"are not. Add these to train.",
+            Hint("{} does.", "train.union(validation)"),
         )
     return Split(train, validation, test)
 

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TableLike, is_frame
+from nodecopy._core.notices import log_decision
 from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
+from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.io import read_interactions
 from nodecopy.io.item_lists import holds_item_lists
@@ -34,9 +36,9 @@ def read_split(
         ``train.txt`` and ``test.txt`` of LightGCN, or RecBole's atomic files. Several training files are
         pooled.
     validation
-        A part of ``train``. Where it is a file of its own, as the ``.valid.inter`` of RecBole is, it belongs
-        to the training files too: ``train=[train, validation]``. Without it, a tenth of ``train`` is drawn
-        with seed 0.
+        A part of ``train``. A part that has nothing in common with ``train``, such as the ``.valid.inter`` of
+        RecBole, is added to ``train``, which is logged: models are fitted to ``train`` without it while
+        settings are chosen, and then to both. Without it, a tenth of ``train`` is drawn with seed 0.
     options
         Parameters of :func:`.read_interactions`, for all files.
 
@@ -64,7 +66,18 @@ def read_split(
     tables = [table for group in parts.values() for table in group]
     user_ids = _join_ids([table.user_ids for table in tables])
     item_ids = _join_ids([table.item_ids for table in tables])
-    return fixed_split(**{name: _join(group, user_ids, item_ids) for name, group in parts.items() if group})
+    joined = {name: _join(group, user_ids, item_ids) for name, group in parts.items() if group}
+    if validation is not None:
+        held_out = joined["validation"]
+        if n_shared := held_out.n_interactions - held_out.difference(joined["test"]).n_interactions:
+            raise InputError(
+                f"validation must have no pair of user and item in common with test; got {n_shared}. Leave "
+                f"these out."
+            )
+        if held_out.difference(joined["train"]) == held_out:
+            joined["train"] = joined["train"].union(held_out)
+            log_decision("the validation part is outside the training part and was added to it.")
+    return fixed_split(**joined)
 
 
 def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:

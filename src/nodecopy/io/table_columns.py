@@ -276,9 +276,10 @@ def check_identifiers(table: Table, column: Column, role: str) -> Column:
                 f"column {role} must hold integers or strings; it holds {column.dtype}. Convert it first."
             )
     else:
-        missing = [] if all(column) else [column.index("")]
+        missing = [] if all(column) else [row for row, value in enumerate(column) if not value]
     if missing:
-        raise InputError(f"{table.where(missing[0])} has no {role}. Add it, or remove the row.")
+        others = f", and {len(missing) - 1:,} more rows have none" if len(missing) > 1 else ""
+        raise InputError(f"{table.where(missing[0])} has no {role}{others}. Add it, or remove such rows.")
     return column
 
 

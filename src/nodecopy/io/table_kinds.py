@@ -28,11 +28,12 @@ NODE_COLUMNS: Roles = {"id": ("id", "node", "node_id", "name"), "label": ("label
 INTERACTION_COLUMNS: Roles = {
     "user": (
         *("user", "user_id", "userid", "customer", "customer_id", "customerid"),
-        *("reviewer", "reviewerid", "listener"),
+        *("reviewer", "reviewerid", "listener", "client", "client_id", "visitor", "visitor_id", "visitorid"),
     ),
     "item": (
         *("item", "item_id", "itemid", "movie", "movie_id", "movieid", "product", "product_id", "productid"),
-        *("asin", "artist", "stockcode"),
+        *("asin", "artist", "stockcode", "sku", "article", "article_id", "book", "book_id", "bookid", "isbn"),
+        *("song", "song_id", "track", "track_id", "video", "video_id", "business_id", "venue", "venue_id"),
     ),
     "rating": (
         *("rating", "stars", "score", "weight", "value", "count", "overall", "quantity", "qty", "plays"),
