@@ -249,6 +249,7 @@ REFUSED: dict[str, tuple[str, Writer, str]] = {
         text("source,target\nJosé,bob\n", "latin-1"),
         "not encoded in UTF-8 .* iconv -f latin1 -t utf-8",
     ),
+    "MovieLens": ("ratings.dat", text("1::2::5\n"), r"rename it to \.txt\."),
     "Excel": ("edges.xlsx", text("PK\x03\x04"), r"Save the sheet as 'CSV UTF-8'\."),
     "Excel under another name": ("edges.csv", text("PK\x03\x04..."), "save the sheet as 'CSV UTF-8'"),
     "decimal commas": (

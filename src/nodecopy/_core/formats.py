@@ -21,6 +21,7 @@ CONVERSION_HINTS = {
     (".xlsx", ".xls", ".ods", ".numbers"): "Save the sheet as 'CSV UTF-8'.",
     (".gml", ".net", ".dot", ".gdf", ".graphmlz"): "Read it with NetworkX or igraph, and write .graphml.",
     (".json", ".gexf", ".graphml", ".mtx"): "A table needs columns: write it as .csv.",
+    (".dat", ".data", ".tab", ".base", ".edges"): "If it is text with a row per line, rename it to .txt.",
     (".pkl", ".pickle", ".pt", ".feather", ".dta", ".sav", ".rds"): "Write it as .csv or .parquet.",
 }
 """What to do with files of other formats."""
