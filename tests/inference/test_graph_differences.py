@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,3 +46,13 @@ def test_wrong_settings() -> None:
         compare_graphs(CLUB, CLUB, "density", method="studentised")
     with pytest.raises(InputError, match="statistic of compare_graphs must be a number; degrees has one per"):
         compare_graphs(CLUB, CLUB, "degrees", model=SameLabel(), n=5, rng=0)
+
+
+def test_a_comparison_continues_in_a_store(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"model": SameLabel(), "rng": 0}
+    whole = compare_graphs(CLUB, CLUB, "density", n=20, **settings)
+    compare_graphs(CLUB, CLUB, "density", n=10, store=tmp_path / "run", **settings)
+    assert (
+        compare_graphs(CLUB, CLUB, "density", n=20, store=tmp_path / "run", **settings)["density"]
+        == (whole["density"])
+    )

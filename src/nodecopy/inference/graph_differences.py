@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +132,7 @@ def compare_graphs(
         Seed or generator.
     settings
         Other parameters of :func:`.bootstrap`: ``model``, ``n``, ``level``, ``method`` (other than
-        ``"studentised"``), ``target``, ``library``, ``workers``.
+        ``"studentised"``), ``target``, ``library``, ``workers``, ``store`` (which needs ``rng``).
 
     Examples
     --------
@@ -149,10 +150,16 @@ def compare_graphs(
         raise InputError(
             "method of compare_graphs must be 'basic', 'normal' or 'percentile'; got 'studentised'."
         )
-    seed = seed_sequence(rng)
+    seed, store = seed_sequence(rng), settings.pop("store", None)
     results = [
-        bootstrap(graph, statistic, rng=child(seed, InferenceSeeds.SECOND, number), **settings)
-        for number, graph in enumerate((first, second))
+        bootstrap(
+            graph,
+            statistic,
+            rng=child(seed, InferenceSeeds.SECOND, number),
+            store=None if store is None else Path(store) / name,
+            **settings,
+        )
+        for number, (name, graph) in enumerate({"first": first, "second": second}.items())
     ]
     return GraphDifference(tuple(_differences(*results)), results[0].level, *results)
 
