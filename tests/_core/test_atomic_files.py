@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -201,3 +203,33 @@ def test_scratch_folders(tmp_path: Path) -> None:
     assert first != second
     assert first.parent == tmp_path / "new"
     assert first.is_dir()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")
+def test_what_is_locked_is_never_removed(tmp_path: Path) -> None:
+    """Processes of several containers may have the same numbers and the same name of the machine."""
+    with atomic_write(tmp_path / "out.csv") as temporary:
+        first = re.sub(r"-\d+-", "-1000000000-", temporary.name)  # as a process that does not run here
+        temporary.with_name(first).hardlink_to(temporary)
+        left = re.sub(r"-[^-]*$", "-left", temporary.name)  # of an earlier process with our number
+        (tmp_path / left).touch()
+        atomic_files._swept.clear()
+        write_folder(tmp_path / "out")
+        assert list_files(tmp_path) == sorted([temporary.name, first, "out"])
+
+
+def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr("os.fsync", fail)
+    (tmp_path / "out.csv").write_text("old")
+    number = errno.ENOSPC
+    with pytest.raises(OSError, match="no"), atomic_write(tmp_path / "out.csv") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "out.csv").read_text() == "old"
+    number = errno.EINVAL  # of file systems without fsync
+    with atomic_write(tmp_path / "out.csv") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "out.csv").read_text() == "new"
+    assert list_files(tmp_path) == ["out.csv"]

@@ -1,12 +1,14 @@
 """Files and folders that are written as a whole or not at all.
 
-Everything is written under a temporary name in the folder of the target, which says which process wrote it.
-What a killed process left behind is removed at the next write to the same folder.
+Everything is written under a temporary name in the folder of the target, which says which process wrote it,
+and which that process locks. What a killed process left behind is removed at the next write to the same
+folder: what has the number of a process that does not run, or of this one, and is not locked.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import json
 import os
@@ -15,6 +17,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,12 +25,18 @@ from platform import node
 
 from nodecopy.errors import InputError
 
+if sys.platform != "win32":
+    import fcntl
+
 PREFIX, OLD = ".nodecopy-", "-old"
 """How temporary names begin, and how the name of a folder that is being replaced ends."""
 SCRATCH = "scratch"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Arguments of Linux' ``renameat2``: paths are relative to the working directory; swap two names."""
+FULL_OR_BROKEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Errors after which a file is not on its disk; others say that the file system cannot be asked."""
 MAX_SUFFIX = 16
+_LOCK = threading.Lock()
 _swept: set[Path] = set()
 
 
@@ -61,21 +70,18 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     check_writable(path)
     target = Path(os.path.realpath(path))
-    if _is_special(target):
+    if _is_special(Path(path)):
         folder = create_scratch_folder()
         try:
             yield (content := folder / f"content{target.suffix}")
-            with content.open("rb") as source, target.open("wb") as device:
+            with content.open("rb") as source, Path(path).open("wb") as device:
                 shutil.copyfileobj(source, device)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target.parent)
-    suffix = target.suffix if len(target.suffix) <= MAX_SUFFIX else ""
-    handle, name = tempfile.mkstemp(prefix=_temporary_prefix(target), suffix=suffix, dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary, handle = _create(target, is_folder=False)
     try:
         yield temporary
         # mkstemp creates private files
@@ -85,6 +91,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         _flush(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+        _release(handle)
 
 
 @contextmanager
@@ -123,12 +130,13 @@ def atomic_folder(
         if target in (source.resolve(), *source.resolve().parents):
             raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=_temporary_prefix(target), dir=target.parent))
+    temporary, handle = _create(target, is_folder=True)
     old = temporary.with_name(temporary.name + OLD)
     try:
         yield temporary
         temporary.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o777 & ~_umask())
-        _flush(temporary)
+        for part in (*temporary.rglob("*"), temporary):
+            _flush(part)
         if not target.exists() or not _exchange(temporary, target):
             if target.exists():
                 target.replace(old)  # _sweep renames it back if the process is killed here
@@ -137,6 +145,7 @@ def atomic_folder(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
+        _release(handle)
 
 
 def create_scratch_folder(parent: str | os.PathLike[str] | None = None) -> Path:
@@ -147,7 +156,7 @@ def create_scratch_folder(parent: str | os.PathLike[str] | None = None) -> Path:
     parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
     parent.mkdir(parents=True, exist_ok=True)
     _sweep(parent)
-    return Path(tempfile.mkdtemp(prefix=_temporary_prefix(parent / SCRATCH), dir=parent))
+    return _create(parent / SCRATCH, is_folder=True)[0]  # locked until the process ends
 
 
 def list_files(folder: Path) -> list[str]:
@@ -173,9 +182,44 @@ def _check_replaceable(folder: Path, manifest: str) -> None:
         )
 
 
-def _temporary_prefix(target: Path) -> str:
-    """Return how the temporary names of a target begin: its own digest, the machine and the process."""
-    return f"{PREFIX}{_digest(target.name)}-{_digest(node())}-{os.getpid()}-"
+def _create(target: Path, *, is_folder: bool) -> tuple[Path, int | None]:
+    """Create a temporary file or folder beside a target and lock it.
+
+    Its name has a digest of the target's, one of the machine's, and the number of the process.
+    """
+    prefix = f"{PREFIX}{_digest(target.name)}-{_digest(node())}-{os.getpid()}-"
+    with _LOCK:  # nothing is removed before it is locked
+        if is_folder:
+            temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+        else:
+            suffix = target.suffix if len(target.suffix) <= MAX_SUFFIX else ""
+            handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=target.parent)
+            os.close(handle)
+            temporary = Path(name)
+        return temporary, _try_lock(temporary)[0]
+
+
+def _try_lock(path: Path) -> tuple[int | None, bool]:
+    """Return a handle that keeps a path locked, if there are locks, and whether another one does."""
+    if sys.platform == "win32":
+        return None, False
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:  # of another user, or just removed
+        return None, True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None, True
+    except OSError:  # of file systems without locks
+        pass
+    return handle, False
+
+
+def _release(handle: int | None) -> None:
+    if handle is not None:
+        os.close(handle)
 
 
 def _digest(text: str) -> str:
@@ -191,10 +235,14 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
         return
     _swept.add(folder)
     pattern = re.compile(rf"{re.escape(PREFIX)}(\w{{8}})-{_digest(node())}-(\d+)-")
-    with suppress(OSError):  # of folders that may be written to but not listed
+    with _LOCK, suppress(OSError):  # of folders that may be written to but not listed
         for name in list_files(folder):
             match, path = pattern.match(name), folder / name
             if not match or _is_running(int(match[2])):
+                continue
+            handle, is_locked = _try_lock(path)
+            _release(handle)
+            if is_locked:
                 continue
             if name.endswith(OLD):
                 if replaced is None or match[1] != _digest(replaced.name):
@@ -209,8 +257,11 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
 
 
 def _is_running(process: int) -> bool:
+    """Return whether a process other than this one runs; its number may have been that of a killed one."""
     if sys.platform == "win32":  # where os.kill ends the process, whatever the signal
         return True
+    if process == os.getpid():
+        return False
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -236,13 +287,16 @@ def _is_special(path: Path) -> bool:
 
 
 def _flush(path: Path) -> None:
-    """Have the system write a file or a folder to its disk, as far as the file system can."""
-    with suppress(OSError):
+    """Have the system write a file or a folder to its disk, if the file system can."""
+    try:
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError as error:
+        if error.errno in FULL_OR_BROKEN:
+            raise
 
 
 def _umask() -> int:
