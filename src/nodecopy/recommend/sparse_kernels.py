@@ -7,7 +7,7 @@ entry per column, and no row depends on another, so that the number of threads c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.compilation import njit
-from nodecopy._core.csr import IntArray, index_dtype
+from nodecopy._core.csr import IntArray, index_dtype, keep_entries
 
 MAX_THREADS = 8
 ROWS_PER_TASK = 2048
@@ -33,50 +33,77 @@ def largest_products(
     """
     n_rows, n_columns = left.shape[0], right.shape[1]
     n_largest = min(n_largest, n_columns)
-    left, right, importance = left.astype(np.float32), right.astype(np.float32), importance.astype(np.float32)
+    left, right = (part.astype(np.float32, copy=False) for part in (left, right))
+    importance = importance.astype(np.float32)
 
     def multiply(first: int) -> Any:
-        last = min(first + ROWS_PER_TASK, n_rows)
-        part = _rows(left, first, last)
+        part = _rows(left, first, min(first + ROWS_PER_TASK, n_rows))
         return _largest_products(
             *part, right.indptr, right.indices, right.data, n_columns, n_largest, importance
         )
 
-    counts, indices, data = zip(*run_tasks(multiply, range(0, n_rows, ROWS_PER_TASK)), strict=True)
-    indptr = np.append(0, np.cumsum(np.concatenate(counts)))
-    indptr = indptr.astype(index_dtype(int(indptr[-1])))  # SciPy would widen the columns too
-    return sparse.csr_array(
-        (np.concatenate(data), np.concatenate(indices), indptr), shape=(n_rows, n_columns)
-    )
+    return _concatenate(run_tasks(multiply, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest)
 
 
-def largest_entries_of(
-    matrix: sparse.csr_array, n_largest: int, importance: NDArray[Any]
+def largest_sums(
+    terms: Sequence[tuple[float, sparse.csr_array]],
+    n_largest: int,
+    importance: NDArray[Any],
+    has_diagonal: bool = True,
 ) -> sparse.csr_array:
-    """Return the most important entries of each row of a matrix, in single precision."""
-    identity = sparse.eye_array(matrix.shape[0], format="csr", dtype=np.float32)
-    return largest_products(sparse.csr_array(identity), matrix, n_largest, importance)
+    """Return the most important entries of each row of a sum of scaled matrices, in single precision.
+
+    ``has_diagonal=False`` leaves out the diagonal.
+    """
+    n_rows, n_columns = terms[0][1].shape
+    n_largest, importance = min(n_largest, n_columns), importance.astype(np.float32)
+
+    def add(first: int) -> Any:
+        last = min(first + ROWS_PER_TASK, n_rows)
+        block: Any = sum(np.float32(scale) * matrix[first:last] for scale, matrix in terms)
+        if not has_diagonal:
+            row = first + np.repeat(np.arange(last - first), np.diff(block.indptr))
+            block = keep_entries(block, row != block.indices)
+        identity = np.arange(last - first + 1), np.arange(last - first), np.ones(last - first, np.float32)
+        return _largest_products(
+            *identity, block.indptr, block.indices, block.data, n_columns, n_largest, importance
+        )
+
+    return _concatenate(run_tasks(add, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest)
+
+
+def _concatenate(parts: Iterator[Any], shape: tuple[int, int], n_largest: int) -> sparse.csr_array:
+    """Return blocks of rows, given as counts, columns and values, as one matrix, without a second copy."""
+    indptr = np.zeros(shape[0] + 1, np.int64)
+    indices, data = (np.empty(shape[0] * n_largest, dtype) for dtype in (np.int32, np.float32))
+    row = filled = 0
+    for counts, columns, values in parts:
+        indptr[row + 1 : row + 1 + len(counts)] = filled + np.cumsum(counts)
+        indices[filled : filled + len(columns)], data[filled : filled + len(columns)] = columns, values
+        row, filled = row + len(counts), filled + len(columns)
+    indptr = indptr.astype(index_dtype(filled))  # SciPy would widen the columns too
+    return sparse.csr_array((data[:filled], indices[:filled], indptr), shape=shape)
 
 
 def solve_neighbourhoods(
-    M: sparse.csr_array, C_t: sparse.csr_array, penalties: NDArray[np.float32], start: int, stop: int
+    S: sparse.csr_array, C_t: sparse.csr_array, penalties: NDArray[np.float32], start: int, stop: int
 ) -> NDArray[np.float32]:
-    """Return the solution for each row of C' of M restricted to the columns of the row, like its data.
+    """Return the solution for each row of C' of S + S' restricted to the columns of the row, like its data.
 
-    ``penalties`` are added to the diagonal of M.
+    ``penalties`` are added to the diagonal.
     """
     solution = np.zeros(C_t.indptr[stop] - C_t.indptr[start], np.float32)
     sizes = np.diff(C_t.indptr[start : stop + 1])
     width = int(sizes.max(initial=0))
     if not width:
         return solution
-    position = np.full(M.shape[0], -1, np.int32)
+    position = np.full(S.shape[0], -1, np.int32)
     for first in range(start, stop, SYSTEMS_PER_TASK):
         last = min(first + SYSTEMS_PER_TASK, stop)
         # Rows of zeros are filled up with ones on the diagonal: systems of one size are solved at once.
         systems = np.zeros((last - first, width, width), np.float32)
         targets = np.zeros((last - first, width, 1), np.float32)
-        csr = M.indptr, M.indices, M.data, C_t.indptr, C_t.indices, C_t.data
+        csr = S.indptr, S.indices, S.data, C_t.indptr, C_t.indices, C_t.data
         _fill_systems(*csr, penalties, first, position, systems, targets)
         solutions = np.linalg.solve(systems, targets)[:, :, 0]
         for row in range(first, last):
@@ -165,7 +192,7 @@ def _fill_systems(
     systems,
     targets,
 ):
-    """Write the entries of M and the targets of each system; unused rows get a one on the diagonal."""
+    """Write the entries of S + S' and the targets of each system; unused rows get a one on the diagonal."""
     n_systems, width, _ = systems.shape
     for number in range(n_systems):
         begin, end = target_indptr[first + number], target_indptr[first + number + 1]
@@ -177,7 +204,8 @@ def _fill_systems(
             for f in range(indptr[item], indptr[item + 1]):
                 column = position[indices[f]]
                 if column >= 0:
-                    systems[number, e - begin, column] = data[f]
+                    systems[number, e - begin, column] += data[f]
+                    systems[number, column, e - begin] += data[f]
             systems[number, e - begin, e - begin] += penalties[item]
         for e in range(begin, end):
             position[target_indices[e]] = -1

@@ -14,8 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import keep_entries
-from nodecopy.recommend import sparse_kernels
+from nodecopy.recommend.sparse_kernels import (
+    ROWS_PER_TASK,
+    largest_products,
+    largest_sums,
+    run_tasks,
+    solve_neighbourhoods,
+)
 
 ENTRIES_PER_NEIGHBOUR = 4
 """Entries in each row of the moments, as a multiple of the number of neighbours."""
@@ -30,11 +35,13 @@ def sparse_moments(
     weights: NDArray[Any] | None,
     n_neighbours: int,
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Return M and C' of :func:`.copied_moments` with the most important entries of each row.
+    """Return S and C' of :func:`.copied_moments`, where M = S + S', with the largest entries of each row.
 
-    The importance of an entry (i, j) is its value divided by the root of one plus the number of users of j.
+    Largest are those of the largest importance: the value of an entry (i, j) divided by the root of one plus
+    the number of users of j. Sums are computed by blocks of rows, and their terms are deleted, so that the
+    peak is about eight matrices with ``n_entries`` entries per row.
     """
-    n_largest = ENTRIES_PER_NEIGHBOUR * n_neighbours
+    n_entries = ENTRIES_PER_NEIGHBOUR * n_neighbours
     q1, q2 = user_share, item_share
     q0 = 1 - q1 - q2
     A = sparse.csr_array(matrix.astype(np.float32))
@@ -42,59 +49,57 @@ def sparse_moments(
     importance = 1 / np.sqrt(1.0 + np.bincount(A.indices, minlength=A.shape[1]))
 
     def product(left: Any, right: Any) -> sparse.csr_array:
-        return sparse_kernels.largest_products(
-            sparse.csr_array(left), sparse.csr_array(right), n_largest, importance
-        )
+        return largest_products(sparse.csr_array(left), sparse.csr_array(right), n_entries, importance)
 
-    def gram(user_weights: NDArray[Any]) -> sparse.csr_array:
-        return product(_scale_rows(A, user_weights).T, A)
+    def total(*terms: tuple[float, sparse.csr_array], has_diagonal: bool = True) -> sparse.csr_array:
+        return largest_sums(terms, 2 * n_entries, importance, has_diagonal)
 
-    def shorten(matrix: Any) -> sparse.csr_array:
-        return sparse_kernels.largest_entries_of(sparse.csr_array(matrix), 2 * n_largest, importance)
-
-    G = gram(w)
+    G = product(_scale_rows(A, w).T, A)
     counts = np.asarray(_scale_rows(A, w).sum(axis=0))
-    C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
+    diagonal, S_terms, C_terms = q0 * counts, [(q0 * q0 / 2, G)], [(q0, G)]
     if q1 and P is not None:
         donor_weights = P.T @ w
         diagonal = diagonal + q1 * np.asarray(_scale_rows(A, donor_weights).sum(axis=0))
         H = product(_scale_rows(A, w).T, product(P, A))
-        C_t = C_t + q1 * H
-        S = shorten(S + q0 * q1 * H)
+        C_terms += [(q1, H)]
+        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(_scale_rows(A, donor_weights).T, A))]
         del H
-        S = shorten(S + (q1 * q1 / 2) * gram(donor_weights))
-    if q2 and Q is not None:
+    has_items = bool(q2 and Q is not None)
+    S = total(*S_terms, has_diagonal=has_items)
+    del S_terms
+    C_t = total(*C_terms, has_diagonal=has_items)
+    del C_terms
+    if Q is not None and has_items:
         diagonal = diagonal + q2 * (Q @ counts)
-        GQ_t = (q2 / 2) * sparse.csr_array(product(Q, G).T)
+        QG = product(Q, G)
         del G
-        C_t = shorten(C_t + GQ_t)
-        S = shorten(S + q2 * product(Q, C_t))
-        C_t = shorten(C_t + GQ_t)
+        GQ_t = sparse.csr_array(QG.T)
+        del QG
+        C_t = total((1.0, C_t), (q2 / 2, GQ_t))
+        S = total((1.0, S), (q2, product(Q, C_t)), has_diagonal=False)
+        C_t = total((1.0, C_t), (q2 / 2, GQ_t), has_diagonal=False)
         del GQ_t
-    C_t = _without_diagonal(sparse.csr_array(C_t.astype(np.float32)))
-    S = _without_diagonal(sparse.csr_array(S.astype(np.float32)))
-    M = S + sparse.csr_array(S.T) + sparse.diags_array(diagonal.astype(np.float32), format="csr")
-    return sparse.csr_array(M.astype(np.float32)), C_t
+    return sparse.csr_array(S + sparse.diags_array((diagonal / 2).astype(np.float32), format="csr")), C_t
 
 
 def solve_sparse(
-    M: sparse.csr_array, C_t: sparse.csr_array, regularisation: Any, n_neighbours: int
+    S: sparse.csr_array, C_t: sparse.csr_array, regularisation: Any, n_neighbours: int
 ) -> sparse.csr_array:
-    """Return the weights B, whose column j holds the regression of item j on its neighbours.
+    """Return the weights B, whose column j holds the regression of item j on its neighbours; M is S + S'.
 
     ``regularisation`` is lambda, or that of each item.
     """
-    penalties = np.broadcast_to(np.asarray(regularisation, np.float32), (M.shape[0],))
+    penalties = np.broadcast_to(np.asarray(regularisation, np.float32), (S.shape[0],))
     # The gain of a regression on the item i alone is C_ij^2 / (M_ii + lambda).
-    importance = 1 / np.sqrt(M.diagonal() + penalties)
-    targets = sparse_kernels.largest_entries_of(C_t, n_neighbours, importance)
+    importance = 1 / np.sqrt(2 * S.diagonal() + penalties)
+    targets = largest_sums([(1.0, C_t)], n_neighbours, importance)
 
     def solve(first: int) -> NDArray[np.float32]:
-        last = min(first + sparse_kernels.ROWS_PER_TASK, targets.shape[0])
-        return sparse_kernels.solve_neighbourhoods(M, targets, penalties, first, last)
+        last = min(first + ROWS_PER_TASK, targets.shape[0])
+        return solve_neighbourhoods(S, targets, penalties, first, last)
 
-    blocks = range(0, targets.shape[0], sparse_kernels.ROWS_PER_TASK)
-    data = np.concatenate(list(sparse_kernels.run_tasks(solve, blocks)))
+    blocks = range(0, targets.shape[0], ROWS_PER_TASK)
+    data = np.concatenate(list(run_tasks(solve, blocks)))
     B_t = sparse.csr_array((data, targets.indices, targets.indptr), shape=targets.shape)
     return sparse.csr_array(B_t.T)
 
@@ -102,8 +107,3 @@ def solve_sparse(
 def _scale_rows(matrix: sparse.csr_array, scale: NDArray[Any]) -> sparse.csr_array:
     data = matrix.data * np.repeat(scale.astype(np.float32), np.diff(matrix.indptr))
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _without_diagonal(matrix: sparse.csr_array) -> sparse.csr_array:
-    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return keep_entries(matrix, row != matrix.indices)
