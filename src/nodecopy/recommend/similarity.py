@@ -40,9 +40,13 @@ def _similarity_blocks(pattern: sparse.csr_array, shrinkage: float) -> Iterator[
     n_rows = pattern.shape[0]
     degrees = np.diff(pattern.indptr).astype(np.float64)
     transpose = sparse.csr_array(pattern.T)
-    step = max(1, MAX_BLOCK_PAIRS // max(1, n_rows))
-    for start in range(0, n_rows, step):
-        shared = sparse.csr_array(pattern[start : start + step] @ transpose)
+    # The number of entries of a row is at most the sum of the degrees of its columns.
+    n_pairs = np.append(0, np.cumsum(pattern @ np.diff(transpose.indptr)))
+    stop = 0
+    while stop < n_rows:
+        start = stop
+        stop = max(start + 1, int(np.searchsorted(n_pairs, n_pairs[start] + MAX_BLOCK_PAIRS, "right")) - 1)
+        shared = sparse.csr_array(pattern[start:stop] @ transpose)
         row = start + np.repeat(np.arange(shared.shape[0]), np.diff(shared.indptr))
         # Integers and a single division: equal similarities have equal bits.
         value = shared.data / (np.sqrt(degrees[row] * degrees[shared.indices]) + shrinkage)
