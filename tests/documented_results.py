@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nodecopy.experiments.toml import load
+from tests.inference_tables import inference_tables
 
 ROOT = Path(__file__).parents[1]
 README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
+INFERENCE = ROOT / "docs/inference.md"
 RECOMMENDATION = ROOT / "docs/recommendation.md"
 RESULTS = ROOT / "results"
 
@@ -180,6 +182,7 @@ def documented_tables() -> dict[tuple[Path, str], str]:
             "dataset", "accuracy, 5 labels", labels="5", visible_validation="500"
         ),
         (FEW_LABELS, "cost"): few_labels_table("dataset", "seconds per trial", "seconds", **cost),
+        **{(INFERENCE, name): text for name, text in inference_tables(read_results).items()},
     }
 
 

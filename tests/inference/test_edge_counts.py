@@ -6,41 +6,116 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from nodecopy import Graph, NodeCopying, SameLabel, Weighted
+from nodecopy import Graph, GraphModel, NodeCopying, SameLabel, Weighted
 from nodecopy.copying import DonorLaw
 from nodecopy.errors import InputError
-from nodecopy.inference import edge_count_variance
+from nodecopy.inference import DirectedCopying, edge_count_variance
 
+Floats = NDArray[np.float64]
 GRAPH = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 2], labels=[0, 1, 0, 1])
 LAW = Weighted([[1, 2, 0, 0], [0, 1, 1, 2], [3, 0, 1, 1], [0, 0, 2, 1]])
 
 
-def enumerate_counts(graph: Graph, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of edges and the probability of every choice of donors and coins."""
+def enumerate_samples(graph: Graph, Q: Floats) -> tuple[Floats, Floats]:
+    """Return the entries above the diagonal and the probability of every choice of donors and coins."""
     A, n = graph.adjacency.toarray(), graph.n_nodes
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    counts, chances = [], []
+    samples, chances = [], []
     for donors in product(range(n), repeat=n):
         chance = np.prod([Q[node, donor] for node, donor in enumerate(donors)])
         if not chance:
             continue
         for coins in product([0, 1], repeat=len(pairs)):
-            edges = [A[donors[(i, j)[c]], (j, i)[c]] for (i, j), c in zip(pairs, coins, strict=True)]
-            counts.append(sum(edges))
+            samples.append([A[donors[(i, j)[c]], (j, i)[c]] for (i, j), c in zip(pairs, coins, strict=True)])
             chances.append(chance / 2 ** len(pairs))
-    return np.array(counts), np.array(chances)
+    return np.array(samples, float), np.array(chances)
+
+
+def donor_probabilities(model: NodeCopying[Graph]) -> Floats:
+    own = np.eye(model.graph_.n_nodes)
+    return np.asarray((1 - model.keep) * model.distribution_.probabilities().toarray() + model.keep * own)
+
+
+def entry_covariances(A: Floats, Q: Floats) -> Floats:
+    """Return the covariances of all entries by the page on the theory, [i, j, k, l] for (i, j) and (k, l)."""
+    n, p = len(A), Q @ A
+    q = (p + p.T) / 2
+    covariances = np.zeros((n, n, n, n))
+    for i, j, k in product(range(n), repeat=3):
+        if i != j and i != k:
+            shared = (
+                q[i, j] * (1 - q[i, j]) if j == k else (Q[i] @ (A[:, j] * A[:, k]) - p[i, j] * p[i, k]) / 4
+            )
+            covariances[i, j, i, k] = covariances[j, i, i, k] = shared
+            covariances[i, j, k, i] = covariances[j, i, k, i] = shared
+    return covariances
 
 
 @pytest.mark.parametrize("law", [SameLabel(), SameLabel([0, 0, 0, 0]), LAW])
 @pytest.mark.parametrize("keep", [0.0, 0.3])
 def test_every_possible_sample(law: DonorLaw, keep: float) -> None:
+    """Marginals and covariances of entries, the variances of counts, and the expected variance of degrees."""
     model = NodeCopying(law, keep).fit(GRAPH)
-    Q = (1 - keep) * model.distribution_.probabilities().toarray() + keep * np.eye(4)
-    counts, chances = enumerate_counts(GRAPH, Q)
+    A, Q = GRAPH.adjacency.toarray(), donor_probabilities(model)
+    samples, chances = enumerate_samples(GRAPH, Q)
     assert chances.sum() == pytest.approx(1)
-    mean = counts @ chances
-    assert edge_count_variance(model).total == pytest.approx((counts - mean) ** 2 @ chances)
+    means = chances @ samples
+    first, second = np.triu_indices(4, 1)
+    p = Q @ A
+    assert means == pytest.approx(((p + p.T) / 2)[first, second])
+    covariances = (samples - means).T @ ((samples - means) * chances[:, None])
+    theory = entry_covariances(A, Q)[first[:, None], second[:, None], first, second]
+    assert covariances == pytest.approx(theory)
+    assert edge_count_variance(model).total == pytest.approx(covariances.sum())
+    full = np.zeros((len(samples), 4, 4))
+    full[:, first, second] = full[:, second, first] = samples
+    degrees = full.sum(axis=2)
+    assert expected_degree_variance(A, Q) == pytest.approx(chances @ degrees.var(axis=1))
+
+
+def expected_degree_variance(A: Floats, Q: Floats) -> float:
+    """Return the expectation of the variance of degrees, by the page on the theory."""
+    n, p = len(A), Q @ A
+    np.fill_diagonal(p, 0)
+    q = (p + p.T) / 2
+    x = A.sum(axis=1)[None, :] - A  # [i, m]: edges of donor m to nodes other than i
+    donors = (Q * x**2).sum(axis=1) - (Q * x).sum(axis=1) ** 2
+    variances = (q * (1 - q)).sum(axis=1) + (donors - (p * (1 - p)).sum(axis=1)) / 4
+    means = q.sum(axis=1)
+    coins = (p.sum() - (p * p.T).sum()) / 4
+    of_mean = 4 / n**2 * (donors.sum() / 4 + coins)
+    return float((variances + means**2).mean() - of_mean - means.mean() ** 2)
+
+
+def test_blocks_overstate_the_variance_of_degrees_by_a_quarter() -> None:
+    """The mean over 10 graphs with two blocks of 400 nodes; terms of order one over the block size remain."""
+    n, rng = 800, np.random.default_rng(0)
+    blocks = np.arange(n) % 2
+    chance = np.where(blocks[:, None] == blocks, 0.1, 0.02)
+    Q = (blocks[:, None] == blocks) / 400
+    ratios = []
+    for _ in range(10):
+        edges = np.triu(rng.random((n, n)) < chance, 1).astype(float)
+        A = edges + edges.T
+        ratios.append(expected_degree_variance(A, Q) / A.sum(axis=1).var())
+    assert np.mean(ratios) == pytest.approx(1.25, abs=0.03)
+
+
+def test_copied_rows_double_the_variance_of_in_degrees() -> None:
+    """The same for a directed graph, from 20 samples: rows alone, and either end."""
+    n, rng = 400, np.random.default_rng(0)
+    edges = (rng.random((n, n)) < 0.1).astype(float)
+    np.fill_diagonal(edges, 0)
+    graph = Graph(edges, labels=np.zeros(n, int), directed=True)
+    models: list[GraphModel[Graph]] = [NodeCopying(SameLabel()), DirectedCopying("labels", tolerance=100.0)]
+    ratios = []
+    for model in models:
+        samples = [sample.adjacency.toarray() for sample in model.fit(graph).sample_many(20, rng=0)]
+        for axis in (1, 0):
+            ratios.append(np.mean([A.sum(axis=axis).var() for A in samples]) / edges.sum(axis=axis).var())
+    assert ratios == pytest.approx([1.0, 2.0, 1.25, 1.25], rel=0.08)
 
 
 @pytest.mark.parametrize("law", [SameLabel(), LAW])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
@@ -21,6 +22,7 @@ from nodecopy.experiments.runner import BatchResult
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import Results, summarise
+from nodecopy.report.coverage_plots import IntervalQuality, draw_coverage
 from nodecopy.report.statistic_plots import StatisticSamples, draw_sample_statistics
 
 
@@ -203,7 +205,34 @@ def _write(results: Results, folder: Path) -> list[Path]:
 
 
 def _draw(results: Results, folder: Path) -> list[Path]:
-    """Draw the spread of every statistic of samples around the reference, if there is a reference."""
+    """Draw the picture of the task, if it has one and something was run."""
+    draw = {"samples": _draw_samples, "coverage": _draw_intervals}.get(results.experiment.task.picture)
+    figure = draw(results) if draw else None
+    if figure is None:
+        return []
+    path = folder / f"{results.experiment.name}.png"
+    with atomic_write(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=110)
+    return [path]
+
+
+def _draw_intervals(results: Results) -> Any:
+    """Return the coverage and the width of intervals, by size and network; ``None`` if nothing was run."""
+    titles = {method.name: method.title for method in results.experiment.methods}
+    rows: dict[str, Any] = {}
+    for (dataset, column, method), cell in results.cells.items():
+        name, _, kind = column.score.partition(" ")
+        other = replace(column, score=f"{name} covered")
+        covered = results.cells.get((dataset, other, method))
+        if kind == "ratio" and method != results.experiment.task.reference and covered and cell.mean:
+            place = ", ".join(f"{value} {condition}" for condition, value in column.conditions)
+            panel = rows.setdefault(place, {}).setdefault(dataset, {}).setdefault(titles[method], {})
+            panel[name.replace("_", " ")] = IntervalQuality(covered.mean or 0.0, cell.mean / 100)
+    return draw_coverage(rows) if rows else None
+
+
+def _draw_samples(results: Results) -> Any:
+    """Return the spread of every statistic of samples around the reference, ``None`` without one."""
     task, methods = results.experiment.task, results.experiment.methods
     graphs: dict[str, dict[str, StatisticSamples]] = {}
     for dataset, column in product(task.datasets, task.columns):
@@ -213,13 +242,9 @@ def _draw(results: Results, folder: Path) -> list[Path]:
         if observed is not None and observed.mean is not None:
             graphs.setdefault(dataset, {})[column.heading] = StatisticSamples(observed.mean, samples)
     if not graphs:
-        return []
+        return None
     copying = [method.title for method in methods if method.path == "nodecopy.NodeCopying"]
-    figure = draw_sample_statistics(graphs, highlight=copying)
-    path = folder / f"{results.experiment.name}.png"
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=110)
-    return [path]
+    return draw_sample_statistics(graphs, highlight=copying)
 
 
 def _show(results: Results) -> None:

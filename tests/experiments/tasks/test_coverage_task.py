@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
+from typer.testing import CliRunner
 
+from nodecopy.cli import app
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, toml
 from nodecopy.experiments.runner import run
@@ -68,6 +70,15 @@ def test_scores_are_coverage_and_ratios(text: str, tmp_path: Path) -> None:
     table = rendering.render_markdown(summarise(experiment, store, seed=0))
     assert "PageRank of a node" in table
     assert "True model" in table
+
+
+def test_the_picture_has_a_panel_per_network(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    experiment = load(EDGES.replace("trials = 6", "trials = 1"), tmp_path)
+    arguments = [str(tmp_path / "own.toml"), "--store", str(tmp_path / "store"), "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, ["reproduce", *arguments]).exit_code == 0
+    assert (tmp_path / "own.png").stat().st_size > 10_000
+    assert (tmp_path / "own.csv").read_text().count("density ratio") == len(experiment.cells(0))
 
 
 def first_cell(experiment: Any, method: str) -> Any:

@@ -75,6 +75,8 @@ class Task(ABC):
     """Heading of the published numbers."""
     has_fixed_split: ClassVar[bool] = False
     """Whether all trials have the same split, so that a single trial has a verdict."""
+    picture: ClassVar[str] = ""
+    """What is drawn of the results: ``"samples"``, ``"coverage"`` or nothing."""
     is_batched: ClassVar[bool] = False
     """Whether many trials of a cell are faster together. If not, trials are solved one after another, each by
     all methods, so that methods can share fits."""

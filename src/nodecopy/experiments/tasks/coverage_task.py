@@ -140,6 +140,7 @@ class CoverageTask(Task):
     family: ClassVar[str] = "a graph model, or a sampler of nodes"
     family_methods: ClassVar[tuple[str, ...]] = ("fit", "draw")
     unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
+    picture: ClassVar[str] = "coverage"
 
     def check(self) -> None:
         for name in self.datasets:

@@ -106,6 +106,7 @@ class GenerateTask(Task):
     family: ClassVar[str] = "a graph model"
     family_methods: ClassVar[tuple[str, ...]] = ("fit", "sample_many")
     digits: ClassVar[int | None] = None
+    picture: ClassVar[str] = "samples"
     unused_keys: ClassVar[tuple[str, ...]] = ("search", "gain_over")
     allowed_uses: ClassVar[tuple[str, ...]] = ("embeddings",)
 
