@@ -184,8 +184,8 @@ def test_published_numbers_of_the_public_splits() -> None:
     assert {method for *_, method in table.published} == set(PUBLIC_SPLITS)
     assert any("chosen on the test part" in note for note in table.notes)
     n_searched = {method.name: len(method.search) for method in table.methods if method.search}
-    assert n_searched == {"item-knn": 6, "ease": 6}
-    assert any("6 for ItemKNN and EASE" in note for note in table.notes)
+    assert n_searched == {"item-knn": 6}
+    assert any("6 for ItemKNN, in the run" in note for note in table.notes)
 
 
 def test_recommenders_choose_among_as_many_settings_each() -> None:
