@@ -14,7 +14,7 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_integer, type_name
-from nodecopy._core.worker_threads import create_pool
+from nodecopy._core.worker_pools import call_inherited, create_pool, create_process_pool
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -134,18 +134,24 @@ def check_graph_model(model: Any, name: str) -> GraphModel[Any]:
     return model
 
 
-def sample_stream(make: Callable[[int], Item], n: int, workers: int) -> Iterator[Item]:
-    """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting."""
+def sample_stream(
+    make: Callable[[int], Item], n: int, workers: int, *, processes: bool = False
+) -> Iterator[Item]:
+    """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting.
+
+    Workers are threads, or forked processes, which inherit ``make`` and return picklable items.
+    """
     if workers == 1:
         yield from map(make, range(n))
         return
-    with create_pool(workers) as pool:
-        waiting = deque(pool.submit(make, number) for number in range(min(workers, n)))
+    call = call_inherited if processes else make
+    with create_process_pool(workers, make) if processes else create_pool(workers) as pool:
+        waiting = deque(pool.submit(call, number) for number in range(min(workers, n)))
         try:
             for number in range(len(waiting), n + len(waiting)):
                 item = waiting.popleft().result()
                 if number < n:
-                    waiting.append(pool.submit(make, number))
+                    waiting.append(pool.submit(call, number))
                 yield item
                 del item
         finally:

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from nodecopy import Graph, NodeCopying, SameLabel, datasets
+from nodecopy import Graph, NodeCopying, SameLabel, datasets, to_networkx
 from nodecopy._core.progress import report_progress
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import SBM, ErdosRenyi
@@ -136,3 +136,24 @@ def test_statistics_of_new_nodes_have_different_lengths() -> None:
 
     with pytest.raises(InputError, match="statistic must return as many numbers for every sample"):
         bootstrap(CLUB, degrees_seen, target="nodes", n=5, rng=0)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_workers_do_not_change_results(processes: bool) -> None:
+    network = to_networkx(datasets.load("karate"))
+    settings: dict[str, Any] = {"model": SameLabel(), "n": 7, "rng": 3}
+    statistics = [nx.degree_centrality, lambda graph: graph.number_of_edges(), "density"]
+    alone = bootstrap(network, statistics, **settings)
+    together = bootstrap(network, statistics, workers=2, processes=processes, **settings)
+    for name, rows in alone.values.items():
+        np.testing.assert_array_equal(together.values[name], rows)
+
+
+def test_errors_in_processes_are_those_of_the_function() -> None:
+    def broken(graph: Any) -> float:
+        if graph.n_edges != 78:
+            raise ZeroDivisionError
+        return 1.0
+
+    with pytest.raises(ZeroDivisionError):
+        bootstrap(datasets.load("karate"), broken, model=SameLabel(), n=4, workers=2, processes=True, rng=0)

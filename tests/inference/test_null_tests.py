@@ -119,7 +119,7 @@ def test_results_in_other_forms() -> None:
         ({"null": 3}, "model for target='edges' must be a graph model"),
         ({"alternative": "larger"}, "alternative of test must be one of"),
         ({"n": 0}, "n of test must be an integer of at least 1"),
-        ({"statistic": "degrees"}, "statistic of test must be a finite number; degrees is"),
+        ({"statistic": "degrees"}, "statistic of test must be a number; degrees has 34 values"),
     ],
 )
 def test_wrong_settings(settings: dict[str, Any], message: str) -> None:

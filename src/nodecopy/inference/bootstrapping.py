@@ -44,6 +44,7 @@ def bootstrap(
     simultaneous: bool = False,
     library: str | None = None,
     workers: int = 1,
+    processes: bool = False,
     store: PathLike | None = None,
     rng: Rng = None,
 ) -> BootstrapResult:
@@ -83,6 +84,10 @@ def bootstrap(
         ``graph``.
     workers
         Number of threads, 1 by default.
+    processes
+        Whether workers are processes, which makes functions in Python faster, such as those of NetworkX;
+        compiled statistics do not need it. Processes are forked: not on Windows, and not for functions that
+        use torch.
     store
         A folder that keeps the values of finished samples. A run that was stopped continues there, and a
         larger ``n`` only draws the additional samples. Memory does not grow with ``n`` then.
@@ -118,7 +123,14 @@ def bootstrap(
     shapes = {name: np.shape(value) for name, value in observed_values.items()}
     folder = open_store(store, observed, sampler, seed, shapes)
     samples = measure_samples(
-        sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers, store=folder, shapes=shapes
+        sampler,
+        measure,
+        n,
+        child(seed, InferenceSeeds.SAMPLES),
+        workers,
+        store=folder,
+        shapes=shapes,
+        processes=processes,
     )
     values = collect_values(samples, shapes, n, folder)
     errors = _inner_errors(sampler, measure, n, seed, shapes) if method == "studentised" else {}

@@ -81,6 +81,7 @@ def community_stability(
     n: int = 200,
     library: str | None = None,
     workers: int = 1,
+    processes: bool = False,
     rng: Rng = None,
 ) -> CommunityStability:
     """Return how stable communities are: they are found again in samples in which the nodes are given.
@@ -96,7 +97,7 @@ def community_stability(
         How samples are drawn, as in :func:`.bootstrap`.
     n
         Number of samples, 200 by default.
-    library, workers, rng
+    library, workers, processes, rng
         As in :func:`.bootstrap`.
 
     Examples
@@ -127,7 +128,9 @@ def community_stability(
     shapes = {name: np.shape(codes)}
     if shapes[name] != (observed.n_nodes,):
         raise InputError(f"communities must return one per node, {observed.n_nodes} in all; got {codes!r}.")
-    samples = measure_samples(sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers)
+    samples = measure_samples(
+        sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers, processes=processes
+    )
     memberships = collect_values(samples, shapes, n)[name].astype(np.int32)
     own = np.asarray(codes).astype(np.int64)
     sizes = np.bincount(own)

@@ -132,7 +132,7 @@ def compare_graphs(
         Seed or generator.
     settings
         Other parameters of :func:`.bootstrap`: ``model``, ``n``, ``level``, ``method`` (other than
-        ``"studentised"``), ``target``, ``library``, ``workers``, ``store`` (which needs ``rng``).
+        ``"studentised"``), ``target``, ``library``, ``workers``, ``processes``, ``store`` (needs ``rng``).
 
     Examples
     --------

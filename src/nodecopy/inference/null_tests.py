@@ -151,6 +151,7 @@ def test(
     stop_after: int | None = 20,
     library: str | None = None,
     workers: int = 1,
+    processes: bool = False,
     store: PathLike | None = None,
     rng: Rng = None,
 ) -> SignificanceTests:
@@ -179,7 +180,7 @@ def test(
         Sampling stops when so many samples are at least as extreme, 20 by default, since the p-value is
         clearly not small then; it is 20 / l after l samples (Besag and Clifford, 1991), which is exact, too.
         ``None`` always draws ``n`` samples.
-    library, workers, store, rng
+    library, workers, processes, store, rng
         As in :func:`.bootstrap`.
 
     Examples
@@ -213,7 +214,14 @@ def test(
     shapes = {name: np.shape(value) for name, value in values.items()}
     folder = open_store(store, observed, sampler, seed, shapes)
     samples = measure_samples(
-        sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers, store=folder, shapes=shapes
+        sampler,
+        measure,
+        n,
+        child(seed, InferenceSeeds.SAMPLES),
+        workers,
+        store=folder,
+        shapes=shapes,
+        processes=processes,
     )
     drawn: dict[str, list[Any]] = {name: [] for name in values}
     for sample in samples:

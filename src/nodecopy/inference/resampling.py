@@ -89,6 +89,7 @@ def measure_samples(
     seed: SeedSequence,
     workers: int = 1,
     *,
+    processes: bool = False,
     store: SampleStore | None = None,
     shapes: Shapes | None = None,
 ) -> Iterator[Values]:
@@ -103,7 +104,10 @@ def measure_samples(
         stored = store.read(shapes, n_stored)
         yield from ({name: rows[number] for name, rows in stored.items()} for number in range(n_stored))
     stream = sample_stream(
-        lambda number: measure(draw(child(seed, n_stored + number))), n - n_stored, workers
+        lambda number: measure(draw(child(seed, n_stored + number))),
+        n - n_stored,
+        workers,
+        processes=processes,
     )
     if store is not None and shapes is not None:
         stream = store.append_all(stream, shapes)

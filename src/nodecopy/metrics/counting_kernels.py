@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nodecopy._core import prefetching
 from nodecopy._core.compilation import njit
 from nodecopy._core.csr import IntArray, Rows
-from nodecopy._core.worker_threads import n_threads
+from nodecopy._core.worker_pools import n_threads
 
 MAX_THREADS = 8  # each holds two arrays with an entry per node
 prefetch: Any = prefetching.prefetch

@@ -1,0 +1,47 @@
+"""Pools of threads and processes, and how many threads compiled code may use inside of them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+from nodecopy.errors import InputError
+
+_state = threading.local()
+_function: Callable[[int], Any] | None = None
+
+
+def create_pool(workers: int) -> ThreadPoolExecutor:
+    """Return a pool of threads in which :func:`n_threads` is 1."""
+    return ThreadPoolExecutor(workers, initializer=lambda: setattr(_state, "is_worker", True))
+
+
+def create_process_pool(workers: int, function: Callable[[int], Any]) -> ProcessPoolExecutor:
+    """Return a pool of forked processes for :func:`call_inherited`.
+
+    Processes inherit the function with all that it refers to, once each, so that it need not be pickled.
+    """
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise InputError("processes=True needs a system that can fork, such as Linux. Use threads instead.")
+    context = multiprocessing.get_context("fork")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(function,))
+
+
+def call_inherited(number: int) -> Any:
+    """Call the function of the pool, in one of its processes."""
+    assert _function is not None
+    return _function(number)
+
+
+def n_threads(limit: int) -> int:
+    """Return the number of cores, at most ``limit``, or 1 in a worker of a pool."""
+    return 1 if getattr(_state, "is_worker", False) else min(limit, os.cpu_count() or 1)
+
+
+def _start(function: Callable[[int], Any]) -> None:
+    global _function
+    _function, _state.is_worker = function, True

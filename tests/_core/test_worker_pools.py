@@ -1,0 +1,23 @@
+"""Pools, and the number of threads inside and outside of them."""
+
+from __future__ import annotations
+
+import os
+
+from nodecopy._core.worker_pools import call_inherited, create_pool, create_process_pool, n_threads
+
+
+def test_threads_of_a_pool_do_not_start_threads() -> None:
+    assert n_threads(1) == 1
+    assert n_threads(10_000) == os.cpu_count()
+    with create_pool(2) as pool:
+        assert list(pool.map(n_threads, [8, 8, 8])) == [1, 1, 1]
+    assert n_threads(10_000) == os.cpu_count()
+
+
+def test_processes_inherit_functions_that_cannot_be_pickled() -> None:
+    offset = 10
+    with create_process_pool(2, lambda number: (number + offset, n_threads(8), os.getpid())) as pool:
+        results = list(pool.map(call_inherited, [1, 2, 3]))
+    assert [(value, threads) for value, threads, _ in results] == [(11, 1), (12, 1), (13, 1)]
+    assert os.getpid() not in {process for *_, process in results}
