@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 
+from nodecopy import Interactions
 from nodecopy.errors import InputError, MissingExtraError
-from nodecopy.recommend import IALS, Recommender
+from nodecopy.recommend import IALS, Recommender, ials
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 
 needs_implicit = pytest.mark.skipif(
@@ -42,6 +43,22 @@ def test_factors_of_new_users_minimise_the_weighted_loss() -> None:
     np.testing.assert_allclose(
         fitted.score_new([log.item_ids[history]])[0], Y @ factors, rtol=1e-4, atol=1e-5
     )
+
+
+def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The factors of items solve the regressions on those of users, whatever the batches."""
+    pytest.importorskip("torch")
+    monkeypatch.setattr(ials, "MAX_BATCH_ENTRIES", 200)
+    A = np.hstack([tastes().matrix.toarray(), np.zeros((60, 1))])
+    model = IALS(4, 2.0, 5.0, device="cpu:0").fit(Interactions(A), rng=0)
+    X = model.user_embeddings_.astype(float)
+    for item, column in enumerate(A.T):
+        weights = np.where(column > 0, 5.0, 1.0)
+        expected = np.linalg.solve((X.T * weights) @ X + 2.0 * np.eye(4), X.T @ (weights * column))
+        np.testing.assert_allclose(model.item_embeddings_[item], expected, atol=1e-5)
+    with pytest.raises(InputError, match="regularisation must be larger: the matrix is singular"):
+        IALS(24, 0.0, 5.0, n_iterations=3, device="cpu:0").fit(Interactions(np.eye(2)), rng=0)
+    assert share_of_own_group(IALS(4, 1.0, 5.0, device="cpu:0").fit(tastes(), rng=0)) > 0.8
 
 
 def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:

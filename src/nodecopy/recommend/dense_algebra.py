@@ -237,12 +237,8 @@ class TorchAlgebra(Algebra):
     """Operations on a device of torch."""
 
     def __init__(self, device: str, dtype: Any = np.float32) -> None:
-        self.torch = import_optional("torch", f"device {device!r}")
-        try:
-            self.device = self.torch.device(device)
-            self.torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            raise InputError(f"device must be 'cpu' or an available 'cuda'; got {device!r}.") from error
+        self.torch = check_device(device)
+        self.device = self.torch.device(device)
         self.dtype = dtype
 
     def _dtype_of(self, dtype: Any) -> Any:
@@ -352,6 +348,16 @@ class TorchAlgebra(Algebra):
             return _max_items_in_memory()
         memory = self.torch.cuda.get_device_properties(self.device).total_memory
         return int((0.8 * memory / 36) ** 0.5)  # M, C and B in double precision, with blocks of the inverse
+
+
+def check_device(device: str) -> Any:
+    """Return torch, if it has the device."""
+    torch: Any = import_optional("torch", f"device {device!r}")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise InputError(f"device must be 'cpu' or an available 'cuda'; got {device!r}.") from error
+    return torch
 
 
 def algebra_on(device: str, dtype: Any = np.float32) -> Algebra:
