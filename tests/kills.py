@@ -97,6 +97,14 @@ def fetch_file() -> None:
     fetching.obtain([DataFile("some/file.txt", hashlib.sha256(content).hexdigest(), (Source("https://x"),))])
 
 
+def small_demo() -> None:
+    """Run the demo with fewer samples and trials."""
+    demo: Any = import_module("nodecopy.cli.demo")
+    demo.N_SAMPLES, demo.N_INTERACTION_SPLITS, demo.N_SPLITS, demo.N_GRAPHS, demo.N_ROUNDS = 4, 1, 1, 1, 1
+    sys.argv = ["nodecopy", "demo", "--out", "demo"]
+    cli.main()
+
+
 def with_earlier(*arguments: str, **options: Any) -> Command:
     """Return a command whose outputs of another seed are there before."""
     return Command([*arguments, "--seed", "1"], [*arguments, "--seed", "2"], **options)
@@ -133,7 +141,7 @@ COMMANDS = {
         ["reproduce", "kills.toml", "--store", "store", "--out", "tables"],
         varies=True,
     ),
-    "demo": Command(["demo", "--out", "demo"], varies=True),
+    "demo": Command(small_demo, varies=True),
     "datasets": Command(fetch_file),
 }
 

