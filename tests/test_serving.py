@@ -57,6 +57,8 @@ def test_new_rows_count_at_once_and_are_fitted_by_update(user: str, path: Path) 
     assert service.add(user, [*new, new[0], "a new title"]) == 3
     known = LIBRARY.item_ids[LIBRARY.matrix[[0]].indices].tolist() if user == READER else []
     assert names(service.recommend(user, 5)) == model.recommend_new([known + new], 5)[0][0].tolist()
+    explained = service.explain(user, "Dracula", 30, donors=False)["items"]
+    assert new[0] in names(explained)
     assert service.update() == 3
     rows = Interactions.from_table([user] * 3, [*new, "a new title"])
     fitted = model.partial_fit(rows)
@@ -184,7 +186,7 @@ def test_requests_to_the_web_service(path: Path, monkeypatch: pytest.MonkeyPatch
         (client.get(f"/users/{READER}/recommendations", params={"k": 0}), "k must be an integer between 1"),
         (client.get(f"/users/{READER}/recommendations", params={"k": "x"}), "query k: "),
         (client.get(f"/users/{READER}/explanations/nothing"), "item must hold known ids; got 'nothing'"),
-        (client.get("/users/nobody/explanations/Dracula"), "user must hold known ids; got 'nobody'"),
+        (client.get("/users/nobody/explanations/Dracula"), "history must hold an item of training; got none"),
         (client.post(f"/users/{READER}/items", json={"item": 1}), "body: Input should be a valid list"),
         (client.post(f"/users/{READER}/items", json=["a\0b"]), "items must not hold the character NUL"),
     ):

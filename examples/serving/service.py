@@ -36,14 +36,16 @@ class RecommendationService:
         if row is not None and not new:
             items, scores = model.recommend([user_id], k)
         else:
-            history = [*_items_of(model.interactions_, row), *new]
-            seen = _items_of(model.seen_, row)
+            history, seen = [*_items_of(model.interactions_, row), *new], _items_of(model.seen_, row)
             items, scores = model.recommend_new([history], k, exclude=seen, unknown="ignore")
         return _as_list(items[0], scores[0])
 
     def explain(self, user: str, item: str, k: int = 3, donors: bool = True) -> dict[str, Any]:
-        """Return the items and donors that add most to the score of an item, as of the last update."""
-        explanation = self.model.explain(self._user_id(user), self._item_id(item), k, donors=donors)
+        """Return the items of a user, new ones too, and the donors that add most to the score of an item."""
+        model, user_id = self.model, self._user_id(user)
+        row = _find_row(model.interactions_, user_id)
+        history = [*_items_of(model.interactions_, row), *self._new.get(user_id, ())]
+        explanation = model.explain_new(history, self._item_id(item), k, donors=donors, unknown="ignore")
         return {"score": explanation.score, **explanation.to_dict()}
 
     def add(self, user: str, items: Sequence[str | int]) -> int:

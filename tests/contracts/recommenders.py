@@ -228,10 +228,7 @@ class RecommenderContract:
         train = split.train
         user, loner = train.user_ids[[4, LONER]].tolist()
         if not fitted.is_linear:
-            with pytest.raises(
-                InputError,
-                match="ItemKNN or a class with is_linear = True; got",
-            ):
+            with pytest.raises(InputError, match="ItemKNN or a class with is_linear = True; got"):
                 fitted.explain(user, train.item_ids[0])
             return
         history = train.item_ids[train.matrix[[4]].indices]
@@ -250,6 +247,14 @@ class RecommenderContract:
         best = fitted.explain(user, item, 2, donors=False)
         assert best.items.ids.tolist() == items[:2].tolist()
         assert best.donors is None
+        again = fitted.explain_new([*history, *history[:1], "nothing"], item, None, unknown="ignore")
+        assert again.to_dict() == fitted.explain(user, item, None).to_dict()
+        for wrong, message in (
+            ([], "history must hold an item of training; got none"),
+            (["nothing"], "histories must hold known ids; got 'nothing'"),
+        ):
+            with pytest.raises(InputError, match=message):
+                fitted.explain_new(wrong, item)
         for arguments, message in (
             ((loner, item), f"user must have a history; {loner!r} has none"),
             (("nobody", item), "user must hold known ids; got 'nobody'"),
@@ -380,6 +385,7 @@ class RecommenderContract:
             lambda: recommender.similar_items(["item 1"]),
             lambda: recommender.similar_users(["user 1"]),
             lambda: recommender.explain("user 1", "item 1"),
+            lambda: recommender.explain_new(["item 1"], "item 1"),
             lambda: recommender.evaluate(split.test),
             lambda: recommender.save(tmp_path / "model.npz"),
         ):

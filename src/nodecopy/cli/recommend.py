@@ -77,7 +77,7 @@ def recommend(
     source: str | None = typer.Argument(
         None,
         help="The name of a dataset of interactions, or a file with one interaction per row: .csv .tsv .txt "
-        ".parquet .npz. Not with --model-file.",
+        ".inter .parquet .npz. Not with --model-file.",
     ),
     user: list[str] | None = option("Id of a user, as in the file. May be repeated."),
     users: str | None = option("Ids of users, separated by commas, or a file with one id per line."),

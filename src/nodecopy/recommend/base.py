@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.csr import IntArray
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.conversion import InteractionsLike
@@ -234,6 +235,37 @@ class Recommender(ScoringModel):
             take a millisecond.
         """
         train = self.check_fitted()
+        (row,) = find_ids([user], train.user_ids, "user", hint="explain_new takes users outside training.")
+        history = train.rows.indices[train.rows.indptr[row] : train.rows.indptr[row + 1]]
+        if self.is_linear and not len(history):
+            raise InputError(
+                f"user must have a history; {train.user_ids[row].item()!r} has none and is scored "
+                f"by popularity."
+            )
+        return self._explain(history, item, k, donors)
+
+    def explain_new(
+        self,
+        history: ArrayLike,
+        item: Any,
+        k: int | None = 10,
+        *,
+        donors: bool = True,
+        unknown: str = "error",
+    ) -> Explanation:
+        """Return the same as :meth:`explain` for a user outside training, given by the ids of the items.
+
+        ``unknown`` says whether items that were not in training are an error or left out.
+        """
+        item_ids = self.check_fitted().item_ids
+        columns = history_rows([history], item_ids, unknown).indices
+        if not len(columns):
+            raise InputError("history must hold an item of training; got none: it is scored by popularity.")
+        return self._explain(columns, item, k, donors)
+
+    def _explain(self, history: IntArray, item: Any, k: int | None, donors: bool) -> Explanation:
+        """Return the explanation of the score of an item for a history, given by the columns of its items."""
+        train = self.interactions_
         if not self.is_linear:
             raise InputError(
                 f"explain needs a linear model: EASE, CopyEASE, ItemKNN or a class with is_linear = True; "
@@ -241,13 +273,7 @@ class Recommender(ScoringModel):
             )
         if k is not None:
             check_integer(k, "k", low=1)
-        (row,), (column,) = find_ids([user], train.user_ids, "user"), find_ids([item], train.item_ids, "item")
-        history = train.rows.indices[train.rows.indptr[row] : train.rows.indptr[row + 1]]
-        if not len(history):
-            raise InputError(
-                f"user must have a history; {train.user_ids[row].item()!r} has none and is scored "
-                f"by popularity."
-            )
+        (column,) = find_ids([item], train.item_ids, "item")
         step = max(1, MAX_BLOCK_SCORES // train.n_items)
         blocks = (history[start : start + step] for start in range(0, len(history), step))
         scores = [self._checked_scores(one_hot(block, train.n_items))[:, column] for block in blocks]
