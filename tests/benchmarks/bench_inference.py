@@ -1,8 +1,10 @@
 """Samples and their statistics, compared with the configuration model and the statistics of igraph.
 
 Run from the repository: ``python -m tests.benchmarks.bench_inference [n_samples]``. The graph has 10^5 nodes
-and 5 x 10^5 edges. igraph's fast configuration model has loops and multiple edges; ``fast_heur_simple`` has
-none, as samples of node copying. Triangles are derived from the transitivity, which igraph counts faster.
+and 5 x 10^5 edges. CPU times of one sample are compared first, since they depend less on the load of the
+machine; samples are independent, so that two workers halve them. igraph's fast configuration model has loops
+and multiple edges; ``fast_heur_simple`` has none, as samples of node copying. Triangles are derived from the
+transitivity, which igraph counts faster.
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
+from time import process_time
 from typing import Any
 
 import igraph
 import numpy as np
 
+from nodecopy import Graph, NodeCopying
 from nodecopy.inference import DegreeClasses, bootstrap
+from nodecopy.inference.measurement import prepare_measure
 from tests.benchmarks.measurement import measure_interleaved
 from tests.benchmarks.synthetic_graphs import power_law_graph
 
@@ -33,7 +38,7 @@ STATISTICS = [
     "largest_eigenvalue",
     "pagerank",
 ]
-N_ROUNDS = 3
+N_ROUNDS, N_CPU_ROUNDS = 3, 7
 
 
 def main(n_samples: int = 20) -> None:
@@ -42,6 +47,7 @@ def main(n_samples: int = 20) -> None:
     print(f"{graph}; {n_samples} samples with {', '.join(STATISTICS)}")
     degrees, labels = graph.degrees.tolist(), graph.labels.tolist()
     law = DegreeClasses("labels")
+    compare_cpu_times(graph, law)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         halves = [n_samples // 2, n_samples - n_samples // 2]
         tasks: dict[str, Callable[[], Any]] = {
@@ -59,6 +65,29 @@ def main(n_samples: int = 20) -> None:
     for name, measurement in measurements.items():
         time, ratio = measurement.milliseconds / n_samples, measurement.ratio_to(ours)
         print(f"{name:<38}{time:>9.1f} ms per sample{ratio:>8.1f} times ours")
+
+
+def compare_cpu_times(graph: Graph, law: DegreeClasses) -> None:
+    """Compare the CPU time of one sample with its statistics, by medians of interleaved ratios."""
+    assert graph.labels is not None
+    degrees, labels = graph.degrees.tolist(), graph.labels.tolist()
+    model, (_, measure) = NodeCopying(law).fit(graph), prepare_measure(STATISTICS, graph, None)
+    tasks: dict[str, Callable[[], Any]] = {
+        "nodecopy": lambda: measure(model.sample(rng=0)),
+        "igraph, configuration": partial(igraph_samples, degrees, labels, 1, "configuration"),
+        "igraph, simple": partial(igraph_samples, degrees, labels, 1, "fast_heur_simple"),
+    }
+    tasks["nodecopy"]()  # compiles or loads the kernels
+    seconds = np.array([[_cpu_seconds(task) for task in tasks.values()] for _ in range(N_CPU_ROUNDS)])
+    for number, name in enumerate(tasks):
+        time, ratio = 1e3 * np.median(seconds[:, number]), np.median(seconds[:, number] / seconds[:, 0])
+        print(f"{name:<38}{time:>9.1f} ms of CPU per sample{ratio:>8.1f} times ours")
+
+
+def _cpu_seconds(task: Callable[[], Any]) -> float:
+    start = process_time()
+    task()
+    return process_time() - start
 
 
 def igraph_samples(degrees: list[int], labels: list[int], n: int, method: str) -> list[list[float]]:

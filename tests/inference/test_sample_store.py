@@ -70,6 +70,8 @@ def test_other_folders_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear")
     with pytest.raises(InputError, match="store must be a new folder"):
         bootstrap(CLUB, "density", n=5, store=tmp_path, **SETTINGS)
+    with pytest.raises(InputError, match="store must be a folder that can be created"):
+        bootstrap(CLUB, "density", n=5, store=tmp_path / "letter.txt" / "run", **SETTINGS)
     (tmp_path / "letter.txt").unlink()
     (tmp_path / "settings.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):

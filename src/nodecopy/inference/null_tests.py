@@ -207,7 +207,9 @@ def test(
                 "that returns one of them, such as their maximum."
             )
         if not np.isfinite(value):
-            raise InputError(f"statistic of test must be a finite number; {name} of the graph is {value!r}.")
+            raise InputError(
+                f"statistic of test must be a finite number; {name} of the graph is {value!r}. Test others."
+            )
     seed = choose_seed(rng, store)
     sampler = choose_sampler(null, "edges", directed=observed.directed)
     sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))

@@ -46,7 +46,12 @@ class SampleStore:
                 f"{stored[changed[0]]!r} instead of {settings[changed[0]]!r}. Choose another folder."
             )
         if not stored:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(
+                    f"store must be a folder that can be created; got {str(folder)!r}."
+                ) from error
             with atomic_write(self.folder / SETTINGS) as temporary:
                 temporary.write_text(json.dumps(settings, indent=1))
 
