@@ -39,7 +39,7 @@ def main() -> None:
 
 def compare_closed_forms(name: str, rounds: int) -> None:
     """Compare CopyEASE with EASE: fits, whose times are written to the documentation, and rankings."""
-    train = datasets.interaction_split(datasets.load(name), rng=0).train  # type: ignore[arg-type]
+    train = datasets.interaction_split(datasets.load(name), rng=0).train
     ease, ours, knn = EASE().fit(train), CopyEASE().fit(train), ItemKNN().fit(train)
     fits: dict[str, Callable[[], object]] = {
         "EASE, fit": lambda: EASE().fit(train),
@@ -77,7 +77,7 @@ def write_times(name: str, train: Interactions, ease: Measurement, ours: Measure
 
 def compare_with_pyg(name: str) -> None:
     """Train LightGCN with the same epochs, sizes, batches and negatives."""
-    train = datasets.interaction_split(datasets.load(name), rng=0).train.binary()  # type: ignore[arg-type]
+    train = datasets.interaction_split(datasets.load(name), rng=0).train.binary()
     model = LightGCN(SIZE, batch_size=BATCH, n_epochs=EPOCHS, n_layers=LAYERS)
     tasks: dict[str, Callable[[], object]] = {
         "nodecopy": lambda: model.fit(train, rng=0),

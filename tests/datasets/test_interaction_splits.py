@@ -172,3 +172,20 @@ def test_splits_that_cannot_be_made() -> None:
     same = Interactions.from_table([0, 0, 1], [0, 1, 1], times=[5, 5, 5])
     with pytest.raises(InputError, match=r"times must leave a training part of 0\.7; 3 of 3 interactions"):
         datasets.time_split(same)
+
+
+def test_splits_take_data_frames_and_refuse_other_objects() -> None:
+    pandas = pytest.importorskip("pandas")
+    log = timed_log()
+    users, items, _ = log.table()
+    frame = pandas.DataFrame({"user": users, "item": items, "time": log.times})
+    assert datasets.last_item_split(frame) == datasets.last_item_split(log)
+    assert datasets.time_split(frame) == datasets.time_split(log)
+    assert datasets.interaction_split(frame, rng=0) == datasets.interaction_split(log, rng=0)
+    assert datasets.user_split(frame, rng=0) == datasets.user_split(log, rng=0)
+    with pytest.raises(
+        InputError, match=r"interactions must be Interactions, .*; got list. read_interactions"
+    ):
+        datasets.time_split([("ann", "tea")])
+    with pytest.raises(InputError, match=r"train must be Interactions; got pandas.DataFrame. read_split"):
+        datasets.fixed_split(frame, log)

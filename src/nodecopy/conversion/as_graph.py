@@ -185,7 +185,8 @@ def convert_interactions(
     else:
         raise InputError(
             f"{name} must be Interactions, a data frame, a pandas Series by user and item or a SciPy sparse "
-            f"matrix; got {type_name(data)}."
+            f"matrix; got {type_name(data)}. read_interactions reads a file, Interactions takes a dense "
+            f"matrix, and Interactions.from_table takes columns."
         )
     if like is not None and not _is_sparse(data):
         users, items, ratings = interactions.table()

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from nodecopy._core.csr import IntArray
 from nodecopy._core.hints import Hint
 from nodecopy._core.random import Rng, generator
-from nodecopy._core.validation import check_integer, check_real, check_vector
+from nodecopy._core.validation import check_integer, check_real, check_vector, type_name
+from nodecopy.conversion import InteractionsLike, convert_interactions
 from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -21,7 +22,7 @@ VALIDATION_SHARE = 0.1
 
 
 def interaction_split(
-    interactions: Interactions, fractions: Sequence[float] = (0.7, 0.1, 0.2), *, rng: Rng = None
+    interactions: InteractionsLike, fractions: Sequence[float] = (0.7, 0.1, 0.2), *, rng: Rng = None
 ) -> Split[Interactions]:
     """Split the interactions at random into three tables of the same users and items.
 
@@ -31,7 +32,7 @@ def interaction_split(
     Parameters
     ----------
     interactions
-        What to split.
+        What to split, or what :func:`.as_interactions` converts.
     fractions
         Shares of the training, validation and test part, which add up to 1.
     rng
@@ -44,6 +45,7 @@ def interaction_split(
     >>> [part.n_interactions for part in datasets.interaction_split(library, rng=0)]
     [2358, 337, 674]
     """
+    interactions = convert_interactions(interactions, "interactions")
     n = interactions.n_interactions
     part_of = np.empty(n, np.int64)
     numbers = np.searchsorted(_part_bounds(fractions, n), np.arange(n), side="right")
@@ -52,7 +54,7 @@ def interaction_split(
 
 
 def time_split(
-    interactions: Interactions, fractions: Sequence[float] = (0.7, 0.1, 0.2)
+    interactions: InteractionsLike, fractions: Sequence[float] = (0.7, 0.1, 0.2)
 ) -> Split[Interactions]:
     """Split the interactions by time: the first ones are the training part, the last ones the test part.
 
@@ -62,7 +64,7 @@ def time_split(
     Parameters
     ----------
     interactions
-        What to split, with :attr:`.Interactions.times`.
+        What to split, with :attr:`.Interactions.times`; or a data frame with a column of times.
     fractions
         Shares of the training, validation and test part, which add up to 1.
 
@@ -74,6 +76,7 @@ def time_split(
     >>> test.table()[1].tolist()
     ['ham']
     """
+    interactions = convert_interactions(interactions, "interactions")
     times = _check_times(interactions, "time_split")
     ascending, bounds = np.sort(times), _part_bounds(fractions, len(times))
     part_of = np.zeros(len(times), np.int64)
@@ -90,7 +93,7 @@ def time_split(
 
 
 def last_item_split(
-    interactions: Interactions, n_test: int = 1, n_validation: int = 1
+    interactions: InteractionsLike, n_test: int = 1, n_validation: int = 1
 ) -> Split[Interactions]:
     """Split off the last interactions of each user: leave-last-out, as in sequential recommendation.
 
@@ -100,7 +103,7 @@ def last_item_split(
     Parameters
     ----------
     interactions
-        What to split, with :attr:`.Interactions.times`.
+        What to split, with :attr:`.Interactions.times`; or a data frame with a column of times.
     n_test, n_validation
         Number of interactions of each user in the test part, the last ones, and in the validation part, the
         ones before them; 1 each by default.
@@ -112,6 +115,7 @@ def last_item_split(
     >>> [part.table()[1].tolist() for part in datasets.last_item_split(log)]
     [['jam', 'tea'], ['ham'], ['tea']]
     """
+    interactions = convert_interactions(interactions, "interactions")
     times = _check_times(interactions, "last_item_split")
     check_integer(n_test, "n_test", low=1)
     check_integer(n_validation, "n_validation", low=0)
@@ -155,7 +159,7 @@ class UserSplit(NamedTuple):
 
 
 def user_split(
-    interactions: Interactions,
+    interactions: InteractionsLike,
     fractions: Sequence[float] = (0.8, 0.1, 0.1),
     *,
     history_share: float = 0.8,
@@ -170,7 +174,7 @@ def user_split(
     Parameters
     ----------
     interactions
-        What to split.
+        What to split, or what :func:`.as_interactions` converts.
     fractions
         Shares of the users in the training, validation and test part, which add up to 1.
     history_share
@@ -189,6 +193,7 @@ def user_split(
     """
     if not 0 < check_real(history_share, "history_share") < 1:
         raise InputError(f"history_share must be above 0 and below 1; got {history_share!r}.")
+    interactions = convert_interactions(interactions, "interactions")
     n_users, draws = interactions.n_users, generator(rng)
     order = draws.permutation(n_users)
     bounds = _part_bounds(fractions, n_users)
@@ -226,6 +231,8 @@ def fixed_split(
     >>> datasets.fixed_split(train, test, Interactions([[1, 0, 0], [0, 0, 0]])).validation.n_interactions
     1
     """
+    if not isinstance(train, Interactions):
+        raise InputError(f"train must be Interactions; got {type_name(train)}. read_split takes data frames.")
     train.check_same_ids(test, "test")
     if n_shared := test.n_interactions - test.difference(train).n_interactions:
         raise InputError(
