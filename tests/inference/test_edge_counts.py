@@ -103,6 +103,24 @@ def test_blocks_overstate_the_variance_of_degrees_by_a_quarter() -> None:
     assert np.mean(ratios) == pytest.approx(1.25, abs=0.03)
 
 
+def test_a_node_without_other_donors_has_three_quarters_of_the_variance() -> None:
+    """A hub in 200 graphs of 200 nodes, by the exact variance of its degree."""
+    n, rng = 200, np.random.default_rng(0)
+    chance = np.full((n, n), 0.1)
+    chance[0] = chance[:, 0] = 0.4
+    Q = np.full((n, n), 1 / (n - 1))
+    Q[0], Q[:, 0] = 0, 0
+    Q[0, 0] = 1
+    variances = []
+    for _ in range(200):
+        edges = np.triu(rng.random((n, n)) < chance, 1).astype(float)
+        A = edges + edges.T
+        p = Q @ A
+        q = (p + p.T)[0, 1:] / 2
+        variances.append((q * (1 - q)).sum() / (0.4 * 0.6 * (n - 1)))
+    assert np.mean(variances) == pytest.approx(0.75, abs=0.01)
+
+
 def test_copied_rows_double_the_variance_of_in_degrees() -> None:
     """The same for a directed graph, from 20 samples: rows alone, and either end."""
     n, rng = 400, np.random.default_rng(0)

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import numpy as np
-import pytest
 from numpy.random import SeedSequence
 
-from nodecopy import Jaccard, NodeCopying, SameLabel, datasets
+from nodecopy import NodeCopying, SameLabel, datasets
 from nodecopy.inference import DegreeClasses, NodeBootstrap
 from nodecopy.inference.measurement import prepare_measure
-from nodecopy.inference.resampling import choose_sampler, collect_values, measure_samples, poor_share
+from nodecopy.inference.resampling import choose_sampler, collect_values, measure_samples
 
 CLUB = datasets.load("karate")
 
@@ -26,12 +24,3 @@ def test_values_are_those_of_sample_many() -> None:
     values = collect_values(measure_samples(model, measure, 5, SeedSequence(3)), {"n_edges": ()}, 5)
     expected = [sample.n_edges for sample in model.sample_many(5, rng=SeedSequence(3))]
     assert values["n_edges"].tolist() == expected
-
-
-def test_the_share_of_edge_ends_at_nodes_with_few_donors() -> None:
-    alone = np.arange(34)
-    alone[2:] = 2
-    model = NodeCopying(SameLabel(alone)).fit(CLUB)  # the first two nodes keep their 16 and 9 neighbours
-    assert poor_share(model) == pytest.approx(25 / 156)
-    assert poor_share(NodeCopying(SameLabel()).fit(CLUB)) == 0
-    assert 0 <= poor_share(NodeCopying(Jaccard(max_donors=2)).fit(CLUB)) <= 1

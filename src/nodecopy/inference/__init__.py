@@ -5,7 +5,7 @@ Read :mod:`.bootstrapping` first, then :mod:`.null_tests` and :mod:`.graph_diffe
 for directed graphs, and :mod:`.node_resampling` samples nodes. :mod:`.measurement` computes statistics,
 :mod:`.resampling` those of samples, and :mod:`.intervals` turns them into :mod:`.bootstrap_results`.
 :mod:`.sample_store` keeps them on disk. :mod:`.community_stability` finds communities again in samples.
-:mod:`.edge_counts` has an exact variance.
+:mod:`.diagnosis` finds reasons for warnings. :mod:`.edge_counts` has an exact variance.
 """
 
 from nodecopy.inference.bootstrap_results import BootstrapResult as BootstrapResult

@@ -13,6 +13,7 @@ from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import GraphLike
 from nodecopy.inference.bootstrap_results import BootstrapResult
+from nodecopy.inference.diagnosis import find_problems
 from nodecopy.inference.intervals import METHODS, estimate_interval
 from nodecopy.inference.measurement import Measure, Statistic, prepare_measure
 from nodecopy.inference.resampling import (
@@ -22,7 +23,6 @@ from nodecopy.inference.resampling import (
     Shapes,
     choose_sampler,
     collect_values,
-    find_problems,
     measure_samples,
     open_store,
 )

@@ -1,4 +1,4 @@
-"""Values of statistics in the samples of a graph model, and a diagnosis of the model."""
+"""Values of statistics in the samples of a graph model."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from nodecopy._core.formats import PathLike
 from nodecopy._core.progress import track
 from nodecopy._core.random import child
-from nodecopy.copying import DonorLists, NodeCopying
+from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.inference.bootstrap_results import Estimate
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import Measure, Values
@@ -27,14 +26,6 @@ from nodecopy.models import GraphModel, sample_stream
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
 Samples: TypeAlias = dict[str, NDArray[np.float64]]
-
-MIN_DONORS, MAX_POOR_SHARE = 3.0, 0.2
-"""A node with fewer donors is poor; a warning says if poor nodes have more than this share of edge ends."""
-MAX_SHIFT = 3.0
-"""Standard errors by which the mean of samples may differ from the observed value without a warning."""
-EXTREMES = ("max_degree", "n_components", "largest_component")
-"""Statistics that depend on few nodes, of which a bootstrap is known to be unreliable."""
-
 
 MAX_BYTES = 2**33
 """Memory of the values of all samples, without a store."""
@@ -138,48 +129,3 @@ def collect_values(
                 )
             rows[number] = sample[name]
     return values
-
-
-def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[str]:
-    """Return the reasons not to trust the intervals, in sentences."""
-    problems = []
-    copying = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
-    if isinstance(copying, NodeCopying) and (share := poor_share(copying)) > MAX_POOR_SHARE:
-        problems.append(
-            f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors, which "
-            "mostly keep their neighbours, so that standard errors are too small. Use a law with more "
-            "donors, or another model."
-        )
-    for estimate in estimates:
-        name, error = estimate.name, np.asarray(estimate.standard_error)
-        if n_undefined[name] and estimate.is_array:
-            n_missing = int((~np.isfinite(np.asarray(estimate.low))).sum())
-            problems.append(
-                f"{name} is undefined in some samples: {n_missing} of {np.size(estimate.observed)} values "
-                "have no interval, and the other intervals are those of the samples where it is defined."
-            )
-        elif n_undefined[name]:
-            problems.append(f"{name} is undefined in {n_undefined[name]} samples, so there is no interval.")
-        elif not estimate.is_array and np.abs(estimate.bias) > MAX_SHIFT * error:
-            problems.append(
-                f"the mean of {name} over samples differs from the observed value by {estimate.bias:.3g}, "
-                f"more than {MAX_SHIFT:g} standard errors: the samples do not represent it. Use another "
-                "model."
-            )
-        if name in EXTREMES:
-            problems.append(
-                f"{name} depends on few nodes; intervals of such statistics cover less often than they state."
-            )
-    return problems
-
-
-def poor_share(model: NodeCopying[Any]) -> float:
-    """Return the share of the ends of edges at nodes with few donors, 1 / sum_m P_im^2 of them."""
-    distribution = model.distribution_
-    if isinstance(distribution, DonorLists):
-        n_donors = np.diff(distribution.offsets)[distribution.list_of].astype(np.float64)
-    else:
-        P = distribution.probabilities()
-        n_donors = 1 / np.maximum(np.asarray(P.multiply(P).sum(axis=1)).ravel(), 1e-12)
-    degrees = model.graph_.rows.degrees
-    return float(degrees[n_donors < MIN_DONORS].sum() / max(degrees.sum(), 1))

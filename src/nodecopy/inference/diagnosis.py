@@ -1,0 +1,92 @@
+"""Reasons not to trust an interval: few donors, samples unlike the graph, statistics of few nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nodecopy.copying import DonorLists, NodeCopying
+from nodecopy.inference.bootstrap_results import Estimate
+from nodecopy.inference.directed_copying import DirectedCopying
+from nodecopy.inference.resampling import Sampler
+
+MIN_DONORS, MAX_POOR_SHARE = 3.0, 0.2
+"""A node with fewer donors is poor; a warning says if poor nodes have more than this share of edge ends."""
+MAX_SHIFT = 3.0
+"""Standard errors by which the mean of samples may differ from the observed value without a warning."""
+EXTREMES = ("max_degree", "n_components", "largest_component")
+"""Statistics that depend on few nodes, of which a bootstrap is known to be unreliable."""
+OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3
+"""Statistics to which nodes contribute by powers of their degrees, and the share of cubed degrees at poor
+nodes from which a warning says so."""
+
+
+def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[str]:
+    """Return the reasons not to trust the intervals, in sentences."""
+    problems = []
+    model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
+    copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
+    if copying and (share := poor_share(copying)) > MAX_POOR_SHARE:
+        problems.append(
+            f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors, which "
+            "mostly keep their neighbours, so that standard errors are too small. Use a law with more "
+            "donors, or another model."
+        )
+    for estimate in estimates:
+        problems += _find_problems_of_values(estimate, n_undefined[estimate.name])
+        if copying:
+            problems += _find_problems_of_degrees(estimate, copying)
+    return problems
+
+
+def _find_problems_of_values(estimate: Estimate, n_undefined: int) -> list[str]:
+    """Return what the values in the samples show, and the name of the statistic."""
+    name, problems = estimate.name, []
+    if n_undefined and estimate.is_array:
+        n_missing = int((~np.isfinite(np.asarray(estimate.low))).sum())
+        problems.append(
+            f"{name} is undefined in some samples: {n_missing} of {np.size(estimate.observed)} values "
+            "have no interval, and the other intervals are those of the samples where it is defined."
+        )
+    elif n_undefined:
+        problems.append(f"{name} is undefined in {n_undefined} samples, so there is no interval.")
+    elif not estimate.is_array and np.abs(estimate.bias) > MAX_SHIFT * np.asarray(estimate.standard_error):
+        problems.append(
+            f"the mean of {name} over samples differs from the observed value by {estimate.bias:.3g}, "
+            f"more than {MAX_SHIFT:g} standard errors: the samples do not represent it. Use another "
+            "model."
+        )
+    if name in EXTREMES:
+        problems.append(
+            f"{name} depends on few nodes; intervals of such statistics cover less often than they state."
+        )
+    return problems
+
+
+def _find_problems_of_degrees(estimate: Estimate, copying: NodeCopying[Any]) -> list[str]:
+    """Return how the degrees of samples are known to differ under one-endpoint copying."""
+    name, problems = estimate.name, []
+    if name in OF_HUBS and poor_share(copying, power=3) > MAX_HUB_SHARE:
+        problems.append(
+            f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard error of "
+            f"{name} may be too small: that of the degree of a node without other donors is by 13 %."
+        )
+    elif name == "degree_variance" and estimate.bias > np.asarray(estimate.standard_error):
+        problems.append(
+            "degrees vary more in samples than in the graph, so that the standard error of degree_variance "
+            "is too large, by about a quarter in block models."
+        )
+    return problems
+
+
+def poor_share(model: NodeCopying[Any], power: int = 1) -> float:
+    """Return the share of the degrees, to some power, at nodes with few donors, 1 / sum_m P_im^2 of them."""
+    distribution = model.distribution_
+    if isinstance(distribution, DonorLists):
+        n_donors = np.diff(distribution.offsets)[distribution.list_of].astype(np.float64)
+    else:
+        P = distribution.probabilities()
+        n_donors = 1 / np.maximum(np.asarray(P.multiply(P).sum(axis=1)).ravel(), 1e-12)
+    weights = model.graph_.rows.degrees.astype(np.float64) ** power
+    return float(weights[n_donors < MIN_DONORS].sum() / max(weights.sum(), 1.0))
