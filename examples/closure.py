@@ -13,7 +13,8 @@ popularity and groups explain? The question is asked of two networks: the karate
 # -----------------
 # Each null model keeps more of the network: all degrees, then communities and expected degrees, then the
 # neighbourhoods of similar nodes. If the transitivity is above all samples of a model, the model does not
-# explain it.
+# explain it. Samples of node copying keep a part of every neighbourhood, so that its test rejects too rarely:
+# a rejection counts, but the lack of one says little.
 
 import matplotlib.pyplot as plt
 import networkx as nx
