@@ -89,6 +89,7 @@ def test_statistics_of_edges() -> None:
     assert np.nanmean(values[:, edge]) == pytest.approx(
         np.asarray(estimate.observed)[edge] + np.asarray(estimate.bias)[edge]
     )
+    assert result.plot()[-1].get_xlabel() == "edges, in ascending order"
     other = result.annotate(network)
     first, second = result.keys_of(name)[edge]
     assert other.edges[first, second][f"{name}_low"] == np.asarray(estimate.low)[edge]

@@ -222,6 +222,8 @@ class BootstrapResult:
         axes = np.atleast_1d(axes).ravel()
         for place, estimate in zip(axes, self.estimates, strict=True):
             (_draw_nodes if estimate.is_array else _draw_samples)(place, estimate, self.values[estimate.name])
+            if self._is_of_edges(estimate.name):
+                place.set_xlabel("edges, in ascending order")
             place.set_title(estimate.name, fontsize="medium")
         return axes if n > 1 else axes[0]
 
