@@ -90,7 +90,9 @@ def test_progress_is_reported() -> None:
     steps: list[str] = []
     with report_progress(lambda item, done, n: steps.append(item)):
         bootstrap(CLUB, "density", model=LAW, n=3, rng=0)
-    assert steps == ["sample 1 of 3", "sample 2 of 3", "sample 3 of 3", "sample 3 of 3"]
+        assert steps == ["sample 1 of 3", "sample 2 of 3", "sample 3 of 3", "sample 3 of 3"]
+        bootstrap(CLUB, "density", model=LAW, n=2, method="studentised", rng=0)
+    assert steps[-3:] == ["standard error 1 of 2", "standard error 2 of 2", "standard error 2 of 2"]
 
 
 def test_few_donors_are_a_warning() -> None:

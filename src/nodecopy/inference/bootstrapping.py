@@ -9,6 +9,7 @@ from numpy.random import SeedSequence
 
 from nodecopy._core.formats import PathLike
 from nodecopy._core.notices import mute_data_warnings, warn_about_data
+from nodecopy._core.progress import track
 from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import GraphLike
@@ -90,7 +91,8 @@ def bootstrap(
         use torch.
     store
         A folder that keeps the values of finished samples. A run that was stopped continues there, and a
-        larger ``n`` only draws the additional samples. Memory does not grow with ``n`` then.
+        larger ``n`` only draws the additional samples. Memory does not grow with ``n`` then. The samples of
+        samples of ``"studentised"`` are not kept.
     rng
         Seed or generator; that of the store, if it is left out when a run continues.
 
@@ -164,7 +166,7 @@ def bootstrap(
 def _inner_errors(sampler: Sampler, measure: Measure, n: int, seed: SeedSequence, shapes: Shapes) -> Samples:
     """Return the standard error of each statistic in each sample, by fitting the model to the sample."""
     errors: dict[str, list[Any]] = {}
-    for number in range(n):
+    for number in track(range(n), "standard error"):
         sample = sampler.draw(child(seed, InferenceSeeds.SAMPLES, number))
         with mute_data_warnings():
             inner = type(sampler)(**sampler.get_params(deep=False)).fit(
