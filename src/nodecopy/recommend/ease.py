@@ -232,8 +232,9 @@ class LinearRecommender(Recommender):
     ) -> Self:
         """Choose the parameters by held-out interactions, set them and return the model, which is not fitted.
 
-        The search changes one parameter at a time and follows it as long as recall@k + NDCG@k improves. It
-        starts from the parameters of the model. What it chose is logged, and ``tuning_`` holds all scores.
+        The search changes one parameter at a time and follows it as long as recall@k + NDCG@k improves by
+        more than half of the standard error of the gain over users. It starts from the parameters of the
+        model. What it chose is logged, and ``tuning_`` holds all scores.
 
         Parameters
         ----------
@@ -256,7 +257,7 @@ class LinearRecommender(Recommender):
         >>> library = datasets.load("library")
         >>> model = EASE().tune(library, budget=10, rng=0).fit(library)
         >>> model.regularisation, len(model.tuning_)
-        (200.0, 10)
+        (300.0, 10)
         """
         tuning.tune(self, interactions, validation, budget, k, rng)
         return self

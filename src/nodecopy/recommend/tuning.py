@@ -35,8 +35,8 @@ HELD_OUT_SHARE = 0.1
 DEFAULT_K = 20
 REGULARISATIONS = (5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 90.0, 130.0, 200.0, 300.0, 450.0, 700.0, 1000.0)
 MAX_BLOCK_SCORES = 2**25
-MIN_GAIN = 1e-5
-"""Smallest gain that counts: smaller ones are rounding."""
+MIN_GAIN, MIN_STANDARD_ERRORS = 1e-5, 0.5
+"""Smallest gain that counts: more than rounding, and than noise, in standard errors over users."""
 SHARED_MOMENTS = (
     "regularisation",
     "regularisation_exponent",
@@ -105,13 +105,24 @@ class ScoredSettings(NamedTuple):
     """The scores of some settings on the held-out interactions."""
 
     settings: dict[str, Any]
-    recall: float
-    ndcg: float
+    by_user: NDArray[np.float64]
+    """Recall and NDCG of each user with held-out interactions, in two rows."""
 
     @property
-    def score(self) -> float:
-        """What the search maximises."""
-        return self.recall + self.ndcg
+    def recall(self) -> float:
+        """The mean recall."""
+        return float(self.by_user[0].mean())
+
+    @property
+    def ndcg(self) -> float:
+        """The mean NDCG."""
+        return float(self.by_user[1].mean())
+
+    def is_better_than(self, other: ScoredSettings) -> bool:
+        """Return whether the gain in recall + NDCG is more than rounding and noise."""
+        gains = (self.by_user - other.by_user).sum(axis=0)
+        noise = gains.std() / np.sqrt(len(gains))
+        return bool(gains.mean() > max(MIN_GAIN, MIN_STANDARD_ERRORS * noise))
 
     def to_dict(self, k: int) -> dict[str, Any]:
         """Return plain values."""
@@ -148,10 +159,10 @@ class Search:
         best = self.fit(start, steps)
         assert best is not None  # the parameters of the model have been checked
         while True:
-            before = best.score
+            before = best
             for coordinate in coordinates:
                 best = self.climb(best, coordinate, steps)
-            if best.score <= before or len(self.trials) >= self.budget:
+            if best is before or len(self.trials) >= self.budget:
                 break
         for _ in steps:  # the rest of the budget is not needed
             pass
@@ -163,7 +174,7 @@ class Search:
             has_improved = False
             for value in values:
                 trial = self.fit(best.settings | dict.fromkeys(coordinate.names, value), steps)
-                if trial is None or trial.score <= best.score + MIN_GAIN:
+                if trial is None or not trial.is_better_than(best):
                     break
                 best, has_improved = trial, True
             if has_improved:
@@ -189,29 +200,28 @@ class Search:
             self.fixed, self.owner, self.moments = fixed, candidate, candidate.moments(self.fitted)
         candidate = copy.copy(self.owner).set_params(**settings)
         weights = candidate.finish_weights(candidate.solve(*self.moments))
-        trial = ScoredSettings(settings, *self.evaluate(weights))
+        trial = ScoredSettings(settings, self.evaluate(weights))
         self.trials.append(trial)
         return trial
 
-    def evaluate(self, weights: Any) -> tuple[float, float]:
-        """Return the mean recall and NDCG of the users with held-out interactions."""
+    def evaluate(self, weights: Any) -> NDArray[np.float64]:
+        """Return recall and NDCG of each user with held-out interactions, in two rows."""
         algebra = NumpyAlgebra() if isinstance(weights, sparse.csr_array) else algebra_on(self.model.device)
         held_out = self.held_out.rows
         users = np.flatnonzero((held_out.degrees > 0) & (self.fitted.rows.degrees > 0))
-        totals = np.zeros(2)
+        parts = [np.zeros((2, 0))]
         for block in row_blocks(len(users), max(1, MAX_BLOCK_SCORES // self.fitted.n_items)):
             rows = self.fitted.matrix[users[block]]
             lists = algebra.top_items(rows, weights, self.k)
-            totals += _list_scores(lists, held_out.csr[users[block]])
-        recall, ndcg = (totals / max(1, len(users))).tolist()
-        return recall, ndcg
+            parts.append(_list_scores(lists, held_out.csr[users[block]]))
+        return np.concatenate(parts, axis=1)
 
 
 def _list_scores(lists: IntArray, relevant: Any) -> NDArray[np.float64]:
-    """Return the sums of recall and NDCG over users."""
+    """Return recall and NDCG of each user, in two rows."""
     hits, n_relevant = np.take_along_axis(relevant.toarray() > 0, lists, axis=1), np.diff(relevant.indptr)
     ranked = Lists(lists, hits, n_relevant, n_relevant)
-    return np.array([ranked.metric(name, lists.shape[1]).sum() for name in ("recall", "ndcg")])
+    return np.array([ranked.metric(name, lists.shape[1]) for name in ("recall", "ndcg")])
 
 
 def _unfitted(model: LinearRecommender) -> LinearRecommender:
