@@ -18,8 +18,10 @@ def test_every_name_is_a_recommender(model: Model) -> None:
 
 
 def test_a_device_needs_a_model_that_uses_torch() -> None:
-    with pytest.raises(InputError, match="--device applies to models that use torch only; got --model ials"):
-        make_recommender("ials", "cuda")
+    with pytest.raises(
+        InputError, match="--device applies to models that use torch only; got --model item-knn"
+    ):
+        make_recommender("item-knn", "cuda")
 
 
 def test_networks_choose_their_epochs_by_the_validation_part_that_is_given(
