@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from nodecopy import Graph, SameLabel, datasets, inference
 from nodecopy.errors import InputError
-from nodecopy.inference import bootstrap
+from nodecopy.inference import bootstrap, intervals
 
 CLUB = datasets.load("karate")
 SETTINGS: dict[str, Any] = {"model": SameLabel(), "rng": 5}
@@ -76,6 +77,18 @@ def test_other_folders_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
         bootstrap(CLUB, "density", n=5, store=tmp_path, **SETTINGS)
+
+
+def test_memory_does_not_grow_with_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "BLOCK_SIZE", 2**14)
+    graph = Graph.from_edges(range(2000), [*range(1, 2000), 0], labels=np.zeros(2000, int))
+    peaks = []
+    for n in (20, 200):
+        tracemalloc.start()
+        bootstrap(graph, "degrees", n=n, store=tmp_path / str(n), **SETTINGS)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 8 * 2000 * 180 / 4  # a quarter of the values of the additional samples
 
 
 def test_tests_continue_too(tmp_path: Path) -> None:

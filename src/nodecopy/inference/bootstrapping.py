@@ -142,9 +142,7 @@ def bootstrap(
         estimate_interval(name, value, values[name], errors=errors.get(name), **settings)
         for name, value in observed_values.items()
     ]
-    undefined = {
-        name: int((~np.isfinite(rows.reshape(n, -1))).any(axis=1).sum()) for name, rows in values.items()
-    }
+    undefined = {name: sum(not np.isfinite(row).all() for row in rows) for name, rows in values.items()}
     problems = find_problems(sampler, estimates, undefined)
     for problem in problems:
         warn_about_data(problem)

@@ -14,7 +14,7 @@ METHODS = ("basic", "percentile", "normal", "studentised")
 Floats = NDArray[np.float64]
 MIN_DEFINED = 20
 """Samples in which a value of an array must be defined to have an interval."""
-BLOCK_SIZE = 2**24
+BLOCK_SIZE = 2**21
 """Values of an array that are handled at once."""
 
 
