@@ -214,7 +214,8 @@ class Graph(RowData):
 
     def with_label_names(self, names: Sequence[str]) -> Graph:
         """Return a copy with a name for every label code, including codes that no node has."""
-        texts = check_ids(as_array(names, "names").astype(str), "names", np.size(names)).tolist()
+        given = check_vector(names, "names")
+        texts = check_ids([str(name) for name in given.tolist()], "names", len(given)).tolist()
         if self.labels is None or self.labels.max(initial=UNLABELLED) >= len(texts) or "" in texts:
             raise InputError(f"names must hold a non-empty name for every label; got {len(texts)}.")
         return self._with(label_names=tuple(texts))

@@ -10,7 +10,14 @@ from scipy import sparse
 
 from nodecopy._core.csr import RowData, Rows, freeze
 from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
-from nodecopy._core.validation import check_finite, check_integer, check_real, check_vector, type_name
+from nodecopy._core.validation import (
+    check_finite,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_vector,
+    type_name,
+)
 from nodecopy.errors import InputError
 
 
@@ -134,7 +141,8 @@ class Interactions(RowData):
         >>> Interactions([[1, 1], [0, 1]]).select([True, False, True]).matrix.toarray().tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        is_selected = check_vector(mask, "mask", length=self.n_interactions, per="interaction").astype(bool)
+        given = check_vector(mask, "mask", length=self.n_interactions, per="interaction")
+        is_selected = check_numbers(given, "mask").astype(bool)
         times = None if self.times is None else freeze(self.times[is_selected])
         return self._with(rows=self.rows.keep_entries(is_selected), times=times)
 

@@ -153,3 +153,17 @@ def test_folders_of_spark_are_written_as_a_whole(tmp_path: Path) -> None:
     assert (values(target / "part.parquet"), values(mine)) == ([1], [9])
     with pytest.raises(InputError, match=r"must not have '\['"):
         spark.scan(save(tmp_path / "e[1].parquet", 1))
+
+
+def test_an_engine_belongs_to_the_process_that_opened_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(tmp_path / "in.parquet", 1)
+    with DuckDB(memory="500MB", threads=1) as opened:
+        with monkeypatch.context() as child:
+            child.setattr("os.getpid", lambda: -1)
+            with pytest.raises(InputError, match="this engine belongs to another process"):
+                opened.scan(path)
+            opened.close()  # removes nothing of the parent
+        opened._closed = False
+        assert opened.rows(opened.scan(path)) == [{"value": 1}]

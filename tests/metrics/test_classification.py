@@ -128,7 +128,7 @@ def test_errors(p: Any, labels: Any, nodes: Any, message: str) -> None:
 
 
 def test_number_of_bins() -> None:
-    with pytest.raises(InputError, match=r"n_bins must be an integer of at least 1; got 0"):
+    with pytest.raises(InputError, match=r"n_bins must be an integer between 1 and 1000000; got 0"):
         expected_calibration_error(P, LABELS, n_bins=0)
 
 

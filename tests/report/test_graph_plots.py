@@ -40,3 +40,8 @@ def test_a_graph_or_a_list_of_graphs() -> None:
     assert len(draw_graphs(nx.cycle_graph(4))) == 1
     with pytest.raises(InputError, match="graphs must hold at least one graph"):
         draw_graphs([])
+
+
+def test_graphs_without_edges_are_drawn() -> None:
+    (axes,) = draw_graphs(Graph([[0, 0], [0, 0]]))
+    assert axes.get_title() == "observed\n0 edges"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.sparse_matrices import as_csr, native
-from nodecopy._core.validation import as_array, check_finite
+from nodecopy._core.validation import as_array, check_finite, check_type
 from nodecopy.errors import InputError
 
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
@@ -184,6 +184,11 @@ class RowData:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **attributes)
         return other
+
+
+def check_row_data(data: Any, name: str = "data") -> Any:
+    """Return a graph or interactions."""
+    return check_type(data, RowData, name, "a Graph or Interactions")
 
 
 def is_dense_product_faster(matrix: sparse.csr_array) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nodecopy._core.atomic_files import check_writable
+from nodecopy._core.validation import check_path, show
 from nodecopy.errors import InputError, MissingExtraError
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -41,7 +42,7 @@ def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True)
     if is_frame(path) and ".parquet" in suffixes:
         return ".parquet"
     if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"path must be a string or a pathlib.Path; got {path!r}.")
+        raise InputError(f"path must be a string or a pathlib.Path; got {show(path)}.")
     name = Path(path).name.lower()
     plain = name.removesuffix(".gz")
     suffix = Path(plain).suffix
@@ -66,6 +67,14 @@ def is_table(path: PathLike) -> bool:
     return Path(Path(path).name.lower().removesuffix(".gz")).suffix in TABLES
 
 
+def exists(path: Path) -> bool:
+    """Return whether there is a file or a folder; a name that is too long names none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 @contextmanager
 def reading(path: TableLike) -> Iterator[Any]:
     """Turn every error that occurs while a file is read into an :class:`InputError` that names it.
@@ -76,8 +85,8 @@ def reading(path: TableLike) -> Iterator[Any]:
     if is_frame(path):
         path = "the data frame"
     else:
-        file = Path(path)
-        if not file.exists():
+        file = Path(check_path(path, "path"))
+        if not exists(file):
             raise InputError(f"{path} does not exist.")
         if file.is_dir():
             raise InputError(f"{path} must be a file; it is a folder.")

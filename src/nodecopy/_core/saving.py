@@ -22,6 +22,7 @@ from nodecopy._core.formats import PathLike, format_of, reading
 from nodecopy._core.lookup import import_class, public_name
 from nodecopy._core.params import Configurable
 from nodecopy._core.sparse_matrices import csr_from_parts
+from nodecopy._core.validation import check_sequence, show
 from nodecopy.errors import InputError
 
 PACKAGE = __name__.partition(".")[0]
@@ -115,12 +116,11 @@ class _Given:
     """The classes and functions that the caller of :func:`load` gives, by the names that a file has."""
 
     def __init__(self, classes: Any) -> None:
-        is_list = isinstance(classes, Iterable) and not isinstance(classes, (str, type))
-        given = list(classes) if is_list else []
-        if not is_list or not all(hasattr(value, "__name__") for value in given):
-            raise InputError(
-                f"classes must be a list of classes and functions such as [MyModel]; got {classes!r}."
-            )
+        allowed = "a list of classes and functions such as [MyModel]"
+        is_class = isinstance(classes, type)
+        given = check_sequence(None if is_class else classes, "classes", allowed)
+        if not all(hasattr(value, "__name__") for value in given):
+            raise InputError(f"classes must be {allowed}; got {show(classes)}.")
         self._named = [(public_name(value), value) for value in given if isinstance(value, type)]
         self._named += [(_function_name(value), value) for value in given]
 

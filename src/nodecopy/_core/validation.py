@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.file_limits import check_text_size
 from nodecopy.errors import InputError
 
+MAX_SHOWN = 100
+"""Longer values are not shown in messages."""
+MAX_COUNT = 2**31 - 1
+"""The largest number of things, such as epochs or neighbours, where no other limit is known."""
 
-def check_integer(value: Any, name: str, *, low: int, high: int | None = None, high_name: str = "") -> int:
+
+def check_integer(value: Any, name: str, *, low: int, high: float = MAX_COUNT, high_name: str = "") -> int:
     """Return an integer between ``low`` and ``high``; ``high_name`` names the upper limit in errors."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)  # so that the message shows 50, not np.int64(50)
-        if low <= value and (high is None or value <= high):
+        if low <= value <= high:
             return int(value)
-    if high is None:
-        raise InputError(f"{name} must be an integer of at least {low}; got {value!r}.")
+    is_too_large = isinstance(value, int) and value > high
+    if high in (MAX_COUNT, math.inf) and not is_too_large:
+        raise InputError(f"{name} must be an integer of at least {low}; got {show(value)}.")
     limit = f"{high_name} = {high}" if high_name else str(high)
-    raise InputError(f"{name} must be an integer between {low} and {limit}; got {value!r}.")
+    raise InputError(f"{name} must be an integer between {low} and {limit}; got {show(value)}.")
 
 
 def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
@@ -32,7 +39,7 @@ def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = m
         return float(value)
     limits = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
     allowed = "a finite number" if low == -math.inf and high == math.inf else f"a number {limits}"
-    raise InputError(f"{name} must be {allowed}; got {value!r}.")
+    raise InputError(f"{name} must be {allowed}; got {show(value)}.")
 
 
 def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
@@ -40,7 +47,57 @@ def check_choice(value: Any, name: str, allowed: Iterable[str]) -> str:
     allowed = list(allowed)
     if isinstance(value, str) and value in allowed:
         return str(value)
-    raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+    raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {show(value)}.")
+
+
+def show(value: Any) -> str:
+    """Return a value for a message: what is short and printed safely as it is, of others the type.
+
+    The text of a sparse matrix is made by code that reads its arrays unchecked.
+    """
+    is_own = type(value).__module__.startswith("nodecopy.")
+    is_plain = isinstance(value, (int, float, str, bytes, tuple, list, type(None), np.generic))
+    text = repr(value) if is_own or is_plain else ""
+    return text if 0 < len(text) <= MAX_SHOWN else type_name(value)
+
+
+def check_type(value: Any, kinds: Any, name: str, allowed: str) -> Any:
+    """Return an object of one of the classes ``kinds``, which errors describe as ``allowed``."""
+    if isinstance(value, kinds):
+        return value
+    raise InputError(f"{name} must be {allowed}; got {type_name(value)}.")
+
+
+def check_text(value: Any, name: str) -> str:
+    """Return a string, such as the name of a column."""
+    return str(check_type(value, str, name, "a string"))
+
+
+def check_callable(value: Any, name: str) -> Any:
+    """Return a function, or None."""
+    if value is None or callable(value):
+        return value
+    raise InputError(f"{name} must be a function or None; got {type_name(value)}.")
+
+
+def check_sequence(values: Any, name: str, allowed: str) -> list[Any]:
+    """Return what a collection other than a text holds, as a list; errors call it ``allowed``."""
+    is_array = hasattr(type(values), "ndim")  # of which only rows of arrays are read: SciPy's are not checked
+    if is_array and not (isinstance(values, np.ndarray) and values.ndim):
+        raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
+        return list(values)
+    raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
+
+
+def check_mapping(values: Any, name: str, allowed: str) -> Mapping[Any, Any]:
+    """Return a dictionary or another mapping."""
+    return check_type(values, Mapping, name, allowed)  # type: ignore[no-any-return]
+
+
+def check_path(value: Any, name: str) -> str | os.PathLike[str]:
+    """Return the name of a file or folder."""
+    return check_type(value, (str, os.PathLike), name, "the name of a file")  # type: ignore[no-any-return]
 
 
 def type_name(value: Any) -> str:
@@ -58,6 +115,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or raise an error that names the parameter."""
     if isinstance(values, (list, tuple)) and any(issubclass(kind, str) for kind in set(map(type, values))):
         check_text_size(values, name)
+    if hasattr(type(values), "tocsr"):  # a sparse matrix, not even printed: its arrays are not checked
+        raise InputError(f"{name} must be an array; got {type_name(values)}. Use its method toarray.")
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -75,6 +134,14 @@ def check_vector(
         raise InputError(f"{name} must have one dimension; got shape {array.shape}.")
     if length is not None and len(array) != length:
         raise InputError(f"{name} must hold one entry per {per}, {length} in all; got {len(array)}.")
+    return array
+
+
+def check_numbers(values: Any, name: str) -> NDArray[Any]:
+    """Return an array of numbers."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers; got {array.dtype}.")
     return array
 
 

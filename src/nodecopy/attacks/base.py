@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_unique
+from nodecopy._core.validation import MAX_COUNT, check_callable, check_unique, show
 from nodecopy.attacks.edits import Edits, check_attackable
 from nodecopy.attacks.perturbation import Perturbation
 from nodecopy.conversion import as_graph
@@ -172,6 +172,7 @@ class TargetedAttack(Attack):
         granted = check_budget(self.default_budget if budget is None else budget, name)
         if targets is None:
             raise InputError(f"targets of {name} must hold nodes; got None.")
+        check_callable(progress, f"progress of {name}")
         nodes = graph.positions(targets, "targets")
         check_unique(nodes, "targets")
         start = self.prepare(graph, nodes, train, child(seed, AttackSeeds.SURROGATE))
@@ -211,12 +212,12 @@ def check_budget(budget: Any, attack: str, *, allow_degree: bool = True) -> Budg
     if isinstance(budget, (float, np.floating)) and 0 <= budget <= 1:
         return float(budget)
     if isinstance(budget, (int, np.integer)) and not isinstance(budget, bool) and budget >= 0:
-        return int(budget)
+        return min(int(budget), MAX_COUNT)
     if isinstance(budget, str) and budget == "degree" and allow_degree:
         return budget
     share = "a share between 0.0 and 1.0"
     forms = f", {share} or 'degree'" if allow_degree else f" or {share}"
-    raise InputError(f"budget of {attack} must be an integer of at least 0{forms}; got {budget!r}.")
+    raise InputError(f"budget of {attack} must be an integer of at least 0{forms}; got {show(budget)}.")
 
 
 def ceil_of_share(share: float, number: int) -> int:

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.hints import Hint
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, check_type
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -44,7 +44,7 @@ class Edits:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.graph: Graph = check_type(graph, Graph, "graph of Edits", "a Graph")
         self.degrees = graph.degrees.astype(np.int64)
         self.owner = WHOLE_GRAPH
         self.flips: list[tuple[int, int]] = []
@@ -57,12 +57,14 @@ class Edits:
     def neighbours(self, node: int) -> IntArray:
         """Return the neighbours of a node after the flips, in ascending order."""
         rows = self.graph.rows
+        node = check_integer(node, "node", low=0, high=rows.n_rows - 1)
         unchanged = rows.indices[rows.indptr[node] : rows.indptr[node + 1]]
         return self._changed_rows.get(node, unchanged)
 
     def has_edge(self, first: int, second: int) -> bool:
         """Return whether two nodes are neighbours after the flips."""
         neighbours = self.neighbours(first)
+        second = check_integer(second, "node", low=0, high=self.graph.n_nodes - 1)
         position = np.searchsorted(neighbours, second)
         return bool(position < len(neighbours) and neighbours[position] == second)
 
@@ -86,6 +88,11 @@ class Edits:
 
     def flip_feature(self, node: int, feature: int) -> None:
         """Remove a binary feature from a node if it has it, add it otherwise."""
+        if self.graph.features is None:
+            raise InputError("graph of flip_feature must have features; got none.")
+        last = [size - 1 for size in self.graph.features.shape]
+        node = check_integer(node, "node of flip_feature", low=0, high=last[0])
+        feature = check_integer(feature, "feature of flip_feature", low=0, high=last[1])
         self.feature_flips.append((node, feature))
         self.feature_owners.append(self.owner)
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nodecopy._core.csr import IntArray
-from nodecopy._core.validation import as_array, check_integer
+from nodecopy._core.validation import check_integer, check_numbers, check_sequence
 from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.module_gradients import AttackedModule
@@ -190,7 +190,8 @@ class GradientAttack(TargetedAttack):
 
 def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[NDArray[np.float64]]:
     """Return the two layers of a surrogate as arrays that map features to classes."""
-    layers = [as_array(layer, name).astype(np.float64) for layer in surrogate]
+    given = check_sequence(surrogate, name, "a module or two matrices")
+    layers = [check_numbers(layer, name).astype(np.float64) for layer in given]
     shapes = [layer.shape for layer in layers]
     n_hidden = shapes[0][-1] if shapes and shapes[0] else 0
     if shapes != [(shape[0], n_hidden), (n_hidden, shape[1])]:

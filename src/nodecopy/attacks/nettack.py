@@ -12,7 +12,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.validation import as_array, check_integer
+from nodecopy._core.validation import check_integer, check_numbers
 from nodecopy.attacks.base import Nodes, TargetedAttack
 from nodecopy.attacks.degree_test import DegreeTest
 from nodecopy.attacks.edits import Edits
@@ -96,7 +96,7 @@ class Nettack(TargetedAttack):
                     "surrogate of Nettack must be a matrix of weights; got a torch.nn.Module. "
                     "FGA(surrogate=module) attacks a module."
                 )
-            weights = as_array(self.surrogate, "surrogate of Nettack").astype(np.float64)
+            weights = check_numbers(self.surrogate, "surrogate of Nettack").astype(np.float64)
             shape = (matrix.shape[1], labels.n_classes)
             if weights.shape != shape:
                 raise InputError(f"surrogate of Nettack must have the shape {shape}; got {weights.shape}.")

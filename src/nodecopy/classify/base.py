@@ -18,7 +18,7 @@ from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import check_real, check_vector, type_name
 from nodecopy.classify.diagnostics import warn_if_not_calibrated, warn_if_not_learned
 from nodecopy.classify.ensemble import Prediction, Uncertainty
-from nodecopy.classify.trial import Trial, check_nodes
+from nodecopy.classify.trial import Trial, check_nodes, check_trials
 from nodecopy.conversion import convert_graph
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import UNLABELLED, Graph
@@ -108,7 +108,7 @@ class Classifier(Saveable):
         name = f"predict_trial of {type(self).__name__}"
         return [
             Prediction.from_array(self.predict_trial(trial), trial.graph, name, trial.n_classes)
-            for trial in trials
+            for trial in check_trials(trials)
         ]
 
     def fit(

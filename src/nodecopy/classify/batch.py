@@ -19,7 +19,7 @@ from scipy import sparse
 from nodecopy._core.hints import Hint
 from nodecopy._core.random import child
 from nodecopy.classify.ensemble import Ensemble, Prediction, average_predictions, max_networks
-from nodecopy.classify.trial import Trial
+from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
@@ -40,6 +40,7 @@ def fit_by_classes(fit_trials: FitTrials) -> FitTrials:
 
     @wraps(fit_trials)
     def fit(classifier: Any, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        trials = check_trials(trials)
         groups: dict[bytes, list[int]] = {}
         for number, trial in enumerate(trials):
             groups.setdefault(trial.classes.tobytes(), []).append(number)

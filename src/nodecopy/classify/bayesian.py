@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_choice, check_integer
+from nodecopy._core.validation import check_choice, check_integer, show
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, TrialBatch, fit_by_classes
@@ -154,7 +154,7 @@ class BayesianGCN(Classifier):
         if not isinstance(base, (GCN, APPNP, SBMGCN, CustomNetwork)):
             raise InputError(
                 f"base of BayesianGCN must be GCN(), APPNP(), SBMGCN(), CustomNetwork(...) or a function "
-                f"that builds a network; got {base!r}."
+                f"that builds a network; got {show(base)}."
             )
         return base
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, check_type
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
@@ -104,6 +104,7 @@ class DFNet(Classifier):
 
     @fit_by_classes
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
+        check_type(self.attention, bool, "attention of DFNet", "True or False")
         recipe = change_recipe(FilterRecipe() if self.attention else PLAIN_RECIPE, self)
         if not self.attention and recipe.n_heads:
             raise InputError(f"n_heads of DFNet must be left out without attention; got {recipe.n_heads}.")

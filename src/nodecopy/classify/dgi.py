@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
@@ -16,7 +17,7 @@ from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, entropy
 from nodecopy.classify.seeds import ClassifierSeeds
 from nodecopy.classify.softmax_regression import softmax_regressions
-from nodecopy.classify.trial import Trial
+from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
@@ -86,10 +87,11 @@ class DGI(Classifier):
         for name in ("n_hidden", "n_epochs", "patience"):
             check_integer(getattr(self, name), f"{name} of DGI", low=1)
         if self.seed is not None:
-            check_integer(self.seed, "seed of DGI", low=0)
+            check_integer(self.seed, "seed of DGI", low=0, high=math.inf)
         check_real(self.learning_rate, "learning_rate of DGI", low=0)
         if self.C is not None and check_real(self.C, "C of DGI", low=0) == 0:
             raise InputError("C of DGI must be above 0; got 0.")
+        trials = check_trials(trials)
         if self.seed is None:
             return [
                 self._classify(trial, *self._embed(trial.graph, child(trial.rng, ClassifierSeeds.NETWORKS)))

@@ -11,7 +11,7 @@ from scipy import sparse
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.sparse_matrices import as_csr
-from nodecopy._core.validation import check_integer, is_missing
+from nodecopy._core.validation import check_integer, check_numbers, check_type, check_vector, is_missing, show
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, Uncertainty
@@ -124,7 +124,16 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         every[is_labelled] = codes
         self.scaling_ = FeatureScaling.fit(matrix, self.scale, name="scale")
         self.graph_ = self._build_graph(matrix, graph).replace(labels=every)
-        seed = validation.check_random_state(self.random_state).randint(MAX_SEED)
+        check_type(
+            self.random_state,
+            (int, np.integer, np.random.RandomState, type(None)),
+            "random_state of GraphClassifier",
+            "an integer, a RandomState of NumPy or None",
+        )
+        try:
+            seed = validation.check_random_state(self.random_state).randint(MAX_SEED)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"random_state of GraphClassifier: {error}.") from error
         self.classifier_ = self._build_classifier().fit(self.graph_, rng=seed)
         self.transduction_ = self.classes_[self.classifier_.predict()]
         return self
@@ -150,8 +159,13 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         labels, is_labelled = split_labels(y)
         if not len(labels):
             raise InputError("y must hold the label of at least one row; got none.")
-        weights = None if sample_weight is None else np.asarray(sample_weight)[is_labelled]
-        return float(np.average(self.predict(X)[is_labelled] == labels, weights=weights))
+        weights = None
+        if sample_weight is not None:
+            given = check_numbers(sample_weight, "sample_weight")
+            weights = check_vector(given, "sample_weight", length=len(is_labelled), per="row")[is_labelled]
+        predicted = self.predict(X)
+        validation.check_consistent_length(predicted, is_labelled)
+        return float(np.average(predicted[is_labelled] == labels, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn: sparse tables are welcome."""
@@ -170,7 +184,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             return APPNP(n_epochs=100, features=self.scaling_.kind)
         if not isinstance(self.classifier, Classifier):
             raise InputError(
-                f"classifier of GraphClassifier must be a classifier such as GCN(); got {self.classifier!r}."
+                "classifier of GraphClassifier must be a classifier such as GCN(); "
+                f"got {show(self.classifier)}."
             )
         copied: Classifier = base.clone(self.classifier)
         return copied

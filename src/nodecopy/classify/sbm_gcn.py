@@ -16,7 +16,7 @@ from torch.nn.functional import log_softmax
 
 from nodecopy._core.random import child
 from nodecopy._core.sparse_matrices import as_matrix
-from nodecopy._core.validation import check_choice, check_real
+from nodecopy._core.validation import check_choice, check_real, show
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.batch import TrainingBatch, fit_by_classes
 from nodecopy.classify.ensemble import Prediction
@@ -110,7 +110,7 @@ class SBMGCN(Classifier):
         check_real(self.weight, "weight of SBMGCN", low=0.0)
         check_choice(self.objective, "objective of SBMGCN", ["paper", "authors"])
         if self.base is not None and not isinstance(self.base, GCN):
-            raise InputError(f"base of SBMGCN must be GCN(); got {self.base!r}.")
+            raise InputError(f"base of SBMGCN must be GCN(); got {show(self.base)}.")
         base = GCN(preset="g3nn", **ANY_DATA, device=self.device) if self.base is None else self.base
         return GenerativeBatch(self, base, trials, keep_networks)
 

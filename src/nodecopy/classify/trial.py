@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -11,10 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.notices import log_decision
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_unique
+from nodecopy._core.validation import check_sequence, check_type, check_unique
 from nodecopy.conversion import convert_graph, training_nodes
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes, training_classes
+
+
+def check_trials(trials: Any) -> list[Trial]:
+    """Return trials as a list."""
+    given = check_sequence(trials, "trials", "a list of trials")
+    return [check_type(trial, Trial, "trials", "a list of trials, Trial(graph, train)") for trial in given]
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -72,7 +73,7 @@ def flag(name: str, help: str) -> Any:
 
 def at_least(low: int) -> Callback:
     """Return a callback that accepts integers of at least ``low``, and nothing given."""
-    return _callback(lambda value, option: check_integer(value, option, low=low))
+    return _callback(lambda value, option: check_integer(value, option, low=low, high=math.inf))
 
 
 def between(low: float, high: float) -> Callback:

@@ -17,6 +17,7 @@ from nodecopy.conversion.library_graphs import (
     convert_igraph,
     convert_networkx,
     convert_pyg,
+    find_library,
     is_asymmetric,
     to_numpy,
 )
@@ -40,8 +41,6 @@ GraphLike: TypeAlias = Graph | Any
 """A graph, or what :func:`as_graph` converts."""
 InteractionsLike: TypeAlias = Interactions | Any
 """Interactions, or what :func:`as_interactions` converts."""
-LIBRARIES = (("networkx", "Graph"), ("igraph", "Graph"), ("torch_geometric", "Data"))
-"""Packages, and the base classes of their graphs."""
 
 
 def as_graph(
@@ -275,7 +274,7 @@ def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
 def training_nodes(data: Any, train: ArrayLike | None) -> ArrayLike | None:
     """Return ``train``; if it is left out, the ``train_mask`` of a ``Data`` of PyTorch Geometric, if any."""
     mask = None if train is not None or isinstance(data, Graph) else getattr(data, "train_mask", None)
-    if mask is None or _library(data) != "torch_geometric":
+    if mask is None or find_library(data) != "torch_geometric":
         return train
     log_decision("train: the nodes in train_mask of the data. Give train to choose others.")
     mask = to_numpy(mask)
@@ -290,7 +289,7 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
         data, weight = _frame_of_pairs(data, ["source", "target", "weight"]), "weight"
     if is_frame(data) and not _is_adjacency(data):
         return ConvertedGraph(read_graph(data, directed=directed, weight=weight), is_ordered=False)
-    library, notes = _library(data), []
+    library, notes = find_library(data), []
     if library == "networkx":
         converted = convert_networkx(data, weight or "weight")
     elif library == "igraph":
@@ -314,15 +313,6 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
         names = ", ".join(converted.edge_names) or "none"
         raise InputError(f"weight must name an edge attribute; got {weight!r}, where there are {names}.")
     return converted
-
-
-def _library(data: Any) -> str | None:
-    """Return which of the supported libraries the class of a graph comes from."""
-    for kind in type(data).__mro__:
-        package = kind.__module__.partition(".")[0]
-        if (package, kind.__name__) in LIBRARIES:
-            return package
-    return None
 
 
 def _is_sparse(data: Any) -> bool:  # sparse.issparse narrows the type

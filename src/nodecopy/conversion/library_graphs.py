@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.ids import check_weights, deduplicate
-from nodecopy._core.validation import check_indices, check_integer
+from nodecopy._core.validation import check_indices, check_integer, check_text, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates
@@ -49,13 +49,33 @@ class ConvertedGraph:
 
     def with_labels(self, name: str) -> Graph:
         """Return the graph with the labels in a node attribute, if it exists."""
-        if name not in self.attributes:
+        if check_text(name, "label") not in self.attributes:
             return self.graph
         return self.graph.replace(labels=label_array(self.attributes[name]))
 
 
+LIBRARIES = {"networkx": "Graph", "igraph": "Graph", "torch_geometric": "Data"}
+"""Packages, and the base classes of their graphs."""
+
+
+def find_library(data: Any) -> str | None:
+    """Return which of the supported libraries the class of a graph comes from."""
+    for kind in type(data).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if LIBRARIES.get(package) == kind.__name__:
+            return package
+    return None
+
+
+def _check_library(data: Any, library: str, name: str) -> None:
+    if find_library(data) != library:
+        raise InputError(f"{name} must be a {library}.{LIBRARIES[library]}; got {type_name(data)}.")
+
+
 def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") -> ConvertedGraph:
     """Return a NetworkX graph; nodes that are neither integers nor strings have their text as ids."""
+    _check_library(network, "networkx", "network")
+    check_text(weight, "weight")
     ids, notes = _ids(list(network))
     nodes = [attributes for _, attributes in network.nodes(data=True)]
     names = dict.fromkeys(name for attributes in nodes for name in attributes)
@@ -70,6 +90,8 @@ def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") 
 
 def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
     """Return an igraph graph; the vertex attribute ``name`` holds the ids, if it exists."""
+    _check_library(network, "igraph", "network")
+    check_text(weight, "weight")
     attributes = {name: network.vs[name] for name in network.vs.attributes()}
     n_nodes = network.vcount()
     ids, notes = _ids(attributes.pop("name", list(range(n_nodes))))
@@ -86,6 +108,7 @@ def convert_igraph(network: Any, weight: str) -> ConvertedGraph:
 
 def convert_pyg(data: Any, weight: str, directed: bool | None) -> ConvertedGraph:
     """Return a ``Data`` of PyTorch Geometric, given by ``edge_index`` or ``adj_t``."""
+    _check_library(data, "torch_geometric", "data")
     graph = _read_pyg_edges(data, directed, weight)
     used = {"edge_index", "adj_t", weight, "num_nodes", "batch", "ptr"}
     edge_names = [name for name in data.keys() if data.is_edge_attr(name)]  # noqa: SIM118

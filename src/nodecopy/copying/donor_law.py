@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from nodecopy._core.sparse_matrices import as_matrix
-from nodecopy._core.validation import type_name
+from nodecopy._core.validation import show, type_name
 from nodecopy.copying.distributions import DonorDistribution
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -28,7 +28,7 @@ class DonorLaw(Protocol):
 def check_law(law: Any, name: str) -> None:
     """Raise an error that names the parameter unless an object has the method of a law."""
     if isinstance(law, type) or not hasattr(law, "fit"):
-        raise InputError(f"{name} must be a donor law such as SameLabel(); got {law!r}.")
+        raise InputError(f"{name} must be a donor law such as SameLabel(); got {show(law)}.")
 
 
 def fit_law(law: Any, data: Graph | Interactions, name: str) -> DonorDistribution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import Rows, is_dense_product_faster, largest_entries
+from nodecopy._core.csr import Rows, check_row_data, is_dense_product_faster, largest_entries
 from nodecopy._core.params import Configurable
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.copying.distributions import DonorRows
@@ -56,8 +57,8 @@ class Jaccard(Configurable):
     def fit(self, data: Graph | Interactions) -> DonorRows:
         check_real(self.exponent, "exponent of Jaccard", low=0.0)
         if self.max_donors is not None:
-            check_integer(self.max_donors, "max_donors of Jaccard", low=1)
-        rows = data.rows
+            check_integer(self.max_donors, "max_donors of Jaccard", low=1, high=math.inf)
+        rows = check_row_data(data).rows
         pattern = Rows(rows.indptr, rows.indices, None, rows.n_columns).csr
         transpose = sparse.csr_array(pattern.T)
         factors: tuple[Any, Any] = pattern, transpose

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.csr import IntArray, check_row_data
 from nodecopy._core.params import Configurable
 from nodecopy._core.validation import check_real
 from nodecopy.copying.distributions import DonorDistribution
@@ -52,7 +52,7 @@ class KeepByDegree(Configurable):
 
     def fit(self, data: Graph | Interactions) -> KeepingDistribution:
         prior = check_real(self.prior, "prior of KeepByDegree", low=0.0)
-        degrees = data.rows.degrees.astype(np.float64)
+        degrees = check_row_data(data).rows.degrees.astype(np.float64)
         # A node without neighbours draws a donor, also with a prior of 0.
         keep = np.divide(degrees, degrees + prior, out=np.zeros_like(degrees), where=degrees > 0)
         return KeepingDistribution(fit_law(self.law, data, "law of KeepByDegree"), keep)

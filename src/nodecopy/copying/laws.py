@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, Rows, index_dtype
+from nodecopy._core.csr import IntArray, Rows, check_row_data, index_dtype
 from nodecopy._core.params import Configurable
 from nodecopy._core.sparse_matrices import as_csr, as_matrix
 from nodecopy._core.validation import check_choice, check_integer, check_real, check_vector
@@ -63,7 +63,7 @@ class SameLabel(Configurable):
     reads_edges: ClassVar[bool] = False
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
-        codes = _label_codes(self.labels, data, "labels of SameLabel")
+        codes = _label_codes(self.labels, check_row_data(data), "labels of SameLabel")
         _, group_of = np.unique(codes, return_inverse=True)
         return DonorLists.from_groups(group_of)
 
@@ -133,6 +133,7 @@ class NearestNeighbours(Configurable):
         return self.max_degree_ratio is not None or isinstance(self.embeddings, str)
 
     def fit(self, data: Graph | Interactions) -> DonorLists:
+        check_row_data(data)
         embeddings = as_matrix(self._find_embeddings(data), "embeddings of NearestNeighbours")
         if embeddings.ndim != 2 or embeddings.shape[0] != data.rows.n_rows:
             raise InputError(
@@ -234,7 +235,7 @@ class Weighted(Configurable):
 
     def fit(self, data: Graph | Interactions) -> DonorRows:
         similarity = Rows.from_matrix(self.similarity, "similarity of Weighted")
-        shape, n_rows = (similarity.n_rows, similarity.n_columns), data.rows.n_rows
+        shape, n_rows = (similarity.n_rows, similarity.n_columns), check_row_data(data).rows.n_rows
         if shape != (n_rows, n_rows):
             raise InputError(f"similarity of Weighted must have shape {(n_rows, n_rows)}; got {shape}.")
         return DonorRows.from_similarity(similarity.csr)

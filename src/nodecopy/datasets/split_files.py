@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.formats import TableLike, is_frame
+from nodecopy._core.formats import TableLike, exists, is_frame
 from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import check_sequence
 from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
@@ -54,6 +55,9 @@ def read_split(
     Interactions(2 users, 4 items, 3 interactions, binary)
     """
     several: Any = [train] if isinstance(train, (str, os.PathLike)) or is_frame(train) else train
+    several = check_sequence(several, "train", "a file, a data frame or a list of them")
+    if not several:
+        raise InputError("train must be a file, a data frame or a list of them; got an empty list.")
     files = {"train": several, "test": [test], "validation": [] if validation is None else [validation]}
     has_lists = options.get("lists") is None and any(map(_holds_lists, chain(*files.values())))
 
@@ -82,9 +86,12 @@ def read_split(
 
 def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
     """Return whether a file is recognised as lists of items."""
-    if is_frame(file) or not Path(file).is_file() or ".txt" not in Path(file).suffixes:
+    if not isinstance(file, (str, os.PathLike)):
         return False
-    return holds_item_lists(Path(file), any_length=any_length)
+    path = Path(file)
+    if not exists(path) or not path.is_file() or ".txt" not in path.suffixes:
+        return False
+    return holds_item_lists(path, any_length=any_length)
 
 
 def _join_ids(ids: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.random import Rng, generator
 from nodecopy._core.validation import check_integer, check_vector
+from nodecopy.conversion import convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 
@@ -110,6 +111,7 @@ def without_test_edges(graph: Graph, test: ArrayLike) -> Graph:
     >>> datasets.without_test_edges(club, [33]).n_edges  # member 34 has 17 friends
     61
     """
+    graph = convert_graph(graph, "graph")
     hidden = np.zeros(graph.n_nodes, bool)
     hidden[graph.positions(test, "test")] = True
     rows = graph.rows

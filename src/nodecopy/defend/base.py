@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_unique
+from nodecopy._core.validation import check_sequence, check_type, check_unique, show
 from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
 from nodecopy.classify.ensemble import entropy
+from nodecopy.classify.trial import check_trials
 from nodecopy.conversion import convert_graph
 from nodecopy.defend.corrections import AttackedState, Correction, evaluate, predicts_graphs
 from nodecopy.defend.pruning import remove_edges_of
@@ -87,7 +88,7 @@ class Defence(Classifier):
         if isinstance(self.classifier, Classifier):
             return self.classifier
         raise InputError(
-            f"classifier must be a classifier such as GCN(); got {self.classifier!r}. Use "
+            f"classifier must be a classifier such as GCN(); got {show(self.classifier)}. Use "
             "from_classifier(classifier, graph) for one that was trained elsewhere."
         )
 
@@ -96,7 +97,7 @@ class Defence(Classifier):
         return graph
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        if trials:
+        if trials := check_trials(trials):
             self.check_parameters(trials[0].graph)
         graphs = {id(trial.graph): trial.graph for trial in trials}  # trials often share a graph
         graphs = {key: self.preprocess(graph) for key, graph in graphs.items()}
@@ -193,6 +194,7 @@ class Defence(Classifier):
         nodes
             The nodes to correct in each trial, as in :meth:`correct_proba`.
         """
+        trials, nodes = check_trials(trials), _check_parts(trials, nodes)
         positions = [check_nodes(t.graph, part) for t, part in zip(trials, nodes, strict=True)]
         trained = trials
         if self.retrain and self.expects_targets:
@@ -321,14 +323,23 @@ def correct_trials(
     >>> prediction.probabilities.shape
     (2, 10)
     """
+    check_type(classifier, Classifier, "classifier", "a classifier such as GCN()")
     if isinstance(classifier, Defence):
         return classifier.correct_trials(trials, nodes)
-    chosen = []
+    chosen, nodes = [], _check_parts(trials, nodes)
     for trial, prediction, part in zip(trials, classifier.fit_trials(trials), nodes, strict=True):
         rows = check_nodes(trial.graph, part)
         arrays = prediction.probabilities[rows], prediction.mean_entropy[rows]
         chosen.append(Prediction(*arrays, prediction.details))
     return chosen
+
+
+def _check_parts(trials: Sequence[Trial], nodes: Any) -> list[ArrayLike]:
+    """Return the nodes of each trial."""
+    parts = check_sequence(nodes, "nodes", "a list of nodes for each trial")
+    if len(parts) != len(check_trials(trials)):
+        raise InputError(f"nodes must hold one list per trial, {len(trials)} in all; got {len(parts)}.")
+    return parts
 
 
 def check_nodes(graph: Graph, nodes: ArrayLike) -> NDArray[np.int64]:

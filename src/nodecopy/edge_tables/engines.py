@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from nodecopy._core.atomic_files import atomic_write, create_scratch_folder
 from nodecopy._core.optional_imports import OptionalModule, import_optional
-from nodecopy._core.validation import check_integer, type_name
+from nodecopy._core.validation import check_integer, check_path, type_name
 from nodecopy.errors import InputError
 
 PURPOSE = "an engine of edge tables"
@@ -60,6 +60,7 @@ class Engine(ABC):
     backend: Any
     _scratch: Path
     _closed = False
+    _process: int | None = None
 
     def _read(self, path: Path) -> Any:
         return self.backend.read_parquet(str(path))
@@ -73,9 +74,13 @@ class Engine(ABC):
         return atomic_write(target)
 
     def _open_scratch(self, folder: str | os.PathLike[str] | None) -> Path:
+        self._process = os.getpid()
         self._scratch_files: list[Path] = []
         self._origins: dict[str, set[Path]] = {}  # the files that each table depends on
-        self._scratch = create_scratch_folder(folder)
+        try:
+            self._scratch = create_scratch_folder(None if folder is None else check_path(folder, "scratch"))
+        except OSError as error:
+            raise InputError(f"scratch must be a folder; {folder!r} cannot be made: {error}.") from error
         return self._scratch
 
     def scan(self, source: Any) -> Any:
@@ -133,6 +138,8 @@ class Engine(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise InputError("this engine is closed; use it, and tables made with it, inside its with block.")
+        if self._process not in (None, os.getpid()):
+            raise InputError("this engine belongs to another process; open one in every forked process.")
 
     def write(self, table: Any, path: str | os.PathLike[str]) -> None:
         """Write an Ibis table as Parquet; after an error the target is unchanged.
@@ -140,7 +147,7 @@ class Engine(ABC):
         A file is replaced, unless the table depends on it. A folder is not replaced.
         """
         self._check_open()
-        target = Path(path)
+        target = Path(check_path(path, "path"))
         if target.is_dir():
             raise InputError(f"{target} must be a new name or a file; there is a folder of that name.")
         if self._origins_of(table) & {target.resolve(), target.resolve().parent}:
@@ -209,6 +216,8 @@ class Engine(ABC):
     def close(self) -> None:
         """Disconnect and remove scratch files."""
         self._closed = True
+        if self._process != os.getpid():
+            return  # the process that opened it still uses the connection and the files
         self.backend.disconnect()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -251,7 +260,7 @@ class DuckDB(Engine):
         import_optional("duckdb", "DuckDB")
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
-            if not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
+            if not isinstance(memory, str) or not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
                 raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {memory!r}.")
             settings |= {"memory_limit": memory, **EARLY_RELEASE}
         if threads is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Key, Rng, sample_key, seed_sequence
-from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy._core.validation import check_choice, check_integer, check_real, check_type, type_name
 from nodecopy.edge_tables.columns import check_ids, check_weights, select_columns
 from nodecopy.edge_tables.donor_tables import EdgeTableLaw, FittedLaw
 from nodecopy.edge_tables.draws import flip_coins
@@ -84,6 +84,12 @@ class EdgeTableCopying(Configurable):
         """
         self._keep = check_real(self.keep, "keep of EdgeTableCopying", low=0.0, high=1.0)
         check_choice(self.symmetrise, "symmetrise of EdgeTableCopying", ["maximum", "one-endpoint"])
+        check_type(engine, Engine, "engine of EdgeTableCopying", "an engine, such as DuckDB()")
+        if not hasattr(self.law, "ids"):
+            raise InputError(
+                "law of EdgeTableCopying must be a law on tables, such as SameLabelTable; "
+                f"got {type_name(self.law)}."
+            )
         self._rule = None if directed or interactions else self.symmetrise
         self._engine, self._interactions = engine, interactions
         columns = INTERACTION_COLUMNS if interactions else EDGE_COLUMNS

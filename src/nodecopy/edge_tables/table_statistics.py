@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy._core.validation import check_type
 from nodecopy.edge_tables.engines import Engine, ibis
 from nodecopy.metrics.structure import LABEL_NAMES, Statistics, summarise_degrees, summarise_label_counts
 
@@ -45,6 +46,7 @@ def edge_table_statistics(
     >>> with DuckDB() as engine:  # doctest: +SKIP
     ...     edge_table_statistics("sample.parquet", engine=engine, observed="edges.parquet")["edge_overlap"]
     """
+    check_type(engine, Engine, "engine", "an engine, such as DuckDB()")
     entries = _entries(engine.scan(edges), directed, engine)
     ends = entries.select(id="source").union(entries.select(id="target"))
     table = ends.distinct() if nodes is None else engine.scan(nodes)

@@ -133,7 +133,7 @@ def run(
         Called in this process whenever some trials were computed together.
     """
     check_integer(workers, "workers", low=1)
-    check_integer(seed, "seed", low=0)
+    check_integer(seed, "seed", low=0, high=math.inf)
     if batch_size is not None:
         check_integer(batch_size, "batch_size", low=1)
     if device != "cpu" and scheduler is None:

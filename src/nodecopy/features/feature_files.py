@@ -45,6 +45,8 @@ def read_feature_graph(
     >>> read_feature_graph(people, n_neighbours=1)
     Graph(4 nodes, 2 undirected edges, binary, 1 features)
     """
+    if features is None:
+        raise InputError("features must be a file or a table; got None.")
     check_integer(n_neighbours, "n_neighbours", low=1)
     labels = features if labels is None and label else labels
     *tables, rows = read_node_tables(labels, features, encoder=encoder, header=header, id=id, label=label)

@@ -11,10 +11,11 @@ from scipy import sparse
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
-from nodecopy._core.sparse_matrices import as_matrix
-from nodecopy._core.validation import check_choice, check_finite
+from nodecopy._core.sparse_matrices import as_matrix, native
+from nodecopy._core.validation import check_choice, check_finite, check_text, check_type
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.io.feature_encoder import FeatureEncoder
 
 FEATURE_SCALINGS = ("auto", "unit", "rows", "standardise", "none", "binary")
 WEIGHT_SCALINGS = ("auto", "raw", "log", "binary")
@@ -99,7 +100,11 @@ class FeatureScaling:
             What the features are scaled for, for messages.
         """
         check_choice(kind, name or "kind", FEATURE_SCALINGS)
-        matrix = as_matrix(features, "features")
+        check_choice(counts, "counts", FEATURE_SCALINGS)
+        check_text(name, "name")
+        check_text(purpose, "purpose")
+        check_type(encoder, FeatureEncoder | None, "encoder", "a FeatureEncoder or None")
+        matrix = _check_matrix(features)
         if kind == "auto":
             reason = explain_no_counts(matrix, encoder)
             kind = "standardise" if reason else counts
@@ -121,7 +126,7 @@ class FeatureScaling:
 
     def apply(self, features: Any) -> sparse.csr_array:
         """Return features, scaled and in single precision."""
-        features = as_matrix(features, "features")
+        features = _check_matrix(features)
         if self.kind == "standardise":
             return self._standardise(features)
         with np.errstate(over="ignore"):
@@ -191,12 +196,14 @@ class WeightScaling:
         mean, and ``"raw"`` for others; the choice is logged for weighted graphs.
         """
         check_choice(kind, "weights", WEIGHT_SCALINGS)
+        adjacency = _check_adjacency(adjacency)
         if kind == "auto":
             kind = _choose_weight_scaling(adjacency.data)
         return cls(kind, float(adjacency.data.min()) if kind == "log" and adjacency.nnz else 1.0)
 
     def apply(self, adjacency: sparse.csr_array) -> sparse.csr_array:
         """Return the adjacency with scaled weights; with ``"raw"`` the adjacency itself."""
+        adjacency = _check_adjacency(adjacency)
         if self.kind == "raw":
             return adjacency
         weights = np.ones(adjacency.nnz)
@@ -205,6 +212,17 @@ class WeightScaling:
         return sparse.csr_array(
             (weights.astype(adjacency.dtype), adjacency.indices, adjacency.indptr), shape=adjacency.shape
         )
+
+
+def _check_matrix(features: Any) -> Any:
+    matrix = as_matrix(features, "features")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise InputError(f"features must be a matrix of numbers; got {matrix.dtype} of shape {matrix.shape}.")
+    return matrix if sparse.issparse(matrix) else native(matrix)
+
+
+def _check_adjacency(adjacency: Any) -> sparse.csr_array:
+    return check_type(adjacency, sparse.csr_array, "adjacency", "a CSR matrix of SciPy")  # type: ignore[no-any-return]
 
 
 def scale_features(graph: Graph, kind: str = "auto", *, name: str = "", purpose: str = "") -> Any:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_integer, check_real
+from nodecopy._core.validation import check_callable, check_integer, check_real
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, replace_edges
@@ -87,6 +87,7 @@ class EdgeScoreModel(GraphModel[Graph]):
             true.
         """
         self._check()
+        check_callable(callback, f"callback of {type(self).__name__}")
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         adjacency, device = self._select_adjacency(graph), check_device(self.device)
         seed, fitted = seed_sequence(rng), copy(self)  # an interrupted training keeps the previous fit

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.params import Configurable
-from nodecopy._core.validation import check_real, check_vector
+from nodecopy._core.validation import check_real, check_vector, show
 from nodecopy.copying import DonorLists
 from nodecopy.copying.donor_law import select_nodes
 from nodecopy.errors import InputError
@@ -54,7 +54,7 @@ class DegreeClasses(Configurable):
 
     def fit(self, data: Any) -> DonorLists:
         if not isinstance(data, Graph):
-            raise InputError(f"graph of DegreeClasses must be a graph; got {data!r}.")
+            raise InputError(f"graph of DegreeClasses must be a graph; got {show(data)}.")
         tolerance = check_real(self.tolerance, "tolerance of DegreeClasses", low=0.0)
         communities = self.find_communities(data)
         degrees, variances = data.degrees.astype(np.float64), _chance_variances(data, communities)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from nodecopy._core.validation import check_type
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -53,6 +54,7 @@ def edge_count_variance(model: NodeCopying[Any]) -> EdgeCountVariance:
     >>> round(variance.donors, 3), round(variance.coins, 3)
     (0.222, 0.389)
     """
+    check_type(model, NodeCopying, "model of edge_count_variance", "a fitted NodeCopying")
     graph = model.check_fitted()
     if (
         not isinstance(graph, Graph)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.lookup import check_name
-from nodecopy._core.validation import check_choice, type_name
+from nodecopy._core.validation import check_choice, check_sequence, show, type_name
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -167,7 +167,8 @@ def prepare_measure(
         library = package if package in CONVERT else "nodecopy"
     convert = CONVERT[check_choice(library, "library", CONVERT)]
     is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
-    chosen: list[Any] = [statistic] if is_single else list(cast(Iterable[Any], statistic))
+    allowed = "a name, a function, or several of them"
+    chosen = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
     if not chosen:
         raise InputError("statistic must be a name, a function, or several of them; got none.")
     names: list[str] = []
@@ -178,7 +179,7 @@ def prepare_measure(
         elif callable(part):
             functions.append(KeyedFunction(_name_function(part, len(functions)), part))
         else:
-            raise InputError(f"statistic must be a name, a function, or several of them; got {part!r}.")
+            raise InputError(f"statistic must be a name, a function, or several of them; got {show(part)}.")
     every = [*names, *(function.name for function in functions)]
     if twice := [name for name in every if every.count(name) > 1]:
         raise InputError(f"statistic must name each statistic once; got {twice[0]!r} more than once.")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nodecopy._core.formats import PathLike
 from nodecopy._core.progress import track
 from nodecopy._core.random import child
+from nodecopy._core.validation import show
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -55,7 +56,7 @@ def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sample
         "edges": "a graph model such as NodeCopying(SameLabel()), or a donor law",
         "nodes": "NodeBootstrap(), NodeSubsampling() or LatentPositionBootstrap()",
     }
-    raise InputError(f"model for target={target!r} must be {allowed[target]}; got {model!r}.")
+    raise InputError(f"model for target={target!r} must be {allowed[target]}; got {show(model)}.")
 
 
 def open_store(

@@ -13,6 +13,7 @@ import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
+from nodecopy._core.validation import check_type
 from nodecopy.conversion import from_igraph
 from nodecopy.copying.donor_law import DonorLaw
 from nodecopy.copying.edge_origins import EdgeTrackingSampler
@@ -32,6 +33,7 @@ def to_igraph(graph: Graph) -> Any:
     >>> network.vs["name"], network.vs["label"], network.get_edgelist()
     (['ann', 'bob', 'cleo'], [0, 1, 0], [(0, 1), (1, 2)])
     """
+    check_type(graph, Graph, "graph", "a Graph")
     igraph = import_optional("igraph", "to_igraph")
     source, target, weights = graph.replace(node_ids=None).edges()
     edges = list(zip(source.tolist(), target.tolist(), strict=True))

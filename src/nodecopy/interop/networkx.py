@@ -20,6 +20,7 @@ import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng
+from nodecopy._core.validation import check_type
 from nodecopy.conversion import from_networkx
 from nodecopy.copying.donor_law import DonorLaw
 from nodecopy.copying.edge_origins import EdgeTrackingSampler
@@ -121,6 +122,7 @@ def _fit(
     networkx = import_optional("networkx", "nodecopy.interop.networkx")
     if label is None and law is None:
         raise InputError("label or law must be given, since donors depend on them; got neither.")
+    check_type(network, networkx.Graph, "network", "a networkx.Graph")
     numbered = networkx.convert_node_labels_to_integers(network)
     graph = from_networkx(numbered, label=label or "label", weight=weight)
     if label is not None and graph.labels is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nodecopy._core.csr import check_row_data
 from nodecopy._core.optional_imports import import_optional
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -17,6 +18,7 @@ def to_pandas(data: Graph | Interactions) -> Any:
     0    ann    bob     1.0
     1    bob   cleo     2.0
     """
+    check_row_data(data)
     if isinstance(data, Graph):
         columns = dict(zip(("source", "target", "weight"), data.edges(), strict=True))
     else:

@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy._core.notices import mute_data_warnings
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import type_name
+from nodecopy._core.validation import check_text, check_type, type_name
 from nodecopy.conversion import from_pyg
 from nodecopy.conversion.library_graphs import to_numpy
 from nodecopy.copying.donor_law import DonorLaw, reads_edges
@@ -124,6 +124,9 @@ class NodeCopy(Transform):  # type: ignore[misc]
 
     def _get_sampler(self, data: Any) -> EdgeTrackingSampler | DeviceSampler:
         """Return the sampler of the last call if the data are the same, unchanged tensors, else a new one."""
+        check_text(self.labels, "labels of NodeCopy")
+        if self.mask is not None:
+            check_text(self.mask, "mask of NodeCopy")
         inputs = [getattr(data, name, None) for name in FITTED_ATTRIBUTES]
         inputs.append(getattr(data, self.labels, None))
         inputs.append(None if self.mask is None else getattr(data, self.mask, None))
@@ -230,6 +233,7 @@ def to_pyg(graph: Graph) -> Any:
     >>> to_pyg(Graph.from_edges([0, 1], [1, 2], labels=[0, 1, 0]))
     Data(num_nodes=3, edge_index=[2, 4], y=[3])
     """
+    check_type(graph, Graph, "graph", "a Graph")
     torch = import_optional("torch", "to_pyg")
     data = import_optional("torch_geometric.data", "to_pyg").Data(num_nodes=graph.n_nodes)
     rows, features = graph.rows, graph.features

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.formats import is_frame
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer, is_missing, list_names
+from nodecopy._core.validation import check_integer, check_sequence, is_missing, list_names, type_name
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.column_types import is_date
 from nodecopy.io.column_values import GROUPED_HINT
@@ -85,12 +86,13 @@ class FeatureEncoder(Saveable):
             What errors call the row at a position; by default its number.
         """
         check_integer(self.max_categories, "max_categories of FeatureEncoder", low=1)
-        table = dict(columns.items())
+        table = _columns_by_name(columns)
         ignored = [self.ignore_columns] if isinstance(self.ignore_columns, str) else self.ignore_columns
+        ignored = check_sequence(ignored, "ignore_columns", "names of columns")
         for name in ignored:
-            if name not in table:
+            if not isinstance(name, str) or name not in table:
                 raise InputError(
-                    f"ignore_columns must name columns; got {name!r}, not in {', '.join(table)}."
+                    f"ignore_columns must name columns; got {name!r}, not in {', '.join(map(str, table))}."
                 )
         parsed = {
             name: _parse(name, column, row_name or _row_name)
@@ -126,7 +128,7 @@ class FeatureEncoder(Saveable):
         """
         if not hasattr(self, "feature_names_"):
             raise NotFittedError("this FeatureEncoder is not fitted yet: call fit(columns) first.")
-        table = dict(columns.items())
+        table = _columns_by_name(columns)
         if missing := [name for name in (*self.medians_, *self.categories_) if name not in table]:
             raise InputError(
                 f"the table must have the columns that the encoder was fitted to; there is no {missing[0]!r}."
@@ -239,8 +241,23 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
     return values
 
 
+def _columns_by_name(columns: Any) -> dict[str, Column]:
+    """Return the columns of a dictionary or of a pandas data frame."""
+    if not isinstance(columns, Mapping) and not is_frame(columns):
+        raise InputError(
+            f"columns must be a dictionary of columns or a pandas data frame; got {type_name(columns)}."
+        )
+    return dict(columns.items())
+
+
 def _as_typed_array(column: Column) -> NDArray[Any]:
-    return np.asarray(column) if hasattr(column, "dtype") else np.array(list(column), object)
+    """Return a column as an array, of objects unless it has a type."""
+    if hasattr(column, "dtype"):
+        return np.asarray(column)
+    cells = check_sequence(column, "columns", "a dictionary of lists of cells")
+    array = np.empty(len(cells), object)  # NumPy would make a matrix of cells that are lists
+    array[:] = cells
+    return array
 
 
 def _as_text(column: Column) -> NDArray[Any]:

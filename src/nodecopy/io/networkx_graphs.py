@@ -15,7 +15,7 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_weights
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import as_array
+from nodecopy._core.validation import as_array, check_type
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates, build_graph
@@ -59,6 +59,7 @@ def to_networkx(graph: Graph) -> Any:
     >>> network.nodes["bob"], list(network.edges)
     ({'label': 1}, [('ann', 'bob'), ('bob', 'cleo')])
     """
+    check_type(graph, Graph, "graph", "a Graph")
     networkx = import_optional("networkx", "to_networkx")
     network = networkx.DiGraph() if graph.directed else networkx.Graph()
     network.add_nodes_from(graph.node_ids.tolist())

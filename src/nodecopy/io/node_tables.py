@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -83,7 +84,9 @@ def read_node_tables(
     """
     tables: list[NodeRows] = []
     if labels is not None:
-        has_features = labels is features or str(labels) == str(features)
+        has_features = labels is features or (
+            isinstance(labels, (str, os.PathLike)) and str(labels) == str(features)
+        )
         tables.append(
             read_labels(labels, nodes, header=header, id=id, label=label, has_features=has_features)
         )

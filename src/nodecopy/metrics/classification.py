@@ -13,11 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.validation import as_array, check_finite, check_indices, check_integer, check_vector
+from nodecopy._core.validation import (
+    as_array,
+    check_finite,
+    check_indices,
+    check_integer,
+    check_numbers,
+    check_vector,
+)
 from nodecopy.errors import InputError
 
 SUM_TOLERANCE = 1e-4  # above the rounding of a softmax in single precision over some hundred classes
 N_BINS = 15
+MAX_BINS = 10**6
 MIN_PROBABILITY = float(np.finfo(np.float32).eps)
 
 
@@ -74,8 +82,8 @@ def selective_accuracy(
     [0.75, 1.0, 1.0]
     """
     is_correct = _check_booleans(correct, "correct")
-    values = check_vector(uncertainty, "uncertainty", length=len(is_correct))
-    shares = check_vector(left_out, "left_out", per="share").astype(np.float64)
+    values = check_vector(check_numbers(uncertainty, "uncertainty"), "uncertainty", length=len(is_correct))
+    shares = check_vector(check_numbers(left_out, "left_out"), "left_out", per="share").astype(np.float64)
     if not len(is_correct):
         raise InputError("correct must hold at least one node; got none.")
     check_finite(values, "uncertainty")
@@ -110,7 +118,7 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     """
     from scipy.stats import rankdata
 
-    values = np.asarray(scores, np.float64)
+    values = check_vector(check_numbers(scores, "scores"), "scores").astype(np.float64)
     check_finite(values, "scores")
     is_positive = _check_booleans(positive, "positive", length=len(values))
     n_positive = int(is_positive.sum())
@@ -146,7 +154,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1]], [0, 1]), 4)
     0.4
     """
-    check_integer(n_bins, "n_bins", low=1)
+    check_integer(n_bins, "n_bins", low=1, high=MAX_BINS)
     return _ece(*select_nodes(probabilities, labels, nodes), n_bins)
 
 
@@ -161,7 +169,7 @@ def reliability_curve(
     >>> confidence.round(2).tolist(), accuracy.tolist(), n_nodes.tolist()
     ([0.6, 0.9], [1.0, 0.5], [1, 2])
     """
-    check_integer(n_bins, "n_bins", low=1)
+    check_integer(n_bins, "n_bins", low=1, high=MAX_BINS)
     p, codes = select_nodes(probabilities, labels, nodes)
     confidence, bins = _bins(p, n_bins)
     n_nodes = np.bincount(bins, minlength=n_bins)

@@ -136,7 +136,13 @@ def compare(
     >>> compare(path, [path, triangle])["triangles"]
     Row(name='triangles', observed=0, mean=0.5, deviation=0.7071067811865476, low=0.0, high=1.0, p_value=1.0)
     """
-    if not isinstance(samples, Iterable) or hasattr(samples, "nodes") or isinstance(samples, Graph):
+    is_array = hasattr(type(samples), "ndim") and not (isinstance(samples, np.ndarray) and samples.ndim)
+    if (
+        not isinstance(samples, Iterable)
+        or hasattr(samples, "nodes")
+        or is_array
+        or isinstance(samples, Graph)
+    ):
         raise InputError(f"samples must be several graphs, such as a list; got one {type_name(samples)}.")
     observed = convert_graph(observed, "observed")
     measure = partial(statistics, path_length=path_length, rng=rng, observed=observed)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.notices import warn_about_data
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import as_array, check_choice, check_integer
+from nodecopy._core.validation import as_array, check_choice, check_integer, check_sequence, show
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.metrics.list_metrics import HIT_METRICS, ItemStatistics, Lists
@@ -160,8 +160,9 @@ def parse_metrics(
     names: Sequence[str], n_items: int, allowed: Sequence[str] = METRICS
 ) -> dict[str, tuple[str, int]]:
     """Split names such as ``"recall@10"`` into the metric and the length of the list."""
-    if isinstance(names, str) or not len(names):
-        raise InputError(f"metrics must be a list of names such as 'recall@10'; got {names!r}.")
+    form = "a list of names such as 'recall@10'"
+    if isinstance(names, str) or not (names := check_sequence(names, "metrics", form)):
+        raise InputError(f"metrics must be {form}; got {show(names)}.")
     parsed = {}
     for name in names:
         metric, at, length = str(name).partition("@")

@@ -19,6 +19,7 @@ from nodecopy._core import random as randomness
 from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.lookup import check_name
 from nodecopy._core.random import Rng
+from nodecopy._core.validation import check_type
 from nodecopy.conversion import GraphLike, as_graph, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -70,9 +71,10 @@ def statistics(
     """
     graph = as_graph(graph)
     observed = None if observed is None else convert_graph(observed, "observed")
+    check_type(path_length, (bool, np.bool_, type(None)), "path_length", "True, False or None")
     has_path_length = graph.n_nodes <= MAX_EXACT_NODES if path_length is None else path_length
     names = ["n_nodes", "n_edges", *_functions_by_name()]
-    names += ["path_length"] * has_path_length + ["edge_overlap"] * (observed is not None)
+    names += ["path_length"] * bool(has_path_length) + ["edge_overlap"] * (observed is not None)
     return select_statistics(graph, names, rng=rng, observed=observed)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.validation import as_array, check_real
+from nodecopy._core.validation import check_numbers, check_real
+from nodecopy.errors import InputError
 from nodecopy.metrics.classification import MIN_PROBABILITY, select_nodes
 
 MAX_TEMPERATURE = 20.0
@@ -76,7 +77,11 @@ class TemperatureScaling:
 
     def apply(self, probabilities: ArrayLike) -> NDArray[np.floating]:
         """Return calibrated probabilities, in the precision of those given; 0 counts as 2^-23."""
-        p = as_array(probabilities, "probabilities")
+        p = check_numbers(probabilities, "probabilities")
+        if p.ndim != 2 or not p.shape[1]:
+            raise InputError(
+                f"probabilities must have one row per node and one column per class; got shape {p.shape}."
+            )
         scaled = _logits(p) / check_real(self.temperature, "temperature", low=1 / MAX_TEMPERATURE)
         scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         scaled /= scaled.sum(axis=1, keepdims=True)

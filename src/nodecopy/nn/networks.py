@@ -99,7 +99,7 @@ class Recipe:
             check_integer(getattr(self, name), name, low=0)
         if self.rank is not None:
             check_integer(self.rank, "rank", low=1)
-            if self.drop_edges:
+            if check_real(self.drop_edges, "drop_edges", low=0, high=MAX_DROPOUT):
                 raise InputError("drop_edges must be 0 with a rank, since the approximation has no edges.")
         for name, high in (("dropout", MAX_DROPOUT), ("drop_edges", MAX_DROPOUT), ("teleport", 1)):
             check_real(getattr(self, name), name, low=0, high=high)

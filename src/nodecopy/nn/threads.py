@@ -6,6 +6,7 @@ little on a quiet machine and loses a factor of ten or more beside another busy 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -42,10 +43,15 @@ class _Nesting:
     """How many blocks of all threads are open, and how many threads torch had before the first of them."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all blocks, such as those of threads that a fork does not copy."""
         self.lock, self.depth, self.n_threads = Lock(), 0, 1
 
 
 _nesting = _Nesting()
+os.register_at_fork(after_in_child=_nesting.reset)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nodecopy._core.validation import check_real
+from nodecopy._core.validation import check_real, show
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -120,9 +120,11 @@ class CopyEASE(LinearRecommender):
             check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
         for name in ("user_law", "item_law"):
             law = getattr(self, name)
-            if law != UNIFORM and (isinstance(law, (str, type)) or not hasattr(law, "fit")):
+            if not (isinstance(law, str) and law == UNIFORM) and (
+                isinstance(law, (str, type)) or not hasattr(law, "fit")
+            ):
                 raise InputError(
-                    f"{name} of CopyEASE must be a donor law such as Jaccard() or 'uniform'; got {law!r}."
+                    f"{name} of CopyEASE must be a donor law such as Jaccard() or 'uniform'; got {show(law)}."
                 )
 
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:

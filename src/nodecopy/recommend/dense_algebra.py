@@ -355,7 +355,7 @@ def check_device(device: str) -> Any:
     torch: Any = import_optional("torch", f"device {device!r}")
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         raise InputError(f"device must be 'cpu' or an available 'cuda'; got {device!r}.") from error
     return torch
 

@@ -22,7 +22,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.random import Rng
-from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy._core.validation import check_choice, check_integer, check_real, check_sequence
 from nodecopy.conversion import InteractionsLike
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -74,6 +74,7 @@ class LinearRecommender(Recommender):
         are factorised one by one, which is then faster.
         """
         train = check_nonempty(interactions, "interactions").binary()
+        regularisations = check_sequence(regularisations, "regularisations", "a list of numbers")
         for value in (self.regularisation, *regularisations):
             copy.copy(self).set_params(regularisation=value).check_params()
         M, C = self.moments(train)

@@ -17,7 +17,7 @@ from scipy import sparse, special
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy._core.validation import check_choice, check_integer, check_real, show
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -86,7 +86,7 @@ class EnsembleBPR(Recommender):
     def check_params(self) -> None:
         name = type(self).__name__
         if not isinstance(self.base, BPRRecommender):
-            raise InputError(f"base of {name} must be a network such as LightGCN(); got {self.base!r}.")
+            raise InputError(f"base of {name} must be a network such as LightGCN(); got {show(self.base)}.")
         if self.n_graphs is not None:
             check_integer(self.n_graphs, f"n_graphs of {name}", low=1)
         check_choice(self.average, f"average of {name}", ["scores", "probabilities"])

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_real
+from nodecopy._core.validation import check_real, show
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.base import Recommender
@@ -63,7 +63,7 @@ class Fusion(Recommender):
         for name in ("first", "second"):
             model = getattr(self, name)
             if not isinstance(model, Recommender):
-                raise InputError(f"{name} of Fusion must be a recommender; got {model!r}.")
+                raise InputError(f"{name} of Fusion must be a recommender; got {show(model)}.")
             model.check_params()
 
     def fit_interactions(

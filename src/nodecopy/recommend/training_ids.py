@@ -13,7 +13,7 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids, find_positions
 from nodecopy._core.notices import log_decision
-from nodecopy._core.validation import check_choice
+from nodecopy._core.validation import check_choice, check_sequence, show
 from nodecopy.conversion import InteractionsLike, convert_interactions
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -100,12 +100,14 @@ def history_rows(
     histories: Sequence[ArrayLike], item_ids: NDArray[Any], unknown: str = "error"
 ) -> sparse.csr_array:
     """Return a binary row for each list of item ids; an item that is named twice counts once."""
+    if isinstance(histories, str):
+        histories = [histories]  # so that the message shows it
+    histories = check_sequence(histories, "histories", "one list of item ids per user")
     wrong = [ids for ids in histories if isinstance(ids, (str, bytes)) or np.ndim(ids) != 1]
-    if isinstance(histories, str) or wrong:
-        got = repr(histories if isinstance(histories, str) else wrong[0])
+    if wrong:
         raise InputError(
-            f"histories must hold one list of item ids per user; got {got} in place of a list. Write "
-            f"[['first item', 'second item']] for one user."
+            f"histories must hold one list of item ids per user; got {show(wrong[0])} in place of a list. "
+            f"Write [['first item', 'second item']] for one user."
         )
     columns = [np.unique(find_ids(ids, item_ids, "histories", unknown, IGNORE)) for ids in histories]
     indptr = np.append(0, np.cumsum([len(part) for part in columns])).astype(np.int64)

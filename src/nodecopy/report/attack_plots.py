@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.validation import (
+    check_choice,
+    check_indices,
+    check_integer,
+    check_mapping,
+    check_numbers,
+    check_sequence,
+    check_vector,
+)
 from nodecopy.errors import InputError
-from nodecopy.report.graph_plots import NEW_EDGE, OBSERVED_EDGE, create_axes
+from nodecopy.report.graph_plots import NEW_EDGE, OBSERVED_EDGE, check_axes, create_axes
 
 EDGE_COLOURS = {"own": OBSERVED_EDGE, "added": NEW_EDGE, "copied": "#5e81ac"}
 TRUE_CLASS, OTHER_CLASS = "#a3be8c", "#c9ced8"
@@ -58,6 +67,22 @@ def draw_attacked_node(
     >>> draw_attacked_node(0, neighbours, probabilities, [0, 0, 1], ["cat", "dog"]).shape
     (2, 2)
     """
+    check_mapping(neighbours, "neighbours", "a dictionary of stages")
+    check_mapping(probabilities, "probabilities", "a dictionary of stages")
+    names = check_sequence(class_names, "class_names", "a list of names")
+    codes = check_indices(labels, "labels", size=len(names))
+    check_integer(node, "node", low=0, high=len(codes) - 1)
+    for title, edges in neighbours.items():
+        _check_edges(edges, f"neighbours[{title!r}]", len(codes))
+    for title, part in probabilities.items():
+        check_vector(check_numbers(part, title), f"probabilities[{title!r}]", length=len(names), per="class")
+    if images is not None:
+        images = check_numbers(images, "images")
+        if images.ndim != 3 or len(images) != len(codes):
+            raise InputError(
+                f"images must have the shape (n_nodes, height, width) of {len(codes)} nodes; "
+                f"got {images.shape}."
+            )
     if list(neighbours) != list(probabilities):
         raise InputError(
             "neighbours and probabilities must have the same stages in the same order; got "
@@ -66,19 +91,27 @@ def draw_attacked_node(
     if axes is None:
         grid = {"nrows": 2, "ncols": len(neighbours), "squeeze": False, "height_ratios": [3, 2]}
         axes = create_axes((3.6 * len(neighbours), 6), "drawing an attacked node", **grid)
-    codes = np.asarray(labels)
-    for (title, edges), (above, below) in zip(neighbours.items(), np.asarray(axes).T, strict=True):
+    axes = check_axes(axes, (2, len(neighbours)))
+    for (title, edges), (above, below) in zip(neighbours.items(), axes.T, strict=True):
         above.set_title(title)
-        _draw_neighbourhood(above, node, edges[:MAX_NEIGHBOURS], codes, class_names, images)
+        _draw_neighbourhood(above, node, edges[:MAX_NEIGHBOURS], codes, names, images)
         if len(edges) > MAX_NEIGHBOURS:
             above.text(0, -1.45, f"and {len(edges) - MAX_NEIGHBOURS} more", ha="center", fontsize="small")
-        _draw_probabilities(below, np.asarray(probabilities[title]), int(codes[node]), class_names)
+        _draw_probabilities(below, np.asarray(probabilities[title]), int(codes[node]), names)
     axes[0][0].figure.supxlabel(
-        f"green: the true class, {class_names[int(codes[node])]}; "
+        f"green: the true class, {names[int(codes[node])]}; "
         "edges: own (dark), added by the attack (orange), copied (blue)",
         fontsize="small",
     )
     return axes
+
+
+def _check_edges(edges: Any, name: str, n_nodes: int) -> None:
+    for edge in check_sequence(edges, name, "a list of pairs of a node and an origin"):
+        if not isinstance(edge, (tuple, list)) or len(edge) != 2:
+            raise InputError(f"{name} must hold pairs of a node and an origin; got {edge!r}.")
+        check_integer(edge[0], name, low=0, high=n_nodes - 1)
+        check_choice(edge[1], f"origin of {name}", EDGE_COLOURS)
 
 
 def _draw_neighbourhood(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from nodecopy._core.validation import check_mapping, check_type
 from nodecopy.errors import InputError
 from nodecopy.report.graph_plots import create_axes
 
@@ -49,6 +50,12 @@ def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
     >>> len(draw_coverage({"200 nodes": {"sbm": panel}}).axes)
     1
     """
+    form = "a dictionary of rows of panels, which hold IntervalQuality by method and statistic"
+    for row in check_mapping(rows, "rows", form).values():
+        for panel in check_mapping(row, "rows", form).values():
+            for values in check_mapping(panel, "rows", form).values():
+                for value in check_mapping(values, "rows", form).values():
+                    check_type(value, IntervalQuality, "rows", form)
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     panels = [panel for row in rows.values() for panel in row.values()]
     methods = list(dict.fromkeys(method for panel in panels for method in panel))

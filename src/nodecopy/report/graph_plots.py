@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.validation import check_integer, type_name
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -59,9 +61,11 @@ def draw_graphs(
             "graphs must have the same nodes to be drawn side by side; got graphs of "
             f"{', '.join(str(graph.n_nodes) for graph in graphs.values())} nodes."
         )
+    check_integer(seed, "seed", low=0)
     if axes is None:
         axes = create_axes((4.5 * len(graphs), 4.8), "drawing graphs", ncols=len(graphs))
-    panels, positions = np.ravel(axes), _compute_positions(observed, seed)
+    panels = check_axes(axes, (len(graphs),))
+    positions = _compute_positions(observed, seed)
     for panel, (title, graph) in zip(panels, graphs.items(), strict=True):
         _draw_graph(panel, graph, positions, observed)
         panel.set_title(f"{title}\n{graph.n_edges} edges")
@@ -77,9 +81,19 @@ def create_axes(size: tuple[float, float], purpose: str, **grid: Any) -> Any:
     return figure.subplots(**grid)
 
 
+def check_axes(axes: Any, shape: tuple[int, ...]) -> Any:
+    """Return Matplotlib axes as an array of the given shape, or raise an error."""
+    array = np.asarray(axes, object)
+    if array.size != math.prod(shape) or not all(hasattr(panel, "set_xlim") for panel in array.flat):
+        wanted = " x ".join(map(str, shape))
+        raise InputError(f"axes must be Matplotlib axes, {wanted} of them; got {type_name(axes)}.")
+    return array.reshape(shape)
+
+
 def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> None:
     collections = import_optional("matplotlib.collections", "drawing graphs")
-    is_observed = observed.adjacency[graph.rows.row_numbers, graph.rows.indices] > 0
+    pairs = [g.rows.row_numbers.astype(np.int64) * g.n_nodes + g.rows.indices for g in (graph, observed)]
+    is_observed = np.isin(pairs[0], pairs[1])
     lines = np.stack([positions[graph.rows.row_numbers], positions[graph.rows.indices]], axis=1)
     for mask, colour, width in ((is_observed, OBSERVED_EDGE, 0.8), (~is_observed, NEW_EDGE, 0.9)):
         axes.add_collection(

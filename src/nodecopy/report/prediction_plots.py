@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.validation import check_mapping, type_name
+from nodecopy.errors import InputError
 from nodecopy.metrics.classification import selective_accuracy
-from nodecopy.report.graph_plots import create_axes
+from nodecopy.report.graph_plots import check_axes, create_axes
 
 COLOURS = ("#3b4252", "#d08770", "#5e81ac", "#a3be8c")
 MIN_PERCENT = 5
@@ -40,8 +42,13 @@ def draw_accuracy_by_certainty(
     >>> axes.get_ylabel()
     'accuracy among them (%)'
     """
+    check_mapping(predictions, "predictions", "a dictionary of pairs of arrays")
+    for pair in predictions.values():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise InputError(f"predictions must hold pairs of arrays; got {type_name(pair)}.")
     if axes is None:
         axes = create_axes((6, 4.5), "drawing accuracy")
+    (axes,) = check_axes(axes, (1,))
     for number, (name, (correct, uncertainty)) in enumerate(predictions.items()):
         share, accuracy = certainty_curve(correct, uncertainty)
         axes.plot(100 * share, 100 * accuracy, label=name, color=COLOURS[number % len(COLOURS)])

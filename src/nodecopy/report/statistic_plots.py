@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nodecopy._core.validation import check_mapping, check_sequence, check_type
 from nodecopy.errors import InputError
 from nodecopy.report.graph_plots import create_axes
 
@@ -48,6 +49,11 @@ def draw_sample_statistics(
     >>> len(figure.axes)
     1
     """
+    for statistics in check_mapping(graphs, "graphs", "a dictionary of statistics by graph").values():
+        check_mapping(statistics, "graphs", "a dictionary of statistics by graph")
+        for panel in statistics.values():
+            check_type(panel, StatisticSamples, "graphs", "a dictionary of StatisticSamples")
+    highlight = check_sequence(highlight, "highlight", "a list of names of models")
     names = list(next(iter(graphs.values()), {}))
     if not names or any(list(statistics) != names for statistics in graphs.values()):
         raise InputError("graphs must hold at least one graph, and the same statistics of every graph.")
