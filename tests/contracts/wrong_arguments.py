@@ -164,6 +164,8 @@ def check_calls(names: list[str], *, is_complete: bool) -> Iterator[str]:
         checked.add(call.code)
         for parameter, annotation in call.parameters.items():
             values = list(wrong_types().items())
+            if "edge_tables" in call.name and not is_complete:
+                values = values[crc32(parameter.encode()) % 5 :: 5]  # every call opens a database
             if TAKES_ARRAYS.search(annotation) and "edge_tables" not in call.name:  # those take files
                 valid = call.arguments.get(parameter, shared_arguments().get(parameter))
                 arrays = list(crafted_arrays(valid))

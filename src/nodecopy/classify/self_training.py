@@ -22,7 +22,7 @@ from nodecopy.classify.custom_network import wrap_factory
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.recommended_base import N_GRAPHS, NETWORKS, build_base
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
-from nodecopy.classify.trial import Trial
+from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.nn.module_training import Factory
 
@@ -112,7 +112,7 @@ class SelfTraining(Classifier):
     device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        given = self._check_parameters()
+        given, trials = self._check_parameters(), check_trials(trials)
         if given is not None:
             return self._fit_rounds(given, trials, keep_networks)
         predictions: dict[int, Prediction] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nodecopy._core.ids import find_positions
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_integer
+from nodecopy._core.validation import check_integer, show
 from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
 from nodecopy.inference.communities import spectral_communities
@@ -114,7 +114,8 @@ def community_stability(
     find: Any = spectral_communities if communities is None else communities
     if not callable(find):
         raise InputError(
-            f"communities must be a function that returns the community of each node; got {communities!r}."
+            "communities must be a function that returns the community of each node; "
+            f"got {show(communities)}."
         )
     library = "nodecopy" if communities is None else library
 
