@@ -27,6 +27,7 @@ MODELS: list[Any] = [
     MMSBM(n_steps=3, assignment="hard"),
     RandomDotProduct(2),
     ErdosRenyi(),
+    ErdosRenyi(fixed_edges=True),
     ChungLu(),
     ConfigurationModel(),
     BlockConfigurationModel(),

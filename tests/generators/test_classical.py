@@ -21,6 +21,7 @@ from nodecopy.generators import (
     ErdosRenyi,
 )
 from nodecopy.generators.base import EdgeListModel
+from nodecopy.generators.classical import _draw_pairs
 from tests.generators.frequencies import assert_frequencies, edge_frequencies
 from tests.strategies import graphs
 
@@ -168,3 +169,22 @@ def test_the_configuration_model_within_blocks_is_uniform() -> None:
     graph = Graph.from_edges([0, 1], [2, 3], labels=[0, 0, 1, 1])
     samples = BlockConfigurationModel().fit(graph).sample_many(400, rng=0)
     assert np.mean([sample == graph for sample in samples]) == pytest.approx(0.5, abs=0.125)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_erdos_renyi_with_a_given_number_of_edges_is_uniform(directed: bool) -> None:
+    """Every pair of five nodes in 2,000 samples with four edges; five standard errors."""
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 4], directed=directed)
+    samples = list(ErdosRenyi(fixed_edges=True).fit(graph).sample_many(2_000, rng=0))
+    assert {sample.n_edges for sample in samples} == {4}
+    mean = sum(sample.adjacency.toarray() for sample in samples) / 2_000
+    expected = (0.2 if directed else 0.4) * (1 - np.eye(5))
+    assert mean == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(2_000))
+
+
+def test_pairs_of_large_graphs_are_pairs() -> None:
+    first, second = _draw_pairs(3_000_000, 1_000, False, np.random.default_rng(0))
+    assert (first < second).all()
+    assert first.min() >= 0
+    assert second.max() < 3_000_000
+    assert second.max() > 2_900_000

@@ -27,10 +27,18 @@ MAX_REDRAWS = 20
 class ErdosRenyi(EdgeListModel):
     """The Erdős-Rényi model G(n, p): all pairs of nodes are edges independently with the same probability.
 
+    Parameters
+    ----------
+    fixed_edges
+        Whether samples have exactly the observed number of edges, which is the model G(n, m); no by default.
+        A test against it is exact, since nothing is estimated.
+
     Attributes
     ----------
     density_
         The probability p, the share of pairs of different nodes that are edges of the observed graph.
+    n_edges_
+        The number of edges of all samples, ``None`` if it is not fixed.
 
     Examples
     --------
@@ -40,14 +48,37 @@ class ErdosRenyi(EdgeListModel):
     0.139
     """
 
+    n_edges_: int | None = None
+
+    def __init__(self, fixed_edges: bool = False) -> None:
+        self.fixed_edges = fixed_edges
+
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         n_pairs = graph.n_nodes * (graph.n_nodes - 1) / (1 if graph.directed else 2)
-        self.density_ = len(list_edges(graph)[0]) / max(n_pairs, 1)
+        n_edges = len(list_edges(graph)[0])
+        self.density_ = n_edges / max(n_pairs, 1)
+        self.n_edges_ = n_edges if self.fixed_edges else None
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
+        if self.n_edges_ is not None:
+            return _draw_pairs(graph.n_nodes, self.n_edges_, graph.directed, rng)
         blocks, block_pairs = np.zeros(graph.n_nodes, np.int64), np.zeros((2, 1), np.int64)
         density = np.array([self.density_])
         return draw_block_edges(blocks, block_pairs, density, rng, directed=graph.directed)
+
+
+def _draw_pairs(n_nodes: int, n_pairs: int, directed: bool, rng: Generator) -> Edges:
+    """Return distinct pairs of different nodes, uniformly; unordered unless ``directed``."""
+    n_ordered = n_nodes * (n_nodes - 1)
+    codes = rng.choice(n_ordered if directed else n_ordered // 2, n_pairs, replace=False, shuffle=False)
+    if directed:
+        first, second = np.divmod(codes, max(n_nodes - 1, 1))
+        return first, second + (second >= first)
+    # Pair (i, j) with i < j has the code j (j - 1) / 2 + i; the root may be off by rounding.
+    second = ((1 + np.sqrt(1 + 8 * codes.astype(np.float64))) / 2).astype(np.int64)
+    second -= second * (second - 1) // 2 > codes
+    second += second * (second + 1) // 2 <= codes
+    return codes - second * (second - 1) // 2, second
 
 
 class ChungLu(EdgeListModel):

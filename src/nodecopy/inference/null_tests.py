@@ -30,7 +30,7 @@ from nodecopy.inference.sample_store import choose_seed
 NULL_MODELS: dict[str, Callable[[], Sampler | None]] = {
     "configuration": ConfigurationModel,
     "degree-corrected-blocks": BlockConfigurationModel,
-    "erdos-renyi": ErdosRenyi,
+    "erdos-renyi": lambda: ErdosRenyi(fixed_edges=True),
     "node-copying": lambda: None,  # the default of intervals
 }
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -169,9 +169,9 @@ def test(
         As in :func:`.bootstrap`; each gives one number. Modularity of a graph without labels is that of the
         communities that are estimated from each sample, as they are from the graph.
     null
-        ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same density),
-        ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks are the
-        labels), ``"node-copying"`` (the default of :func:`.bootstrap`), a graph model or a donor law.
+        ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same number of
+        edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
+        are the labels), ``"node-copying"`` (the default of :func:`.bootstrap`), a graph model or a donor law.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n
