@@ -8,6 +8,7 @@ limits on memory and on the time of an input, and ends by a signal if compiled c
 from __future__ import annotations
 
 import io
+import logging
 import re
 import resource
 import signal
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +36,24 @@ from nodecopy import (
     write_interactions,
 )
 from nodecopy._core.sparse_matrices import check_rows
+from nodecopy.classify import (
+    APPNP,
+    GCN,
+    MLP,
+    SBMGCN,
+    BayesianGCN,
+    Classifier,
+    LabelPropagation,
+    SelfTraining,
+)
+from nodecopy.datasets import read_split
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE
+from nodecopy.experiments import toml
+from nodecopy.experiments.spec import Experiment
+from nodecopy.experiments.store import Record, Store
+from nodecopy.generators import VGAE
+from nodecopy.models import GraphModel
+from nodecopy.recommend import BPRMF, EASE, IALS, CopyEASE, Fusion, ItemKNN, LightGCN, Popularity, Recommender
 
 MEMORY, SECONDS = 6 * 2**30, 20
 """Limits on the address space of the process and on the time of an input."""
@@ -67,7 +85,65 @@ def build_corpus(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
     EASE().fit(log).save(folder / "ease.npz")
     readers |= {"sparse.npz": read_graph, "graph.mtx": read_graph}
     readers |= dict.fromkeys(("lists.npz", "rows.npz", "ease.npz"), load)
+    readers |= _write_models(folder, graph, log) | _write_splits(folder, matrix) | _write_experiments(folder)
     return [(folder / name, read) for name, read in readers.items()]
+
+
+def _write_models(folder: Path, graph: Graph, log: Interactions) -> dict[str, Callable[[Path], Any]]:
+    """Save a classifier and a recommender of every kind."""
+    few: dict[str, Any] = {"n_epochs": 2}
+    models: list[Any] = [GCN(**few), APPNP(**few), MLP(**few), BayesianGCN(None, 2, 2, base=GCN(**few))]
+    models += [SelfTraining(GCN(**few), 1), LabelPropagation(), SBMGCN(base=GCN(**few))]
+    models = [model.fit(graph, np.arange(9), rng=0) for model in models]
+    models += [
+        model.fit(log, rng=0)
+        for model in (
+            Popularity(), ItemKNN(3), IALS(3, n_iterations=2), CopyEASE(), Fusion(ItemKNN(3), EASE()),
+            BPRMF(3, n_epochs=2), LightGCN(3, n_epochs=2),
+        )
+    ]  # fmt: skip
+    models.append(VGAE(**few, n_hidden=4, n_latent=3).fit(graph, rng=0))
+    names = [f"{type(model).__name__}.npz" for model in models]
+    for name, model in zip(names, models, strict=True):
+        model.save(folder / name)
+    return dict.fromkeys(names, load)
+
+
+def _write_splits(folder: Path, matrix: Any) -> dict[str, Callable[[Path], Any]]:
+    """Write lists of items, an atomic file of RecBole and the test part of a split."""
+    rows, columns = (part.tolist() for part in matrix.nonzero())
+    lists = "".join(
+        f"{row} {' '.join(str(c) for r, c in zip(rows, columns, strict=True) if r == row)}\n"
+        for row in sorted(set(rows))
+    )
+    (folder / "items.txt").write_text(lists)
+    (folder / "train.txt").write_text("0 12 13\n1 14\n")
+    (folder / "split.txt").write_text(lists)
+    pairs = "".join(f"{r}\t{c}\t{r}.5\n" for r, c in zip(rows, columns, strict=True))
+    (folder / "log.inter").write_text("user_id:token\titem_id:token\trating:float\n" + pairs)
+    train = folder / "train.txt"
+    return {
+        "items.txt": lambda path: read_interactions(path, lists=True),
+        "log.inter": read_interactions,
+        "split.txt": lambda path: read_split(train, path).test,
+    }
+
+
+def _write_experiments(folder: Path) -> dict[str, Callable[[Path], Any]]:
+    """Write the file of an experiment, and a record of the store."""
+    config = files("nodecopy.experiments") / "configs" / "table2.toml"
+    (folder / "table.toml").write_text(config.read_text(encoding="utf-8"))
+    cell, store = next(iter(toml.load("table2").cells(0))), Store(folder / "store")
+    record = Record(0, {"accuracy": 0.5}, 1.0, {"note": "x"}, {"commit": "1"})
+    store.write(cell, record)
+    target = store.path(cell, 0)
+    (folder / "record.json").write_bytes(target.read_bytes())
+
+    def read_record(path: Path) -> Any:
+        target.write_bytes(path.read_bytes())
+        return store.read(cell, 0)
+
+    return {"table.toml": lambda path: toml.load(path, trust=False), "record.json": read_record}
 
 
 def mutate(content: bytes, other: bytes, name: str, rng: np.random.Generator) -> bytes:
@@ -128,9 +204,15 @@ def check(result: Any) -> None:
     """Raise an error unless what was read is a valid graph, table or model, which can be used."""
     if isinstance(result, NodeCopying):
         result = result.sample(rng=0)
-    if isinstance(result, EASE):
+    if isinstance(result, GraphModel):
+        result = result.sample(rng=0)
+    if isinstance(result, Recommender):
         result.recommend(k=2)
         result = result.interactions_
+    if isinstance(result, Classifier):
+        assert np.allclose(result.predict_proba().sum(axis=1), 1, atol=1e-3)
+    if result is None or isinstance(result, (Classifier, Experiment, Record)):
+        return
     rows = result.rows
     check_rows(rows.indptr, rows.indices, rows.n_rows, rows.n_columns, "the result")
     weights = rows.csr.data
@@ -168,6 +250,7 @@ def main() -> None:
     """Read the inputs that the command line names, with limits on memory and time."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
+    logging.disable()
     wrong = fuzz(int(sys.argv[1]), int(sys.argv[2]))
     print("\n".join(wrong) or f"inputs {sys.argv[1]} to {sys.argv[2]}: nothing wrong")
     sys.exit(bool(wrong))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nodecopy._core.logistic import fit_logistic
+from nodecopy.errors import InputError
 from nodecopy.generators.blockwise import LOGITS_AT_ONCE, split_triangle
 from nodecopy.generators.link_prediction import PairArray, decode_pairs
 
@@ -114,6 +115,8 @@ def calibrate_scores(decoded: Tensor, edges: PairArray, *, balanced: bool) -> Ca
     """
     n_nodes, n_edges = len(decoded), edges.shape[1]
     n_pairs = n_nodes * (n_nodes - 1) // 2
+    if not n_edges:
+        raise InputError("graph must have edges, by which scores are calibrated; got none.")
     if n_edges == n_pairs:
         return 0.0, math.inf
     weights = n_pairs / (2 * n_edges), n_pairs / (2 * (n_pairs - n_edges))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, seed_sequence
+from nodecopy._core.validation import check_path
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
@@ -116,6 +117,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 def choose_seed(rng: Rng, store: PathLike | None) -> SeedSequence:
     """Return the seed of ``rng``, or without one that of the run which is continued."""
+    if store is not None:
+        check_path(store, "store")
     stored = {} if store is None or rng is not None else read_settings(Path(store))
     if "seed" not in stored:
         return seed_sequence(rng)

@@ -116,7 +116,7 @@ class CopyEASE(LinearRecommender):
                 f"user_share + item_share of CopyEASE must be at most 1; got {user_share + item_share:g}. "
                 f"What remains is the share of the user's own entries."
             )
-        if self.item_bonus != AUTO:
+        if not (isinstance(self.item_bonus, str) and self.item_bonus == AUTO):
             check_real(self.item_bonus, "item_bonus of CopyEASE", low=0.0)
         for name in ("user_law", "item_law"):
             law = getattr(self, name)

@@ -354,7 +354,7 @@ def check_device(device: str) -> Any:
     """Return torch, if it has the device."""
     torch: Any = import_optional("torch", f"device {device!r}")
     try:
-        torch.empty(0, device=device)
+        torch.empty(0, device=torch.device(device))
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         raise InputError(f"device must be 'cpu' or an available 'cuda'; got {device!r}.") from error
     return torch
