@@ -336,6 +336,8 @@ def _labels(
         whole = np.where(np.isnan(array), UNLABELLED, array)
         if not np.array_equal(whole, np.floor(whole)) or np.isinf(whole).any():
             raise InputError("labels must be whole numbers or strings; got fractions or infinities.")
+        if whole.size and abs(whole).max() >= 2.0**63:
+            raise InputError(f"labels must be whole numbers of at most 64 bits; got {abs(whole).max():g}.")
         array = whole.astype(np.int64)
     if array.dtype.kind in "biu":
         if array.size and (array.min() < UNLABELLED or array.max() > np.iinfo(np.int64).max):

@@ -1,0 +1,56 @@
+"""Numbers at the limits of their types: the right result, or an error of the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nodecopy import Balanced, Graph, Interactions, Jaccard, NodeCopying
+from nodecopy.errors import InputError
+from nodecopy.experiments import toml
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+def test_duplicates_of_small_integers_are_added_without_overflow(dtype: str) -> None:
+    largest = min(np.iinfo(dtype).max, 2**40)
+    values = np.array([largest, largest], dtype)
+    matrix = sparse.coo_array((values, ([0, 0], [1, 1])), shape=(2, 2))
+    assert Graph(matrix).adjacency.toarray().tolist() == [[0, 2 * largest], [2 * largest, 0]]
+    assert Interactions(matrix).matrix.toarray().tolist() == [[0, 2 * largest], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array([2**63, 0], np.uint64), [2.0**63, 0.0], [1e300, 0.0], [2**70, 0]]
+)
+def test_labels_that_do_not_fit_are_errors_or_names(labels: Any) -> None:
+    """Python's own large integers are objects, and so names."""
+    if isinstance(labels, list) and isinstance(labels[0], int):
+        assert Graph(np.eye(2), labels=labels).label_names == ("0", str(2**70))
+        return
+    with pytest.raises(InputError, match="labels must be"):
+        Graph(np.eye(2), labels=labels)
+
+
+def test_big_endian_arrays_are_read() -> None:
+    native, other = np.array([[0, 1.5], [1.5, 0]]), np.array([[0, 1.5], [1.5, 0]], ">f8")
+    assert Graph(other, other, [0, 1]) == Graph(native, native, [0, 1])
+    assert Graph.from_edges(np.array([0, 1], ">i4"), np.array([1, 2], ">u2")).n_edges == 2
+
+
+def test_limits_of_settings() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2])
+    many, every = (NodeCopying(Jaccard(max_donors=n)).fit(graph) for n in (2**63, None))
+    assert many.sample(rng=0) == every.sample(rng=0)
+    with pytest.raises(InputError, match="law of Balanced must be a donor law"):
+        NodeCopying(Balanced(None)).fit(graph)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="rating of at_least must be a finite number; got nan"):
+        Interactions([[1]]).at_least(rating=np.nan)
+
+
+def test_numbers_of_toml_files_are_finite() -> None:
+    text = 'title = "x"\ntask = "classify"\ntrials = 1e400\n'
+    with pytest.raises(InputError):
+        toml.parse(text, "x")
