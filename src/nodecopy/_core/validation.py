@@ -115,7 +115,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array, or raise an error that names the parameter."""
     if isinstance(values, (list, tuple)) and any(issubclass(kind, str) for kind in set(map(type, values))):
         check_text_size(values, name)
-    if hasattr(type(values), "tocsr"):  # a sparse matrix, not even printed: its arrays are not checked
+    kinds = set(map(type, values)) if isinstance(values, (list, tuple)) else {type(values)}
+    if any(hasattr(kind, "tocsr") for kind in kinds):  # sparse, not even printed: its arrays are not checked
         raise InputError(f"{name} must be an array; got {type_name(values)}. Use its method toarray.")
     try:
         return np.asarray(values)
