@@ -120,7 +120,7 @@ class Constant(Classifier):
         (None, "must be a dense array of class probabilities; got NoneType"),
         (
             sparse.csr_array(np.ones((60, 3)) / 3),
-            "must be a dense array of class probabilities; got scipy.csr_array",
+            "must be an array; got scipy.csr_array. Use its method toarray",
         ),
         (np.full((60, 3), "a"), "must be a dense array of class probabilities; got <U1"),
         (np.full((60, 3), 1j), "must be a dense array of class probabilities; got complex128"),
