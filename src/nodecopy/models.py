@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -81,7 +82,7 @@ class GraphModel(Saveable, ABC, Generic[Data]):
             graphs with about 10^5 entries and more.
         """
         self.check_fitted()
-        check_integer(n, "n of sample_many", low=0)
+        check_integer(n, "n of sample_many", low=0, high=math.inf)
         check_integer(workers, "workers of sample_many", low=1)
         seed = seed_sequence(rng)
         return sample_stream(lambda number: self._checked_draw(child(seed, number)), n, workers)

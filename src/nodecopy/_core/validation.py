@@ -58,7 +58,7 @@ def show(value: Any) -> str:
     is_own = type(value).__module__.startswith("nodecopy.")
     is_plain = isinstance(value, (int, float, str, bytes, tuple, list, type(None), np.generic))
     text = repr(value) if is_own or is_plain else ""
-    return text if 0 < len(text) <= MAX_SHOWN else type_name(value)
+    return text if is_own or 0 < len(text) <= MAX_SHOWN else type_name(value)
 
 
 def check_type(value: Any, kinds: Any, name: str, allowed: str) -> Any:
