@@ -17,10 +17,10 @@ import pytest
 
 from nodecopy._core import atomic_files
 from nodecopy._core.atomic_files import (
+    ScratchFolder,
     atomic_folder,
     atomic_write,
     check_writable,
-    create_scratch_folder,
     list_files,
 )
 from nodecopy.errors import InputError
@@ -170,7 +170,7 @@ if sys.argv[1] == "file":
     with atomic_write("out.csv") as temporary:
         die()
 if sys.argv[1] == "scratch":
-    atomic_files.create_scratch_folder(".")
+    scratch = atomic_files.ScratchFolder(".")
     die()
 if sys.argv[1] == "swap":
     atomic_files._exchange = lambda *paths: False
@@ -198,11 +198,15 @@ def test_a_kill_loses_nothing_and_the_next_write_removes_its_remains(tmp_path: P
     assert list_files(tmp_path) == [other.name, "out"]
 
 
-def test_scratch_folders(tmp_path: Path) -> None:
-    first, second = (create_scratch_folder(tmp_path / "new") for _ in range(2))
-    assert first != second
-    assert first.parent == tmp_path / "new"
-    assert first.is_dir()
+def test_scratch_folders_are_removed_and_leave_no_handle_open(tmp_path: Path) -> None:
+    handles = Path("/proc/self/fd")
+    before = list_files(handles) if handles.is_dir() else []
+    with ScratchFolder(tmp_path / "new") as first, ScratchFolder(tmp_path / "new") as second:
+        assert first != second
+        assert first.parent == tmp_path / "new"
+        (first / "file").touch()
+    assert list_files(tmp_path / "new") == []
+    assert (list_files(handles) if handles.is_dir() else []) == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such locks there")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from nodecopy.features.node_embeddings import (
     embed_connections,
     embed_neighbourhoods,
     expected_neighbourhoods,
+    shared_neighbourhoods,
 )
 
 
@@ -137,3 +140,16 @@ def test_features_of_single_nodes_leave_neighbourhoods_only() -> None:
     np.testing.assert_array_equal(embeddings.neighbourhoods, embed_connections(graph, 64))
     with pytest.raises(InputError, match="in this one no two nodes share any"):
         _ = embeddings.features
+
+
+@pytest.mark.parametrize("has_features", [True, False])
+def test_shared_neighbourhoods_live_as_long_as_their_graph(has_features: bool) -> None:
+    features = np.eye(4)[[0, 0, 1, 1]] if has_features else None
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=features)
+    embedding = shared_neighbourhoods(graph)
+    np.testing.assert_array_equal(embedding, NodeEmbeddings(graph).neighbourhoods)
+    assert shared_neighbourhoods(graph.replace(labels=[0, 1, 0, 1])) is embedding
+    references: list[Any] = [ref(embedding), ref(graph.features if has_features else graph.rows)]
+    del graph, embedding, features
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]

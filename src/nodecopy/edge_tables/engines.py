@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nodecopy._core.atomic_files import atomic_write, create_scratch_folder
+from nodecopy._core.atomic_files import ScratchFolder, atomic_write
 from nodecopy._core.optional_imports import OptionalModule, import_optional
 from nodecopy._core.validation import check_integer, check_path, type_name
 from nodecopy.errors import InputError
@@ -58,7 +58,7 @@ class Engine(ABC):
     """
 
     backend: Any
-    _scratch: Path
+    _scratch: ScratchFolder
     _closed = False
     _process: int | None = None
 
@@ -78,10 +78,10 @@ class Engine(ABC):
         self._scratch_files: list[Path] = []
         self._origins: dict[str, set[Path]] = {}  # the files that each table depends on
         try:
-            self._scratch = create_scratch_folder(None if folder is None else check_path(folder, "scratch"))
+            self._scratch = ScratchFolder(None if folder is None else check_path(folder, "scratch"))
         except OSError as error:
             raise InputError(f"scratch must be a folder; {folder!r} cannot be made: {error}.") from error
-        return self._scratch
+        return self._scratch.path
 
     def scan(self, source: Any) -> Any:
         """Return an Ibis table: the given one, or that of a Parquet file or of a folder of such files.
@@ -126,7 +126,7 @@ class Engine(ABC):
         return self._reread(path, table)
 
     def _new_scratch(self, suffix: str = ".parquet") -> Path:
-        self._scratch_files.append(self._scratch / f"{len(self._scratch_files)}{suffix}")
+        self._scratch_files.append(self._scratch.path / f"{len(self._scratch_files)}{suffix}")
         return self._scratch_files[-1]
 
     def _reread(self, path: Path, table: Any) -> Any:
@@ -219,7 +219,7 @@ class Engine(ABC):
         if self._process != os.getpid():
             return  # the process that opened it still uses the connection and the files
         self.backend.disconnect()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.remove()
 
     def __enter__(self) -> Self:
         return self

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import cached_property
+from threading import Lock
 from typing import Any, TypeAlias
 from weakref import ref
 
@@ -33,8 +34,9 @@ PURPOSE = "to find similar nodes"
 RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 
-_RECENT: deque[tuple[ref[Rows], Any, Matrix]] = deque(maxlen=4)
-"""Edges, features and embedding of the graphs that were embedded last."""
+_RECENT: deque[tuple[ref[Rows], Any, list[Matrix]]] = deque(maxlen=4)
+"""Edges, features and embedding of the graphs that were embedded last; the list is empty if one is gone."""
+_LOCK = Lock()
 
 
 class NodeEmbeddings:
@@ -121,12 +123,16 @@ class NodeEmbeddings:
 
 def shared_neighbourhoods(graph: Graph) -> Matrix:
     """Return :attr:`NodeEmbeddings.neighbourhoods`, computed once for graphs that differ in labels only."""
-    for rows, features, embedding in _RECENT:
-        if rows() is graph.rows and features is graph.features:
-            return embedding
+    with _LOCK:
+        for rows, features, result in _RECENT:
+            if rows() is graph.rows and features() is graph.features and result:
+                return result[0]
     embedding = NodeEmbeddings(graph).neighbourhoods
     embedding.setflags(write=False)
-    _RECENT.append((ref(graph.rows), graph.features, embedding))
+    result = [embedding]
+    features = (lambda: None) if graph.features is None else ref(graph.features, lambda _: result.clear())
+    with _LOCK:
+        _RECENT.append((ref(graph.rows, lambda _: result.clear()), features, result))
     return embedding
 
 
