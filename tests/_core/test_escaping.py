@@ -9,7 +9,6 @@ from nodecopy._core.escaping import (
     escape_controls,
     escape_latex,
     escape_markdown,
-    is_for_spreadsheets,
 )
 
 
@@ -60,12 +59,7 @@ def test_latex(text: str, escaped: str) -> None:
     assert escape_latex(text) == escaped
 
 
-def test_cells_are_escaped_for_spreadsheets_only() -> None:
+def test_no_cell_for_spreadsheets_is_a_formula() -> None:
     texts = ["=1+1", "+1", "-1", "@a", "\t=1", " =1", "\r1", "＝1"]  # noqa: RUF001
-    assert [escape_cell(text) for text in texts] == texts
-    token = is_for_spreadsheets.set(True)
-    try:
-        assert [escape_cell(text) for text in texts] == [f"'{text}" for text in texts]
-        assert [escape_cell(value) for value in ("a=1", -1, None, "")] == ["a=1", -1, None, ""]
-    finally:
-        is_for_spreadsheets.reset(token)
+    assert [escape_cell(text) for text in texts] == [f"'{text}" for text in texts]
+    assert [escape_cell(value) for value in ("a=1", -1, None, "")] == ["a=1", -1, None, ""]

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from nodecopy import Interactions
 from nodecopy.cli.options import check_applicable, check_outputs
 from nodecopy.errors import InputError
+from nodecopy.io import write_interactions
 from tests.cli.conftest import Run
 
 FORMATS = (".csv", ".npz")
@@ -73,3 +75,5 @@ def test_no_text_is_a_formula_with_spreadsheet(run: Run) -> None:
     assert "=HYPERLINK(1)" in Path("out.csv").read_text().replace(",", "\n").splitlines()
     run("sample", "log.csv", "--spreadsheet", "--out", "samples")
     assert "'-c" in Path("samples/sample-0.csv").read_text()
+    write_interactions(Interactions.from_table(["=a"], ["b"]), "after.csv")
+    assert Path("after.csv").read_text() == "user,item\n=a,b\n"

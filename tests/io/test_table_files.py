@@ -163,3 +163,18 @@ def test_spaces_after_commas_are_not_part_of_ids(tmp_path: Path) -> None:
     spaced = Graph.from_edges([" ann"], ["bob "])
     write_graph(spaced, path)
     assert read_graph(path) == spaced
+
+
+def test_text_for_spreadsheets_is_no_formula(tmp_path: Path) -> None:
+    graph = Graph.from_edges(["=1+1", "b"], ["b", "@c"], [1.0, 2.0])
+    for suffix in ("csv", "tsv", "txt"):
+        write_graph(graph, tmp_path / f"plain.{suffix}")
+        write_graph(graph, tmp_path / f"escaped.{suffix}", spreadsheet=True)
+    plain, escaped = ((tmp_path / f"{name}.csv").read_text() for name in ("plain", "escaped"))
+    assert plain.splitlines() == ["source,target,weight", "=1+1,b,1.0", "@c,b,2.0"]
+    assert escaped == plain.replace("=", "'=").replace("@", "'@")
+    assert "'=1+1" in (tmp_path / "escaped.tsv").read_text()
+    assert (tmp_path / "escaped.txt").read_text() == (tmp_path / "plain.txt").read_text()
+    log = Interactions.from_table(["+a", "b"], ["x", "-y"])
+    write_interactions(log, tmp_path / "log.csv", spreadsheet=True)
+    assert (tmp_path / "log.csv").read_text().splitlines() == ["user,item", "'+a,x", "b,'-y"]

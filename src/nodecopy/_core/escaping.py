@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextvars import ContextVar
 from typing import Any
 
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -18,9 +17,6 @@ LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
     "|": r"\textbar{}",
 }
 FORMULA_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001
-
-is_for_spreadsheets: ContextVar[bool] = ContextVar("is_for_spreadsheets", default=False)
-"""Whether text tables are written for spreadsheets, see :func:`escape_cell`."""
 
 
 def escape_controls(text: str, keep: str = "") -> str:
@@ -60,12 +56,12 @@ def escape_latex(text: str) -> str:
 
 
 def escape_cell(value: Any) -> Any:
-    """Return the cell of a text table; for spreadsheets, an apostrophe keeps text from being a formula.
+    """Return the cell of a table for spreadsheets, where an apostrophe keeps text from being a formula.
 
     >>> escape_cell("=1+1")
-    '=1+1'
+    "'=1+1"
     """
-    if not is_for_spreadsheets.get() or not isinstance(value, str):
+    if not isinstance(value, str):
         return value
     is_formula = value.lstrip().startswith(FORMULA_SIGNS) or value[:1] in ("\t", "\r", "\n")
     return f"'{value}" if is_formula else value

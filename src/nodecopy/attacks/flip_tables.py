@@ -24,6 +24,8 @@ def write_flips(
     flips: NDArray[np.int64],
     is_added: NDArray[np.bool_],
     owners: NDArray[np.int64],
+    *,
+    spreadsheet: bool = False,
 ) -> None:
     """Write the columns first, second, change and target; flips of the whole graph have no target."""
     columns: dict[str, NDArray[Any] | None] = {
@@ -32,7 +34,7 @@ def write_flips(
         "change": np.array(CHANGES)[is_added.astype(int)],
         "target": None if (owners == WHOLE_GRAPH).any() else node_ids[owners],
     }
-    write_table(path, columns)
+    write_table(path, columns, spreadsheet=spreadsheet)
 
 
 def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]:

@@ -181,17 +181,19 @@ class Perturbation:
         attacked = graph.with_rows(flip_entries(graph.rows, flips))
         return _with_features(attacked, features) if len(features) else attacked
 
-    def save(self, path: PathLike) -> None:
+    def save(self, path: PathLike, *, spreadsheet: bool = False) -> None:
         """Write a file that :meth:`load` reads, as a whole or not at all.
 
         A table (``.csv``, ``.tsv``, ``.txt`` or ``.parquet``) has the columns first, second, change (``add``
         or ``remove``) and target. Only ``.npz`` keeps the name of the attack, budgets, targets without flips,
-        and flips of features.
+        and flips of features. With ``spreadsheet``, ids in ``.csv`` and ``.tsv`` files that a spreadsheet
+        would take for a formula get an apostrophe in front.
         """
         if format_of(path, FORMATS) != ".npz":
             if len(self.feature_flips):
                 raise InputError(f"{path} must be an .npz file, since a table holds no flips of features.")
-            write_flips(path, self.node_ids, self.flips, self.is_added, self.owners)
+            columns = self.node_ids, self.flips, self.is_added, self.owners
+            write_flips(path, *columns, spreadsheet=spreadsheet)
             return
         about = {"nodecopy": nodecopy.__version__, "attack": self.attack, "together": self.together}
         arrays = {"about": np.array(json.dumps(about))} | {name: getattr(self, name) for name in ARRAYS}

@@ -116,9 +116,9 @@ def attack(
         )
     attacked = perturbation.apply(graph)
     if out is not None:
-        write_graph(attacked, out)
+        write_graph(attacked, out, spreadsheet=spreadsheet)
     if flips is not None:
-        perturbation.save(flips)
+        perturbation.save(flips, spreadsheet=spreadsheet)
     if json_:
         print_json(sources.describe_run(source, seed=seed, **_describe(perturbation)))
         return

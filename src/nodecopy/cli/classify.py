@@ -192,7 +192,7 @@ def classify(
                 "trained on this graph."
             )
     if out is not None:
-        predictions.write(out)
+        predictions.write(out, spreadsheet=spreadsheet)
     if save is not None:
         classifier.save(save)
     if json_:
@@ -239,9 +239,10 @@ class _Predictions(NamedTuple):
         is_correct = (self.table["predicted"] == graph.named_labels())[scored]
         return {"accuracy": float(is_correct.mean())} if len(scored) else {}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, *, spreadsheet: bool) -> None:
         """Write the rows of the reported nodes."""
-        write_table(path, {name: column[self.nodes] for name, column in self.table.items()})
+        columns = {name: column[self.nodes] for name, column in self.table.items()}
+        write_table(path, columns, spreadsheet=spreadsheet)
 
 
 def _train(

@@ -97,9 +97,9 @@ def defend(
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
     results = sources.describe_run(source, seed=seed, train=len(train), **evaluation)
     if out is not None:
-        write_table(out, columns)
+        write_table(out, columns, spreadsheet=spreadsheet)
     if scores is not None:
-        write_table(scores, _score_nodes(defence, graph, corrected))
+        write_table(scores, _score_nodes(defence, graph, corrected), spreadsheet=spreadsheet)
     if json_:
         print_json(results | {"nodes": _describe_nodes(columns, defence.classes_)})
         return

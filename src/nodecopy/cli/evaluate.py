@@ -127,7 +127,7 @@ def evaluate(
             results[name] = _evaluate(recommender, parts, tune, names, seed)
         seconds[name] = round(time.perf_counter() - start, 3)
     if per_user is not None:
-        _write_users(per_user, results)
+        _write_users(per_user, results, spreadsheet)
     counts = {"train": parts.train.n_interactions, "test": parts.test.n_interactions}
     counts["test_users"] = int((parts.test.rows.degrees > 0).sum())
     if json_:
@@ -221,7 +221,7 @@ def _evaluate(recommender: Any, parts: Parts, tune: bool, metrics: list[str], se
     return fitted.evaluate(parts.test, history=parts.history, metrics=metrics)
 
 
-def _write_users(path: Path, results: dict[str, Evaluation]) -> None:
+def _write_users(path: Path, results: dict[str, Evaluation], spreadsheet: bool) -> None:
     """Write a row for each model and user."""
     first = next(iter(results.values()))
     columns: dict[str, Any] = {
@@ -230,4 +230,4 @@ def _write_users(path: Path, results: dict[str, Evaluation]) -> None:
     }
     for name in first.per_user:
         columns[name] = np.concatenate([result.per_user[name] for result in results.values()])
-    write_table(path, columns)
+    write_table(path, columns, spreadsheet=spreadsheet)

@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from nodecopy._core.escaping import is_for_spreadsheets
 from nodecopy._core.formats import target_format
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer, check_real
@@ -45,18 +44,12 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the resul
 Callback: TypeAlias = Callable[[typer.CallbackParam, Any], Any]
 
 
-def _set_spreadsheets(value: bool) -> bool:
-    is_for_spreadsheets.set(value)
-    return value
-
-
 Spreadsheet: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--spreadsheet",
         help="Put an apostrophe before text in .csv and .tsv files that a spreadsheet would take for a "
         "formula (it starts with =, +, - or @).",
-        callback=_set_spreadsheets,
     ),
 ]
 

@@ -145,7 +145,7 @@ def recommend(
     best, scores = _recommend(recommender, user_ids, k, filters.find_items(seen), not include_seen)
     rounded = np.round(scores.astype(np.float64), 7)
     if out is not None:
-        write_table(out, list_best(user_ids, best, rounded))
+        write_table(out, list_best(user_ids, best, rounded), spreadsheet=spreadsheet)
     if save is not None:
         recommender.save(save)
     rows = _describe_users(recommender, positions, best, rounded)

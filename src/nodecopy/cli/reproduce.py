@@ -142,7 +142,7 @@ def reproduce(
             f"--store must hold finished trials of {chosen.name} with --stored; {store} {reason}. "
             "Leave --stored out to compute them."
         )
-    written = [*_write(results, out_folder), *_draw(results, out_folder)] if out_folder else []
+    written = [*_write(results, out_folder, spreadsheet), *_draw(results, out_folder)] if out_folder else []
     if json_:
         print_json(results.to_dict())
     else:
@@ -190,11 +190,11 @@ def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_
             raise
 
 
-def _write(results: Results, folder: Path) -> list[Path]:
+def _write(results: Results, folder: Path, spreadsheet: bool) -> list[Path]:
     """Write the three forms; all are made before the first is written."""
     texts = {
         ".md": rendering.render_markdown(results),
-        ".csv": rendering.render_csv(results),
+        ".csv": rendering.render_csv(results, spreadsheet=spreadsheet),
         ".tex": rendering.render_latex(results),
     }
     paths = [folder / f"{results.experiment.name}{suffix}" for suffix in texts]

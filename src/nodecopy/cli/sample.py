@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -130,7 +132,9 @@ def sample(
         model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
         given = [None if sources.is_dataset(source) else source, labels, features, similarity]
-        summaries = _sample_in_memory(model, origin, workers or 1, out, suffix, overwrite, given)
+        write: Any = write_interactions if isinstance(data, Interactions) else write_graph
+        write = partial(write, spreadsheet=spreadsheet)
+        summaries = _sample_in_memory(model, origin, workers or 1, write, out, suffix, overwrite, given)
         title, is_undirected = repr(data), not getattr(data, "directed", True)
     else:
         of_memory = {"features": features, "largest_component": largest_component, "workers": workers}
@@ -243,6 +247,7 @@ def _sample_in_memory(
     model: NodeCopying[Any],
     origin: dict[str, Any],
     workers: int,
+    write: Callable[[Any, Path], None],
     out: Path | None,
     suffix: str,
     overwrite: bool,
@@ -253,7 +258,6 @@ def _sample_in_memory(
     samples = show_progress(model.sample_many(n, rng=origin["seed"], workers=workers), n, "sampling")
     if out is None:
         return [_summarise(sample, model.graph_) for sample in samples]
-    write: Any = write_interactions if isinstance(model.graph_, Interactions) else write_graph
     summaries = []
     with create_sample_folder(out, origin, suffix, overwrite=overwrite, inputs=inputs) as sample_path:
         for number, sample in enumerate(samples):

@@ -66,7 +66,7 @@ def render_latex(results: Results) -> str:
     return "\n".join(lines)
 
 
-def render_csv(results: Results) -> str:
+def render_csv(results: Results, *, spreadsheet: bool = False) -> str:
     """Return one line per cell with every number in full, and its provenance."""
     others = sorted({other for method in results.experiment.methods for other in method.gain_over})
     rows = []
@@ -79,7 +79,9 @@ def render_csv(results: Results) -> str:
             row[f"published_gain_over_{other}"] = gain.published if gain else None
         row["seed"] = results.seed if cell.n else None
         row |= {key: "; ".join(values) for key, values in cell.provenance.items()}
-        rows.append({name: f"{x:.6g}" if isinstance(x, float) else escape_cell(x) for name, x in row.items()})
+        if spreadsheet:
+            row = {name: escape_cell(value) for name, value in row.items()}
+        rows.append({name: f"{x:.6g}" if isinstance(x, float) else x for name, x in row.items()})
     text = io.StringIO()
     if rows:
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")

@@ -185,13 +185,25 @@ def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
         return matrix[order][:, order]
 
 
-def write_graph(graph: Graph, path: PathLike) -> None:
+def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> None:
     """Write a graph, whole or not at all, in the format of the suffix of ``path``.
 
     Tables hold the edges (``source``, ``target`` and, for weighted graphs, ``weight``; undirected edges once)
     and neither isolated nodes nor labels nor features. ``.graphml`` holds all but features, ``.npz``
     everything.
 
+    Parameters
+    ----------
+    graph
+        The graph.
+    path
+        The file.
+    spreadsheet
+        Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
+        start with =, +, - or @, get an apostrophe in front; no by default.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> graph = Graph.from_edges(["ann", "bob"], ["bob", "cleo"])
     >>> with TemporaryDirectory() as folder:
@@ -208,7 +220,7 @@ def write_graph(graph: Graph, path: PathLike) -> None:
         networkx_graphs.write_graphml(graph, path)
     else:
         source, target, weight = graph.edges()
-        write_table(path, {"source": source, "target": target, "weight": weight})
+        write_table(path, {"source": source, "target": target, "weight": weight}, spreadsheet=spreadsheet)
 
 
 class _Edges(NamedTuple):

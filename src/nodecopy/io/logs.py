@@ -95,11 +95,23 @@ def read_interactions(
         return Interactions(log.matrix, user_ids, item_ids, log.times)
 
 
-def write_interactions(interactions: Interactions, path: PathLike) -> None:
+def write_interactions(interactions: Interactions, path: PathLike, *, spreadsheet: bool = False) -> None:
     """Write interactions as columns ``user``, ``item`` and, where there are some, ``rating`` and ``time``.
 
     Only ``.npz`` keeps users and items without any interaction.
 
+    Parameters
+    ----------
+    interactions
+        The interactions.
+    path
+        The file; its suffix says the format.
+    spreadsheet
+        Whether ids in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula, since they
+        start with =, +, - or @, get an apostrophe in front; no by default.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> log = Interactions.from_table(["ann", "bob"], ["tea", "jam"])
     >>> with TemporaryDirectory() as folder:
@@ -113,4 +125,5 @@ def write_interactions(interactions: Interactions, path: PathLike) -> None:
         npz.write_interactions(interactions, path)
     else:
         users, items, ratings = interactions.table()
-        write_table(path, {"user": users, "item": items, "rating": ratings, "time": interactions.times})
+        columns = {"user": users, "item": items, "rating": ratings, "time": interactions.times}
+        write_table(path, columns, spreadsheet=spreadsheet)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.atomic_files import atomic_write
-from nodecopy._core.escaping import escape_cell, is_for_spreadsheets
+from nodecopy._core.escaping import escape_cell
 from nodecopy._core.file_limits import MAX_TABLE_BYTES, check_stream, check_unpacked
 from nodecopy._core.formats import TABLES, PathLike, format_of, is_frame
 from nodecopy._core.optional_imports import import_optional
@@ -133,8 +133,21 @@ def _has_row_names(first: list[str], second: list[str]) -> bool:
     return is_named and len(second) == len(first) + 1 and second[0] == "1"
 
 
-def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> None:
-    """Write named columns; those that are ``None`` are left out."""
+def write_table(
+    path: PathLike, columns: Mapping[str, NDArray[Any] | None], *, spreadsheet: bool = False
+) -> None:
+    """Write named columns.
+
+    Parameters
+    ----------
+    path
+        The file; its suffix says the format.
+    columns
+        The columns by name; those that are ``None`` are left out.
+    spreadsheet
+        Whether text in ``.csv`` and ``.tsv`` files that a spreadsheet would take for a formula gets an
+        apostrophe in front; no by default.
+    """
     suffix = format_of(path, TABLES)
     present = {name: column for name, column in columns.items() if column is not None}
     with atomic_write(path) as temporary:
@@ -149,17 +162,18 @@ def write_table(path: PathLike, columns: Mapping[str, NDArray[Any] | None]) -> N
                 _check_words(present)
                 file.writelines(" ".join(map(str, row)) + "\n" for row in (list(present), *rows))
             else:
-                _write_csv(file, suffix, list(present), list(rows))
+                cells: list[Any] = [list(present), *rows]
+                if spreadsheet:
+                    cells = [tuple(map(escape_cell, row)) for row in cells]
+                _write_csv(file, suffix, cells)
 
 
-def _write_csv(file: IO[str], suffix: str, names: list[str], rows: list[tuple[Any, ...]]) -> None:
-    """Write rows; all text is quoted if a cell has a carriage return or blanks around it.
+def _write_csv(file: IO[str], suffix: str, rows: list[Sequence[Any]]) -> None:
+    """Write rows, names first; all text is quoted if a cell has a carriage return or blanks around it.
 
     The csv module does not quote such cells by itself.
     """
-    if is_for_spreadsheets.get():
-        names, rows = list(map(escape_cell, names)), [tuple(map(escape_cell, row)) for row in rows]
-    texts = (cell for row in rows for cell in row if isinstance(cell, str))
+    texts = (cell for row in rows[1:] for cell in row if isinstance(cell, str))
     needs_quotes = any("\r" in cell or cell != cell.strip(BLANKS) for cell in texts)
     writer = csv.writer(
         file,
@@ -167,7 +181,7 @@ def _write_csv(file: IO[str], suffix: str, names: list[str], rows: list[tuple[An
         lineterminator="\n",
         quoting=csv.QUOTE_NONNUMERIC if needs_quotes else csv.QUOTE_MINIMAL,
     )
-    writer.writerows([names, *rows])
+    writer.writerows(rows)
 
 
 def _check_words(columns: Mapping[str, NDArray[Any]]) -> None:
