@@ -46,7 +46,7 @@ class RecommendationService:
         row = _find_row(model.interactions_, user_id)
         history = [*_items_of(model.interactions_, row), *self._new.get(user_id, ())]
         explanation = model.explain_new(history, self._item_id(item), k, donors=donors, unknown="ignore")
-        return {"score": explanation.score, **explanation.to_dict()}
+        return dict(explanation.to_dict())
 
     def add(self, user: str, items: Sequence[str | int]) -> int:
         """Accept the items that a user has taken, and return how many rows wait for the next update."""

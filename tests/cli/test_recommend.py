@@ -351,7 +351,9 @@ def test_recommendations_are_explained(run: Run) -> None:
     model = CopyEASE().fit(datasets.load("library"))
     for entry in answer["recommendations"][0]["items"]:
         explanation = model.explain("reader 007", entry["item"], 3).to_dict()
-        assert [entry[name] for name in ("because_of", "donors", "donor_items")] == list(explanation.values())
+        assert explanation.pop("score") == pytest.approx(entry["score"], abs=1e-6)
+        names = ("because_of", "donors", "donor_items", "remainder")
+        assert [entry[name] for name in names] == list(explanation.values())
         assert len(entry["donors"]) == 3
     lines = run("recommend", "library", "--user", "reader 007", "--k", "2", "--explain", "1").out.splitlines()
     assert lines[0].split() == ["rank", "item", "score", "because", "of", "donors"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 
 from nodecopy import Interactions
 from nodecopy.copying import Jaccard
+from nodecopy.errors import DataWarning
 from nodecopy.recommend import EASE, CopyEASE, donor_system
 from nodecopy.recommend.copied_moments import copied_moments
 from nodecopy.recommend.copy_ease import donor_matrix
@@ -113,3 +115,26 @@ def test_the_system_follows_parameters_and_interactions() -> None:
     explanation = model.explain(USER, ITEM, None)
     assert explanation.remainder == pytest.approx(0, abs=1e-6)
     assert explanation.score != pytest.approx(first.score)
+
+
+def test_the_uniform_law_needs_no_matrix_between_users() -> None:
+    """A dense matrix between 3,000 users would take 72 MB."""
+    log = Interactions(np.random.default_rng(0).random((3000, 20)) < 0.2)
+    tracemalloc.start()
+    try:
+        users, items = DonorSystem(log.matrix, REGULARISATION, user_share=0.3).parts(np.array([0, 1]), ITEM)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+    model = CopyEASE(0.3, 0.0, user_law="uniform", item_bonus=0.0, regularisation=REGULARISATION)
+    score = model.fit(log).weights_[:2, ITEM].sum()
+    assert users.sum() + items.sum() == pytest.approx(score, abs=1e-6)
+
+
+def test_equations_that_are_not_solved_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(donor_system, "MAX_INVERTED_ITEMS", 0)
+    monkeypatch.setattr(donor_system, "MAX_STEPS", 1)
+    model = EASE(REGULARISATION).fit(random_log())
+    with pytest.warns(DataWarning, match="conjugate gradients did not converge in 1 steps"):
+        explanation = model.explain(USER, ITEM)
+    assert abs(explanation.remainder) > 1e-3

@@ -255,7 +255,7 @@ def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> No
         for entry in row["items"] if row["history"] else ():
             reasons = recommender.explain(row["user"], entry["item"], k).to_dict()
             entry["because_of"] = reasons.pop("items")
-            entry |= reasons
+            entry |= {name: value for name, value in reasons.items() if name != "score"}
 
 
 def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

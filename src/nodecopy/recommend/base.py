@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.hints import Hint
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.conversion import InteractionsLike
 from nodecopy.errors import InputError
 from nodecopy.metrics import ranking
 from nodecopy.recommend.best_items import MAX_BLOCK_SCORES, Scores, find_candidates, list_best, select_best
-from nodecopy.recommend.explanations import Explanation, largest
+from nodecopy.recommend.explanations import Explanation, largest_contributions
 from nodecopy.recommend.scoring import ScoringModel
-from nodecopy.recommend.training_ids import IGNORE, align, find_ids, history_rows, one_hot
+from nodecopy.recommend.training_ids import IGNORE, OUTSIDE, align, find_ids, history_rows, one_hot
 
 
 class Recommender(ScoringModel):
@@ -235,7 +236,7 @@ class Recommender(ScoringModel):
             take a millisecond.
         """
         train = self.check_fitted()
-        (row,) = find_ids([user], train.user_ids, "user", hint="explain_new takes users outside training.")
+        (row,) = find_ids([user], train.user_ids, "user", hint=Hint(OUTSIDE, explain_new=...))
         history = train.rows.indices[train.rows.indptr[row] : train.rows.indptr[row + 1]]
         if self.is_linear and not len(history):
             raise InputError(
@@ -278,13 +279,12 @@ class Recommender(ScoringModel):
         blocks = (history[start : start + step] for start in range(0, len(history), step))
         scores = [self._checked_scores(one_hot(block, train.n_items))[:, column] for block in blocks]
         values = np.concatenate(scores).astype(np.float64)
-        score, items = float(values.sum()), largest(train.item_ids[history], values, k)
+        score, items = float(values.sum()), largest_contributions(train.item_ids[history], values, k)
         parts = self.donor_parts(history, int(column)) if donors else None
         if parts is None:
             return Explanation(score, items)
-        by_user, by_item = (
-            largest(ids, part, k) for ids, part in zip((train.user_ids, train.item_ids), parts, strict=True)
-        )
+        by_user = largest_contributions(train.user_ids, parts[0], k)
+        by_item = largest_contributions(train.item_ids, parts[1], k)
         return Explanation(score, items, by_user, by_item, score - float(sum(part.sum() for part in parts)))
 
     def evaluate(

@@ -69,16 +69,17 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain values, for JSON."""
-        explanation: dict[str, Any] = {"items": self.items.to_list("item")}
+        explanation: dict[str, Any] = {"score": self.score, "items": self.items.to_list("item")}
         if self.donors is not None:
             explanation["donors"] = self.donors.to_list("user")
         if self.donor_items is not None:
             explanation["donor_items"] = self.donor_items.to_list("item")
+            explanation["remainder"] = self.remainder
         return explanation
 
 
-def largest(ids: NDArray[Any], values: NDArray[Any], k: int | None) -> Contributions:
-    """Return the ``k`` largest contributions, by default all, without zeros; ties go to the first."""
+def largest_contributions(ids: NDArray[Any], values: NDArray[Any], k: int | None) -> Contributions:
+    """Return the ``k`` largest contributions, by default all, without zeros; ties go to the lowest index."""
     order = np.argsort(-values, kind="stable")
     order = order[values[order] != 0][:k]
     return Contributions(ids[order], values[order].astype(np.float64))

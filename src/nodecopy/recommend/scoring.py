@@ -14,6 +14,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.formats import PathLike
+from nodecopy._core.hints import Hint
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.saving import Saveable
 from nodecopy._core.validation import as_array, check_finite, type_name
@@ -21,7 +22,7 @@ from nodecopy.conversion import InteractionsLike
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.best_items import Scores
-from nodecopy.recommend.training_ids import align, check_nonempty, find_ids
+from nodecopy.recommend.training_ids import OUTSIDE, align, check_nonempty, find_ids
 
 Model = TypeVar("Model", bound="ScoringModel")
 
@@ -197,7 +198,7 @@ class ScoringModel(Saveable, ABC):
         user_ids = self.check_fitted().user_ids
         if users is None:
             return np.arange(len(user_ids))
-        return find_ids(users, user_ids, "users", hint="recommend_new takes users outside training.")
+        return find_ids(users, user_ids, "users", hint=Hint(OUTSIDE, recommend_new=...))
 
 
 def fit_copy(

@@ -21,6 +21,8 @@ from nodecopy.interactions import Interactions
 UNKNOWN = ("error", "ignore")
 """What may be done with ids that were not in training."""
 IGNORE = Hint("{} leaves such ids out.", unknown="ignore")
+OUTSIDE = "{} takes users outside training."
+"""The text of hints that name a method."""
 SAME_IDS = (
     "Leave such interactions out; the parts of a split by nodecopy.datasets have the same users and items."
 )
