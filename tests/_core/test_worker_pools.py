@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import os
+from threading import get_ident
 
-from nodecopy._core.worker_pools import call_inherited, create_pool, create_process_pool, n_threads
+import pytest
+
+from nodecopy._core.worker_pools import (
+    call_inherited,
+    create_pool,
+    create_process_pool,
+    map_on_cores,
+    n_threads,
+)
 
 
 def test_threads_of_a_pool_do_not_start_threads() -> None:
@@ -13,6 +22,19 @@ def test_threads_of_a_pool_do_not_start_threads() -> None:
     with create_pool(2) as pool:
         assert list(pool.map(n_threads, [8, 8, 8])) == [1, 1, 1]
     assert n_threads(10_000) == os.cpu_count()
+
+
+def test_tasks_run_on_threads_of_their_own_but_not_inside_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+
+    def threads(limit: int) -> set[int]:
+        return set(map_on_cores(lambda _: get_ident(), range(3), limit)) - {get_ident()}
+
+    assert threads(8)
+    assert not threads(1)
+    with create_pool(1) as pool:
+        assert list(pool.map(threads, [8])) == [set()]
+    assert list(map_on_cores(lambda number: number * number, range(5))) == [0, 1, 4, 9, 16]
 
 
 def test_processes_inherit_functions_that_cannot_be_pickled() -> None:

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Interactions, Jaccard, copying
+from nodecopy import Interactions, Jaccard, copying, datasets
+from nodecopy._core.worker_pools import create_pool
+from nodecopy.copying import jaccard
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE
+from nodecopy.recommend import EASE, CopyEASE, dense_algebra
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from tests.contracts.recommenders import tastes
 
@@ -81,3 +83,15 @@ def test_default_donor_laws_are_not_shared() -> None:
 def test_wrong_parameters(recommender: CopyEASE, message: str) -> None:
     with pytest.raises(InputError, match=message):
         recommender.fit(tastes())
+
+
+@pytest.mark.parametrize("n_neighbours", [None, 3])
+def test_fits_in_a_pool_start_no_threads(n_neighbours: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, log = CopyEASE(n_neighbours=n_neighbours), datasets.load("library")
+    expected = model.fit(log).score()
+    monkeypatch.setattr(dense_algebra, "MIN_THREADED_PRODUCTS", 0)
+    monkeypatch.setattr(jaccard, "MIN_COMPILED_PRODUCTS", 0)
+    with create_pool(1) as pool:
+        monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.__init__", None)
+        scores = pool.submit(lambda: model.fit(log).score()).result()
+    np.testing.assert_allclose(scores, expected, atol=1e-6)

@@ -9,7 +9,7 @@ import pytest
 
 from nodecopy import Interactions
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, copied_moments, copy_ease, dense_algebra
+from nodecopy.recommend import EASE, IALS, CopyEASE, copied_moments, copy_ease, dense_algebra
 from nodecopy.recommend.constrained_ridge import solve_constrained
 from nodecopy.recommend.dense_algebra import NumpyAlgebra, TorchAlgebra, row_blocks
 from tests.contracts.recommenders import tastes
@@ -87,10 +87,11 @@ def test_row_blocks() -> None:
     assert [*row_blocks(5, 2)] == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
 
-def test_wrong_devices() -> None:
+@pytest.mark.parametrize("kind", [EASE, CopyEASE, IALS])
+def test_wrong_devices_are_refused_before_the_fit(kind: Any) -> None:
     pytest.importorskip("torch")
     with pytest.raises(InputError, match="device must be 'cpu' or an available 'cuda'; got 'gpu'"):
-        EASE(device="gpu").fit(tastes())
+        kind(device="gpu").check_params()
 
 
 def test_singular_matrix_of_torch() -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 from nodecopy.errors import InputError
+
+MAX_THREADS = 8
+"""Threads of compiled code, of which each holds arrays with an entry per node or per column."""
 
 _state = threading.local()
 _function: Callable[[int], Any] | None = None
@@ -37,9 +40,21 @@ def call_inherited(number: int) -> Any:
     return _function(number)
 
 
-def n_threads(limit: int) -> int:
+def n_threads(limit: int = MAX_THREADS) -> int:
     """Return the number of cores, at most ``limit``, or 1 in a worker of a pool."""
     return 1 if getattr(_state, "is_worker", False) else min(limit, os.cpu_count() or 1)
+
+
+def map_on_cores(
+    function: Callable[[Any], Any], arguments: Iterable[Any], limit: int = MAX_THREADS
+) -> Iterator[Any]:
+    """Yield what a function returns for each argument, in their order, from :func:`n_threads` threads."""
+    n = n_threads(limit)
+    if n == 1:
+        yield from map(function, arguments)
+        return
+    with ThreadPoolExecutor(n) as pool:
+        yield from pool.map(function, arguments)
 
 
 def _start(function: Callable[[int], Any]) -> None:

@@ -6,16 +6,15 @@ The numbers are bit for bit those of :class:`.Jaccard` without compiled code.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from nodecopy._core.compilation import njit
+from nodecopy._core.worker_pools import map_on_cores
 
-MAX_THREADS = 8
 N_TASKS = 64
 """Blocks of rows with about as many multiplications each, which threads take in turn."""
 
@@ -32,13 +31,13 @@ def most_similar_rows(
     bounds = np.unique(np.append(np.searchsorted(work, np.linspace(0, work[-1], N_TASKS)), [0, n_rows]))
     csr = (pattern.indptr, pattern.indices, transpose.indptr, transpose.indices)
 
-    def search(first: int, last: int) -> Any:
+    def search(block: tuple[int, int]) -> Any:
+        first, last = block
         size = int(n_entries[first:last].sum())
         arguments: tuple[Any, ...] = (*csr, first, last, min(n_largest, n_rows), include_self, size)
         return _most_similar(*arguments)
 
-    with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(search, bounds[:-1].tolist(), bounds[1:].tolist()))
+    parts = map_on_cores(search, pairwise(bounds.tolist()))
     counts, columns, values = zip(*parts, strict=True)
     indptr = np.append(0, np.cumsum(np.concatenate(counts)))
     shape = (n_rows, n_rows)

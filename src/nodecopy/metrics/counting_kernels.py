@@ -7,7 +7,6 @@ fork and may be used from several threads at once.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -16,9 +15,8 @@ from numpy.typing import NDArray
 from nodecopy._core import prefetching
 from nodecopy._core.compilation import njit
 from nodecopy._core.csr import IntArray, Rows
-from nodecopy._core.worker_pools import n_threads
+from nodecopy._core.worker_pools import map_on_cores, n_threads
 
-MAX_THREADS = 8  # each holds two arrays with an entry per node
 prefetch: Any = prefetching.prefetch
 BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
 
@@ -26,14 +24,11 @@ BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
     """Return the number of triangles through each node of a symmetric graph without loops."""
     starts, targets = _forward(rows.indptr, rows.indices)
-    n_parts = n_threads(MAX_THREADS)
-    if n_parts == 1:
-        return cast(NDArray[np.int64], _triangles(starts, targets, 0, rows.n_rows))
+    n_parts = n_threads()
     bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_parts + 1)).tolist()
     bounds[0], bounds[-1] = 0, rows.n_rows
-    with ThreadPoolExecutor(n_parts) as pool:
-        parts = pool.map(lambda i: _triangles(starts, targets, bounds[i], bounds[i + 1]), range(n_parts))
-        return cast(NDArray[np.int64], sum(parts))
+    parts = map_on_cores(lambda i: _triangles(starts, targets, bounds[i], bounds[i + 1]), range(n_parts))
+    return cast(NDArray[np.int64], sum(parts))
 
 
 def component_sizes(rows: Rows) -> tuple[int, int]:
@@ -61,8 +56,7 @@ def common_entries(first: Rows, second: Rows) -> int:
 def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
     """Return the sum of the distances from the sources to all nodes they reach, and the number of pairs."""
     batches = [sources[i : i + BATCH_SIZE] for i in range(0, len(sources), BATCH_SIZE)]
-    with ThreadPoolExecutor(n_threads(MAX_THREADS)) as pool:
-        parts = list(pool.map(lambda batch: _distances(rows.indptr, rows.indices, batch), batches))
+    parts = list(map_on_cores(lambda batch: _distances(rows.indptr, rows.indices, batch), batches))
     return sum(int(total) for total, _ in parts), sum(int(pairs) for _, pairs in parts)
 
 

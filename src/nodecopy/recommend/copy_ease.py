@@ -8,7 +8,6 @@ have exact expressions and nothing is sampled; ``docs/copy_ease.md`` derives the
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy._core.validation import check_real, show
+from nodecopy._core.worker_pools import map_on_cores
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
@@ -164,8 +164,7 @@ class CopyEASE(LinearRecommender):
         """Return the donor probabilities of users and of items, ``None`` for the uniform law."""
         transpose = Interactions(interactions.matrix.T, interactions.item_ids, interactions.user_ids)
         sides = (("users", self.user_law, interactions), ("items", self.item_law, transpose))
-        with ThreadPoolExecutor(2) as pool:  # most of it is done without the GIL
-            P, Q = pool.map(lambda side: self._donors(*side), sides)
+        P, Q = map_on_cores(lambda side: self._donors(*side), sides)  # most of it is done without the GIL
         return P, Q
 
     def _donors(self, side: str, law: Any, interactions: Interactions) -> sparse.csr_array | None:

@@ -10,7 +10,6 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray, is_dense_product_faster
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.worker_pools import MAX_THREADS, map_on_cores
 from nodecopy.errors import InputError
 from nodecopy.metrics.top_items import top_items
 from nodecopy.recommend import constrained_ridge
@@ -29,7 +29,6 @@ MIN_DENSE_SHARE = 0.12
 """Share of stored entries from which a dense product with a law is faster than a sparse one."""
 PANEL_BYTES = 256
 """Width of the columns of a product with a sparse matrix: a panel of all rows then fits into the cache."""
-MAX_THREADS = 8
 MIN_THREADED_PRODUCTS = 2**24
 """Multiplications from which a product with a sparse matrix is computed by several threads."""
 MAX_CONDITION = 1e5
@@ -237,7 +236,7 @@ class TorchAlgebra(Algebra):
     """Operations on a device of torch."""
 
     def __init__(self, device: str, dtype: Any = np.float32) -> None:
-        self.torch = check_device(device)
+        self.torch = import_torch_for(device)
         self.device = self.torch.device(device)
         self.dtype = dtype
 
@@ -350,7 +349,7 @@ class TorchAlgebra(Algebra):
         return int((0.8 * memory / 36) ** 0.5)  # M, C and B in double precision, with blocks of the inverse
 
 
-def check_device(device: str) -> Any:
+def import_torch_for(device: str) -> Any:
     """Return torch, if it has the device."""
     torch: Any = import_optional("torch", f"device {device!r}")
     try:
@@ -384,13 +383,8 @@ def uniform_law(size: int, dtype: Any) -> NDArray[Any]:
 def _for_panels(multiply: Callable[[slice], None], law: sparse.csr_array, matrix: NDArray[Any]) -> None:
     """Call a function for panels of columns, from several threads where there is much to multiply."""
     panels = row_blocks(matrix.shape[1], PANEL_BYTES // matrix.itemsize)
-    n_threads = min(MAX_THREADS, os.cpu_count() or 1)
-    if law.nnz * matrix.shape[1] < MIN_THREADED_PRODUCTS or n_threads == 1:
-        for panel in panels:
-            multiply(panel)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(multiply, panels))
+    is_small = law.nnz * matrix.shape[1] < MIN_THREADED_PRODUCTS
+    list(map_on_cores(multiply, panels, 1 if is_small else MAX_THREADS))
 
 
 def _is_full(law: sparse.csr_array) -> bool:

@@ -29,7 +29,7 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend import tuning
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.constrained_ridge import solve_constrained_path
-from nodecopy.recommend.dense_algebra import Algebra, algebra_on
+from nodecopy.recommend.dense_algebra import Algebra, algebra_on, import_torch_for
 from nodecopy.recommend.donor_system import DonorSystem
 from nodecopy.recommend.incremental import RunningAlgebra, append_interactions
 from nodecopy.recommend.training_ids import check_nonempty
@@ -65,7 +65,10 @@ class LinearRecommender(Recommender):
 
     @abstractmethod
     def moments(self, interactions: Interactions, algebra: Algebra | None = None) -> tuple[Any, Any]:
-        """Return M = E[X'DX] and C = E[X'DA], by default on the device of the model."""
+        """Return M = E[X'DX] and C = E[X'DA], by default on the device of the model.
+
+        In the sparse form, return CSR matrices in their place: S, where M = S + S', and C'.
+        """
 
     def fit_path(self, interactions: Interactions, regularisations: Sequence[float]) -> Iterator[Self]:
         """Yield a fitted recommender for each of many regularisations, from one set of moments.
@@ -99,6 +102,8 @@ class LinearRecommender(Recommender):
         check_choice(self.precision, f"precision of {name}", self.PRECISIONS)
         if self.n_neighbours not in (None, "auto"):
             check_integer(self.n_neighbours, f"n_neighbours of {name}", low=1)
+        if self.device != "cpu":
+            import_torch_for(self.device)
 
     def user_weights(self, interactions: Interactions) -> NDArray[np.float64] | None:
         """Return the weight of each user in the objective; ``None`` where all are 1."""
@@ -184,16 +189,16 @@ class LinearRecommender(Recommender):
         return DEFAULT_NEIGHBOURS
 
     def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
-        """Return the solution B from the moments, which ``overwrite`` allows to destroy."""
-        if isinstance(M, sparse.csr_array):
+        """Return the solution B from what :meth:`moments` returns, which ``overwrite`` allows to destroy."""
+        if isinstance(M, sparse.csr_array):  # the sparse form, S and C'
             return self._solve_sparse(M, C)
         M, C = self._with_precision(M, C)
         return algebra_on(self.device).solve(M, C, self.item_penalties(self._popularity), overwrite)
 
-    def _solve_sparse(self, M: sparse.csr_array, C_t: sparse.csr_array) -> sparse.csr_array:
+    def _solve_sparse(self, S: sparse.csr_array, C_t: sparse.csr_array) -> sparse.csr_array:
         from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
 
-        return solve_sparse(M, C_t, self.item_penalties(self._popularity), cast(int, self.n_neighbours_))
+        return solve_sparse(S, C_t, self.item_penalties(self._popularity), cast(int, self.n_neighbours_))
 
     def _to_host(self, weights: Any) -> Any:
         return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).to_numpy(weights)
@@ -363,7 +368,7 @@ class EASE(LinearRecommender):
 
     def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
-        if isinstance(M, sparse.csr_array):
+        if isinstance(M, sparse.csr_array):  # the sparse form, S and C'
             return self._solve_sparse(M, C)
         algebra = algebra_on(self.device)
         penalties = self.item_penalties(self._popularity)

@@ -15,7 +15,7 @@ from nodecopy._core.progress import track
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.constrained_ridge import singular_matrix
-from nodecopy.recommend.dense_algebra import check_device
+from nodecopy.recommend.dense_algebra import import_torch_for
 from nodecopy.recommend.embeddings import EmbeddingRecommender
 
 MAX_BATCH_ENTRIES = 2**28
@@ -68,6 +68,8 @@ class IALS(EmbeddingRecommender):
         check_integer(self.n_iterations, "n_iterations of IALS", low=1)
         check_real(self.regularisation, "regularisation of IALS", low=0.0)
         check_real(self.confidence, "confidence of IALS", low=1.0)
+        if self.device != "cpu":
+            import_torch_for(self.device)
 
     def fit_interactions(
         self, interactions: Interactions, validation: Interactions | None, seed: SeedSequence
@@ -96,7 +98,7 @@ class IALS(EmbeddingRecommender):
         self.item_embeddings_ = np.asarray(model.item_factors, np.float32)
 
     def _fit_torch(self, interactions: Interactions, seed: SeedSequence) -> None:
-        torch: Any = check_device(self.device)
+        torch: Any = import_torch_for(self.device)
         A = sparse.csr_array(interactions.matrix)
         A_t = sparse.csr_array(A.T)
         start = np.random.default_rng(seed).random((A.shape[1], self.n_factors), np.float32)

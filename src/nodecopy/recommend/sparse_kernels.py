@@ -6,9 +6,7 @@ entry per column, and no row depends on another, so that the number of threads c
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +15,8 @@ from scipy import sparse
 
 from nodecopy._core.compilation import njit
 from nodecopy._core.csr import IntArray, index_dtype, keep_entries
+from nodecopy._core.worker_pools import map_on_cores
 
-MAX_THREADS = 8
 ROWS_PER_TASK = 2048
 SYSTEMS_PER_TASK = 64
 
@@ -42,7 +40,9 @@ def largest_products(
             *part, right.indptr, right.indices, right.data, n_columns, n_largest, importance
         )
 
-    return _concatenate(run_tasks(multiply, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest)
+    return _concatenate(
+        map_on_cores(multiply, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest
+    )
 
 
 def largest_sums(
@@ -69,7 +69,7 @@ def largest_sums(
             *identity, block.indptr, block.indices, block.data, n_columns, n_largest, importance
         )
 
-    return _concatenate(run_tasks(add, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest)
+    return _concatenate(map_on_cores(add, range(0, n_rows, ROWS_PER_TASK)), (n_rows, n_columns), n_largest)
 
 
 def _concatenate(parts: Iterator[Any], shape: tuple[int, int], n_largest: int) -> sparse.csr_array:
@@ -111,12 +111,6 @@ def solve_neighbourhoods(
             at = C_t.indptr[row] - C_t.indptr[start]
             solution[at : at + size] = solutions[row - first, :size]
     return solution
-
-
-def run_tasks(task: Callable[[int], Any], arguments: range) -> Iterator[Any]:
-    """Yield what a task returns for each argument, in their order, from several threads."""
-    with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
-        yield from pool.map(task, arguments)
 
 
 def _rows(matrix: sparse.csr_array, first: int, last: int) -> tuple[IntArray, IntArray, NDArray[Any]]:

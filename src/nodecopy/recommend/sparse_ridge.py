@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.worker_pools import map_on_cores
 from nodecopy.recommend.sparse_kernels import (
     ROWS_PER_TASK,
     largest_products,
     largest_sums,
-    run_tasks,
     solve_neighbourhoods,
 )
 
@@ -99,7 +99,7 @@ def solve_sparse(
         return solve_neighbourhoods(S, targets, penalties, first, last)
 
     blocks = range(0, targets.shape[0], ROWS_PER_TASK)
-    data = np.concatenate(list(run_tasks(solve, blocks)))
+    data = np.concatenate(list(map_on_cores(solve, blocks)))
     B_t = sparse.csr_array((data, targets.indices, targets.indptr), shape=targets.shape)
     return sparse.csr_array(B_t.T)
 
