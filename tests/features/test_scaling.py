@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import FeatureScaling, WeightScaling, scale_features
+from nodecopy.features.scaling import FeatureScaling, WeightScaling, is_sparse_counts, scale_features
 from nodecopy.io import FeatureEncoder
 
 RNG = np.random.default_rng(0)
@@ -209,3 +209,11 @@ def test_constant_columns_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_too_large_features_have_a_way_out() -> None:
     with pytest.raises(InputError, match=r"got inf\. Use features='standardise'"):
         FeatureScaling.fit([[1e300, 0.0]], "unit").apply([[1e300, 0.0]])
+
+
+def test_counts_are_sparse_from_80_percent_zeros_on() -> None:
+    counts = np.eye(5)
+    assert is_sparse_counts(counts)
+    assert is_sparse_counts(sparse.csr_array(counts))
+    counts[0, 1] = 2
+    assert not is_sparse_counts(counts)

@@ -62,7 +62,17 @@ def check_stream(unpacked: BinaryIO, packed: int) -> None:
 
 
 def check_unpacked(unpacked: int, packed: int, least: int | None = None) -> None:
-    """Raise an error if so many bytes, and more than ``least``, are too many for a file of ``packed``."""
+    """Raise an error if a file unpacks to too many bytes.
+
+    Parameters
+    ----------
+    unpacked
+        Number of bytes so far.
+    packed
+        Number of bytes of the file.
+    least
+        Number that is allowed whatever the size of the file; ``MAX_UNPACKED`` by default.
+    """
     limit = _limit(packed, MAX_UNPACKED if least is None else least)
     if unpacked > limit:
         raise InputError(

@@ -12,15 +12,12 @@ from nodecopy.classify.bayesian import BayesianGCN
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.trial import Trial
 from nodecopy.copying import DonorLaw, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
-from nodecopy.features.scaling import explain_no_counts, share_of_zeros
+from nodecopy.features.scaling import explain_no_counts, is_sparse_counts, share_of_zeros
 from nodecopy.graph import Graph
 
 NETWORKS = ("auto", "appnp", "gcn")
 N_GRAPHS = 5
 """Sampled graphs in every round."""
-MIN_ZEROS = 0.8
-"""Smallest share of zeros among word counts that APPNP is chosen for. A node's own words must tell its class
-from others: in Amazon Photo, where a node has a third of all words, a GCN is more accurate."""
 N_HIDDEN = 16
 """Hidden units of APPNP; with few labels they do better than 64."""
 N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
@@ -54,7 +51,7 @@ def _choose_network(graph: Graph) -> str:
         matrix = as_matrix(graph.features, "features")
         reason = explain_no_counts(matrix, graph.feature_encoder)
         share = share_of_zeros(matrix)
-        if not reason and share >= MIN_ZEROS:
+        if not reason and is_sparse_counts(matrix):
             network, reason = "appnp", f"features are word counts and {share:.0%} of them are zero"
         else:
             reason = f"features are not sparse word counts ({reason or f'{share:.0%} of them are zero'})"

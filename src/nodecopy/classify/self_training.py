@@ -54,7 +54,7 @@ class SelfTraining(Classifier):
     balance
         How the size of a class is estimated: ``n ** (1 - balance) * m ** balance``, where n is the number
         of nodes that are predicted to be of it and m the mean over classes. 0 trusts the predictions, 1
-        makes all classes equal. By default 1 / r, since predictions from few labels
+        makes all classes equal. By default 1 / r, with the r of ``share``, since predictions from few labels
         favour some classes too much.
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
@@ -67,7 +67,7 @@ class SelfTraining(Classifier):
         for word counts of which at least 80 % are zero and ``"gcn"`` otherwise; the choice is logged.
     prior
         Copying in the default base: a node of degree d keeps its own neighbours with probability
-        d / (d + prior), and 0 copies nothing. By default 4 / r.
+        d / (d + prior), and 0 copies nothing. By default 4 / r, with the r of ``share``.
     n_graphs, features, weights
         For the default base; another base has its own. Sampled graphs (5 by default), and how networks see
         features and edge weights, as in :class:`GCN` (``"auto"`` by default).
@@ -112,14 +112,14 @@ class SelfTraining(Classifier):
     device: str = "cpu"
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        given, trials = self._check_parameters(), check_trials(trials)
-        if given is not None:
-            return self._fit_rounds(given, trials, keep_networks)
+        given_base, trials = self._check_parameters(), check_trials(trials)
+        if given_base is not None:
+            return self._fit_rounds(given_base, trials, keep_networks)
         predictions: dict[int, Prediction] = {}
-        problems = defaultdict(list)  # those that share a base
+        groups = defaultdict(list)  # trials that share a base
         for number, trial in enumerate(trials):
-            problems[id(trial.graph), _scarcity(trial)].append(number)
-        for (_, scarcity), numbers in problems.items():
+            groups[id(trial.graph), _scarcity(trial)].append(number)
+        for (_, scarcity), numbers in groups.items():
             base = build_base(
                 trials[numbers[0]],
                 self.n_graphs,

@@ -150,7 +150,7 @@ def recommend(
         recommender.save(save)
     rows = _describe_users(recommender, positions, best, rounded)
     if explain:
-        _explain(recommender, rows if json_ else _shown(rows), explain)
+        _explain(recommender, rows if json_ else _select_printed(rows), explain)
     if json_:
         run = sources.describe_run(
             source or str(model_file),
@@ -258,20 +258,20 @@ def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> No
             entry |= {name: value for name, value in reasons.items() if name != "score"}
 
 
-def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _select_printed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the users that are printed."""
     return rows if len(rows) <= MAX_USERS_SHOWN else rows[:N_USERS_SHOWN]
 
 
 def _print_recommendations(rows: list[dict[str, Any]]) -> None:
     """Print a table for each user; of many users for the first few."""
-    shown = _shown(rows)
-    for row in shown:
+    printed = _select_printed(rows)
+    for row in printed:
         size = row["history"]
         history = f"{format_value(size)} item{'s' * (size != 1)} in the history"
         note = history if size else "no history: the most popular items"
         print_note(f"{row['user']}, {note}" + ("" if row["items"] else "; no unseen item is left"))
-        user = [str(row["user"])] if len(shown) > 1 else []  # notes may be printed elsewhere
+        user = [str(row["user"])] if len(printed) > 1 else []  # notes may be printed elsewhere
         cells = [
             [*user, str(rank), str(entry["item"]), entry["score"], *_name_reasons(entry)]
             for rank, entry in enumerate(row["items"], 1)
@@ -279,8 +279,8 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
         if cells:
             names = ["user", "rank", "item", "score", "because of", "donors"]
             print_table(names[not user : len(cells[0]) + (not user)], cells)
-    if len(shown) < len(rows):
-        n_others = format_value(len(rows) - len(shown))
+    if len(printed) < len(rows):
+        n_others = format_value(len(rows) - len(printed))
         print_note(f"and {n_others} more users: give --out FILE for a table of all")
 
 

@@ -21,6 +21,11 @@ FEATURE_SCALINGS = ("auto", "unit", "rows", "standardise", "none", "binary")
 WEIGHT_SCALINGS = ("auto", "raw", "log", "binary")
 MIN_ZEROS = 0.5
 """More than this share of word counts are zero."""
+MIN_SPARSE_ZEROS = 0.8
+"""Smallest share of zeros among sparse word counts, by which a node's own words tell its class from others.
+
+In Amazon Photo, where a node has a third of all words, they do not.
+"""
 MAX_COLUMN_SHARE = 0.25
 """No word has more than this share of all counts; otherwise sums of rows would measure one column."""
 MAX_SCALE_RATIO = 20.0
@@ -287,6 +292,11 @@ def _log_feature_scaling(kind: str, reason: str, matrix: Any, name: str, purpose
 def share_of_zeros(matrix: Any) -> float:
     """Return the share of zeros among the entries of a matrix."""
     return 1.0 - np.count_nonzero(_stored(matrix)) / max(1, int(np.prod(matrix.shape)))
+
+
+def is_sparse_counts(counts: Any) -> bool:
+    """Return whether nearly all entries of a matrix of word counts are zero."""
+    return share_of_zeros(counts) >= MIN_SPARSE_ZEROS
 
 
 def _choose_weight_scaling(weights: NDArray[Any]) -> str:

@@ -60,7 +60,7 @@ class LinearRecommender(Recommender):
     _running: RunningAlgebra | None = None
     _popularity: NDArray[np.float64]
     """The popularity of items in the interactions of the last moments."""
-    _explained: tuple[Any, DonorSystem] | None = None
+    _donor_system_cache: tuple[Any, DonorSystem] | None = None
     PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
 
     @abstractmethod
@@ -284,13 +284,13 @@ class LinearRecommender(Recommender):
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         key, weights = (self.interactions_, repr(self)), self.weights_
-        if self._explained is None or self._explained[0] != key:
-            self._explained = key, self.donor_system()
+        if self._donor_system_cache is None or self._donor_system_cache[0] != key:
+            self._donor_system_cache = key, self.donor_system()
         is_sparse = isinstance(weights, sparse.csr_array)
         factors = self.score_factors(relative_popularity(self.interactions_))
         factor = 1.0 if factors is None else factors[column]
         column_weights = weights[:, [column]].toarray()[:, 0] / factor if is_sparse else None
-        users, items = self._explained[1].parts(history, column, column_weights)
+        users, items = self._donor_system_cache[1].parts(history, column, column_weights)
         return factor * users, factor * items
 
 

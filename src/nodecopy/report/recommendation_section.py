@@ -72,9 +72,9 @@ class _Names(NamedTuple):
     items: dict[str, int]
 
 
-def _numbers(ids: ArrayLike, known: dict[str, int]) -> list[int]:
+def _numbers(ids: ArrayLike, names: dict[str, int]) -> list[int]:
     """Return the numbers of ids, after the addition of new ones."""
-    return [known.setdefault(name, len(known)) for name in to_texts(ids)]
+    return [names.setdefault(name, len(names)) for name in to_texts(ids)]
 
 
 def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def _item_data(
     return entries
 
 
-def _shares(part: Contributions, score: float, known: dict[str, int]) -> list[list[Any]]:
+def _shares(part: Contributions, score: float, names: dict[str, int]) -> list[list[Any]]:
     """Return the number and the share of the score of each positive contribution."""
     is_positive = part.values > 0
-    numbers = _numbers(part.ids[is_positive], known)
+    numbers = _numbers(part.ids[is_positive], names)
     return [
         [number, round_number(value / score, 2)]
         for number, value in zip(numbers, part.values[is_positive], strict=True)
