@@ -146,16 +146,9 @@ def classify(
             check_applicable("methods that predict on other graphs", f"--method {chosen}", save=save)
         classifier = create_classifier(chosen, scale_features, scale_weights, device, **settings)
     else:
-        scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
-        of_split = {"validation": validation, "labels_per_class": labels_per_class}
-        others = {
-            "method": method,
-            "calibrate": calibrate,
-            "ignore_column": reading.ignore_columns or None,
-            "save": save,
-        }
-        got = "--load, which trains nothing"
-        check_applicable("training", got, **scalings, **settings, **of_split, **others)
+        of_training = settings | {"method": method, "calibrate": calibrate, "save": save}
+        of_training |= {"validation": validation, "labels_per_class": labels_per_class}
+        _check_no_training(scale_features, scale_weights, reading, **of_training)
         classifier = load_classifier(load, device)
     graph = load_graph(
         source,
@@ -168,11 +161,7 @@ def classify(
         n_neighbours=n_neighbours,
         encoder=classifier.feature_encoder_,
     )
-    if graph.features is None and chosen not in WITHOUT_FEATURES:
-        other = "" if load else ", or --method label-propagation, which uses none"
-        raise InputError(
-            f"the graph must have features to be classified; got none. Give --features FILE{other}."
-        )
+    _check_features(graph, chosen, is_saved=load is not None)
     if load is None:
         needs_validation = {"--method sbm-gcn": method == "sbm-gcn"}
         needs_validation |= {"--n-rounds validation": n_rounds == "validation", "--calibrate": calibrate}
@@ -184,13 +173,7 @@ def classify(
         results = sources.describe_run(name, classifier=load.name)
     results |= predictions.summarise(classifier)
     if load is not None or sources.is_dataset(name):
-        scores = predictions.score(graph)
-        results |= scores
-        if load is not None and scores:
-            log_decision(
-                "accuracy: that of all labelled nodes, among them the training nodes, if the classifier was "
-                "trained on this graph."
-            )
+        results |= predictions.score(graph, is_saved=load is not None)
     if out is not None:
         predictions.write(out, spreadsheet=spreadsheet)
     if save is not None:
@@ -201,6 +184,26 @@ def classify(
     _print_results(results, graph)
     print_written(out, "table of predictions", option="--out FILE")
     print_written(save, "classifier")
+
+
+def _check_no_training(
+    scale_features: ScaleFeatures, scale_weights: ScaleWeights, reading: ReadingOptions, **of_training: object
+) -> None:
+    """Raise an error if options of training were given beside --load."""
+    scalings = {"scale_features": scale_features != "auto", "scale_weights": scale_weights != "auto"}
+    ignored = reading.ignore_columns or None
+    check_applicable(
+        "training", "--load, which trains nothing", **scalings, ignore_column=ignored, **of_training
+    )
+
+
+def _check_features(graph: Graph, method: Method, *, is_saved: bool) -> None:
+    """Raise an error if a graph has no features and the method needs some."""
+    if graph.features is None and method not in WITHOUT_FEATURES:
+        other = "" if is_saved else ", or --method label-propagation, which uses none"
+        raise InputError(
+            f"the graph must have features to be classified; got none. Give --features FILE{other}."
+        )
 
 
 class _Predictions(NamedTuple):
@@ -231,13 +234,20 @@ class _Predictions(NamedTuple):
             ],
         }
 
-    def score(self, graph: Graph) -> dict[str, float]:
+    def score(self, graph: Graph, *, is_saved: bool) -> dict[str, float]:
         """Return the accuracy on nodes that have a label, if there are any."""
         if graph.labels is None:
             return {}
         scored = self.nodes[graph.labels[self.nodes] != UNLABELLED]
+        if not len(scored):
+            return {}
+        if is_saved:
+            log_decision(
+                "accuracy: that of all labelled nodes, among them the training nodes, if the classifier was "
+                "trained on this graph."
+            )
         is_correct = (self.table["predicted"] == graph.named_labels())[scored]
-        return {"accuracy": float(is_correct.mean())} if len(scored) else {}
+        return {"accuracy": float(is_correct.mean())}
 
     def write(self, path: Path, *, spreadsheet: bool) -> None:
         """Write the rows of the reported nodes."""

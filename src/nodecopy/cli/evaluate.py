@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -91,17 +92,7 @@ def evaluate(
     --tune and networks use it. Finally every recommender is fitted to the whole training part.
     """
     check_outputs([source, test, validation], **{"per-user": (per_user, TABLES)})
-    recommenders = {
-        name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device)
-        for name in model or DEFAULT_MODELS
-    }
-    if split == "user" and (networks := [name for name in recommenders if name in NETWORKS]):
-        raise InputError(
-            f"--split user needs models that score users outside training; {networks[0]} scores users of "
-            f"training only. Leave it out, or use another split."
-        )
-    if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
-        raise InputError(f"--tune needs --model ease or copy-ease; got {', '.join(recommenders)}.")
+    recommenders = _make_recommenders(model or DEFAULT_MODELS, split, tune, device)
     if test is not None:
         given = {"split": split, "test_share": test_share, "min_rating": min_rating}
         check_applicable("a source that is split here", "--test", **given)
@@ -113,13 +104,7 @@ def evaluate(
         parts = _without_unknown(parts, unknown)
     if not parts.test.n_interactions:
         raise InputError("the test part must hold at least one interaction; got none.")
-    k = min(DEFAULT_K, parts.train.n_items)
-    names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
-    parsed = parse_metrics(names, parts.train.n_items)
-    if per_user is not None and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
-        raise InputError(
-            "--per-user needs a metric of users, such as recall@20; coverage and novelty are none."
-        )
+    names = _choose_metrics(metric, parts.train.n_items, per_user=per_user is not None)
     results, seconds = {}, {}
     for name, recommender in recommenders.items():
         start = time.perf_counter()
@@ -141,6 +126,35 @@ def evaluate(
     )
     print_table(["model", *names], [[name, *values.values()] for name, values in results.items()])
     print_written(per_user, "table of the metrics of users")
+
+
+def _make_recommenders(
+    names: Iterable[str], split: SplitName | None, tune: bool, device: str
+) -> dict[str, Any]:
+    """Return the recommenders by name, or raise an error if one does not fit the split or none --tune."""
+    recommenders = {
+        name: make_recommender(cast(Model, check_name(name, MODELS, "--model")), device) for name in names
+    }
+    if split == "user" and (networks := [name for name in recommenders if name in NETWORKS]):
+        raise InputError(
+            f"--split user needs models that score users outside training; {networks[0]} scores users of "
+            f"training only. Leave it out, or use another split."
+        )
+    if tune and not any(hasattr(recommender, "tune") for recommender in recommenders.values()):
+        raise InputError(f"--tune needs --model ease or copy-ease; got {', '.join(recommenders)}.")
+    return recommenders
+
+
+def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -> list[str]:
+    """Return the names of the metrics; with ``per_user`` one of them must be defined for a user."""
+    k = min(DEFAULT_K, n_items)
+    names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
+    parsed = parse_metrics(names, n_items)
+    if per_user and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
+        raise InputError(
+            "--per-user needs a metric of users, such as recall@20; coverage and novelty are none."
+        )
+    return names
 
 
 def _read_parts(source: str, test: Path, validation: Path | None, reading: ReadingOptions) -> Parts:

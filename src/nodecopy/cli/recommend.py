@@ -128,11 +128,7 @@ def recommend(
     if all_users:
         check_applicable("some users", "--all-users", user=user or None, users=users)
     filters = Filters(user or [], users, all_users, items, exclude, unknown)
-    if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
-        got = "--model-file" if model_file is not None else f"--model {model}"
-        check_applicable("--model ease or copy-ease", got, tune=True)
-    if explain and model not in (None, "ease", "copy-ease", "item-knn"):
-        check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
+    _check_model(model, model_file, tune, explain)
     if model_file is not None:
         recommender = _load_recommender(model_file, source, model, min_rating, device, reading)
     else:
@@ -166,6 +162,15 @@ def recommend(
     _print_recommendations(rows)
     print_written(out, "table of recommendations")
     print_written(save, "recommender")
+
+
+def _check_model(model: Model | None, model_file: Path | None, tune: bool, explain: int) -> None:
+    """Raise an error if --tune or --explain is given for a model that cannot do it."""
+    if tune and (model_file is not None or model not in (None, "ease", "copy-ease")):
+        got = "--model-file" if model_file is not None else f"--model {model}"
+        check_applicable("--model ease or copy-ease", got, tune=True)
+    if explain and model not in (None, "ease", "copy-ease", "item-knn"):
+        check_applicable("--model ease, copy-ease or item-knn", f"--model {model}", explain=explain)
 
 
 def _load_recommender(
