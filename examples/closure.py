@@ -72,7 +72,7 @@ stability = inference.community_stability(characters, model=law, n=50, rng=0)
 for community in np.argsort(-stability.together):
     members = characters.node_ids[stability.communities == community]
     print(f"{stability.together[community]:.0%} of the pairs stay together: {', '.join(members[:4])}, ...")
-print(f"chance: {stability.chance:.0%}")
+print(f"all pairs: {stability.all_pairs:.0%}")
 stability.plot()
 plt.show()
 

@@ -34,6 +34,13 @@ def test_the_mean_degree_is_as_given(name: str) -> None:
     assert np.mean([network.probabilities.sum() / 300 for network in networks]) == pytest.approx(12, rel=0.05)
 
 
+@pytest.mark.parametrize("name", KNOWN_NETWORKS)
+def test_other_seeds_have_other_nodes(name: str) -> None:
+    networks = [KnownNetwork.by_name(name, 60, 10, SeedSequence(seed)) for seed in range(2)]
+    assert not np.array_equal(networks[0].blocks, networks[1].blocks)
+    assert not np.array_equal(networks[0].probabilities, networks[1].probabilities)
+
+
 def test_blocks_are_the_labels() -> None:
     network = KnownNetwork.by_name("dot-product", 90, 10, SeedSequence(0))
     labels = network.draw(SeedSequence(0)).labels
@@ -43,6 +50,6 @@ def test_blocks_are_the_labels() -> None:
 
 
 def test_a_bipartite_network_has_no_edges_inside() -> None:
-    graph = KnownNetwork.by_name("bipartite", 80, 10, SeedSequence(0)).draw(SeedSequence(0))
-    side = np.arange(80) % 2
+    network = KnownNetwork.by_name("bipartite", 80, 10, SeedSequence(0))
+    graph, side = network.draw(SeedSequence(0)), network.blocks
     assert (side[graph.rows.row_numbers] != side[graph.rows.indices]).all()

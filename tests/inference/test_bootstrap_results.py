@@ -74,6 +74,23 @@ def test_ranks_and_top_shares_agree() -> None:
         RESULT.rank_interval("density")
 
 
+def test_ranks_do_not_follow_the_bias_of_the_samples() -> None:
+    """Donors from the whole network: the mean degree of all nodes is halfway to the mean one in samples."""
+    result = bootstrap(CLUB, "degrees", model=SameLabel([0] * 34), n=200, rng=0)
+    hub = int(np.argmax(CLUB.degrees))
+    assert np.asarray(result["degrees"].bias)[hub] < -4
+    centred = result.values["degrees"] - result.values["degrees"].mean(axis=0) + CLUB.degrees
+    expected = (centred.argmax(axis=1) == hub).mean()
+    assert result.top_share(1)[hub] == pytest.approx(expected)
+    assert expected > (result.values["degrees"].argmax(axis=1) == hub).mean() + 0.1
+
+
+def test_the_text_repeats_warnings() -> None:
+    with pytest.warns(DataWarning, match="max_degree depends on few nodes"):
+        result = bootstrap(CLUB, "max_degree", model=SameLabel(), n=10, rng=0)
+    assert repr(result).endswith(f"Warning: {result.problems[-1]}")
+
+
 def test_statistics_of_edges() -> None:
     network = to_networkx(CLUB)
     statistics = [nx.edge_betweenness_centrality, "density"]

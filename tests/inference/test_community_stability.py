@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import ErdosRenyi
 from nodecopy.inference import DegreeClasses, community_stability
 from nodecopy.interop.igraph import to_igraph
 from nodecopy.io import to_networkx
 
 CLUB = datasets.load("karate")
-LAW = DegreeClasses("labels")
+LAW = SameLabel(CLUB.labels)
 
 
 def factions(graph: Graph) -> list[int]:
@@ -40,7 +40,7 @@ def test_shares_are_those_of_all_pairs() -> None:
         size = len(members)
         assert together == pytest.approx((pairs.sum() - size) / (size * (size - 1)))
         assert result.nodes[members[0]] == pytest.approx((pairs[0].sum() - 1) / (size - 1))
-    assert result.chance == pytest.approx((share.sum() - 34) / (34 * 33))
+    assert result.all_pairs == pytest.approx((share.sum() - 34) / (34 * 33))
     assert result.pair_share(*CLUB.node_ids[[2, 3]]) == pytest.approx(share[2, 3])
 
 
@@ -54,6 +54,20 @@ def test_communities_of_other_libraries() -> None:
     )
     assert walks.sizes.sum() == 34
     assert walks.plot().get_xlabel() == "community"
+
+
+def test_samples_of_directed_graphs_are_those_of_bootstrap() -> None:
+    edges = np.random.default_rng(0).random((40, 40)) < 0.2
+    with pytest.warns(DataWarning, match="have them whether they exist or not"):
+        result = community_stability(Graph(edges, directed=True), n=2, rng=0)
+    assert result.model.startswith("DirectedCopying")
+    assert len(result.problems) == 1
+
+
+def test_few_donors_are_a_warning() -> None:
+    with pytest.warns(DataWarning, match="fewer than 3 donors"):
+        result = community_stability(CLUB, model=DegreeClasses("labels"), n=2, rng=0)
+    assert len(result.problems) == 1
 
 
 def test_what_is_refused() -> None:

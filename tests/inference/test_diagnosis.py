@@ -7,8 +7,15 @@ from numpy.random import SeedSequence
 from nodecopy import Jaccard, NodeCopying, SameLabel, datasets
 from nodecopy.errors import DataWarning
 from nodecopy.experiments.known_networks import KnownNetwork
-from nodecopy.inference import bootstrap
-from nodecopy.inference.diagnosis import poor_share
+from nodecopy.generators import ErdosRenyi
+from nodecopy.inference import Estimate, bootstrap
+from nodecopy.inference.diagnosis import (
+    donor_variance_ratio,
+    expected_shift,
+    find_problems,
+    poor_share,
+)
+from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
 
 CLUB = datasets.load("karate")
 
@@ -35,6 +42,45 @@ def test_the_variance_of_degrees_has_a_warning_of_its_own(name: str, message: st
     with pytest.warns(DataWarning, match=message) as caught:
         result = bootstrap(graph, ["density", "degree_variance"], n=60, rng=0)
     assert len(caught) == len(result.problems) == 1
+
+
+@pytest.mark.parametrize("kind", ["blocks", "none"])
+def test_the_quarter_of_large_networks_is_no_reason_for_another_model(kind: str) -> None:
+    """The bias is known, but more than three standard errors from about 430 nodes on."""
+    probabilities = two_blocks(1_000, 0.02, 0.005) if kind == "blocks" else np.full((1_000, 1_000), 0.015)
+    graph = draw_graph(probabilities, np.random.default_rng(0))
+    with pytest.warns(DataWarning, match="by 22 % for large blocks that are alike"):
+        result = bootstrap(graph, "degree_variance", n=60, rng=0)
+    row = result["degree_variance"]
+    assert float(row.bias) > 3 * float(row.standard_error)
+    assert len(result.problems) == 1
+    assert expected_shift("degree_variance", NodeCopying(SameLabel()).fit(CLUB)) == 156 / 34 / 4
+    assert expected_shift("degree_variance", NodeCopying(SameLabel(), symmetrise="maximum").fit(CLUB)) == 0
+
+
+def test_donors_whose_degrees_differ_are_a_warning() -> None:
+    graph = draw_graph(heavy_tail(300), np.random.default_rng(0), labels=np.arange(300) % 2)
+    with pytest.warns(DataWarning, match="number of edges is too large, by a factor of about"):
+        result = bootstrap(graph, "density", model=SameLabel(), n=20, rng=0)
+    ratio = donor_variance_ratio(NodeCopying(SameLabel()).fit(graph))
+    assert ratio is not None
+    assert f"{((1 + ratio) / 2) ** 0.5:.2g}" in result.problems[0]
+    assert not bootstrap(graph, "density", n=20, rng=0).problems
+
+
+def test_donors_of_equal_degree_are_a_warning() -> None:
+    graph = draw_graph(two_blocks(300), np.random.default_rng(0))
+    with pytest.warns(DataWarning, match="number of edges is too small, by a factor of about 0.7"):
+        bootstrap(graph, "density", model=SameLabel(np.minimum(graph.degrees, 30)), n=20, rng=0)
+
+
+def test_nodes_that_move_or_do_not_vary_are_a_warning() -> None:
+    error = np.array([1.0, 1.0, 0.0, 0.0])
+    bias = np.array([2.9, -3.1, 0.0, 0.0])
+    row = Estimate("pagerank", bias * 0, error, bias, bias * 0, bias * 0)
+    moved, constant = find_problems(ErdosRenyi().fit(CLUB), [row], {"pagerank": 0})
+    assert "standard errors for 1 of 4 nodes or edges" in moved
+    assert "pagerank is the same in all samples for 2 of 4 nodes or edges" in constant
 
 
 def test_a_block_model_has_no_warning_for_density() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nodecopy import SameLabel, datasets
-from nodecopy.errors import InputError
-from nodecopy.inference import bootstrap, compare_graphs
+from nodecopy.errors import DataWarning, InputError
+from nodecopy.inference import NodeSubsampling, bootstrap, compare_graphs
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")
@@ -29,6 +29,29 @@ def test_variances_add() -> None:
     row, single = result["density"], bootstrap(CLUB, "density", model=SameLabel(), n=2_000, rng=1)["density"]
     assert row.difference == 0
     assert row.standard_error == pytest.approx(2**0.5 * single.standard_error, rel=0.08)
+
+
+def test_deviations_of_subsamples_are_scaled() -> None:
+    rng = np.random.default_rng(0)
+    first, second = (draw_graph(two_blocks(n), rng) for n in (80, 120))
+    settings: dict[str, Any] = {"model": NodeSubsampling(), "target": "nodes", "n": 1_000}
+    row = compare_graphs(first, second, "density", rng=0, **settings)["density"]
+    errors = [
+        float(bootstrap(graph, "density", rng=1, **settings)["density"].standard_error)
+        for graph in (first, second)
+    ]
+    assert row.standard_error == pytest.approx(
+        np.hypot(errors[0], errors[1]), rel=0.1
+    )  # 1.5 times that without scaling
+
+
+def test_warnings_are_kept() -> None:
+    with pytest.warns(DataWarning, match="fewer than 3 donors"):
+        result = compare_graphs(CLUB, CLUB, "density", n=20, rng=0)
+    (first, second) = result.problems
+    assert first.startswith("first graph: ")
+    assert result.to_dict()["problems"] == [first, second]
+    assert f"Warning: {second}" in repr(result)
 
 
 def test_results_in_other_forms() -> None:

@@ -9,8 +9,10 @@ import pytest
 import nodecopy
 from nodecopy import Graph, datasets, to_networkx
 from nodecopy.errors import InputError
+from nodecopy.inference import spectral_communities
 from nodecopy.inference.measurement import (
     EXTRA,
+    compute_modularity,
     degree_variance,
     density,
     largest_eigenvalue,
@@ -18,6 +20,7 @@ from nodecopy.inference.measurement import (
     prepare_measure,
     statistic_names,
 )
+from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")
 
@@ -113,13 +116,21 @@ def test_other_graphs_and_libraries_are_an_error() -> None:
         prepare_measure("density", Graph(np.zeros((0, 0))), None)
     with pytest.raises(InputError, match="library must be one of 'nodecopy', 'networkx', 'igraph'"):
         prepare_measure("density", CLUB, "graph-tool")
-    with pytest.raises(InputError, match="modularity with target='nodes' needs labels"):
-        prepare_measure("modularity", CLUB.replace(labels=None), None, fixed_nodes=False)
 
 
 def test_modularity_without_labels_is_that_of_estimated_communities() -> None:
     own, measure = prepare_measure("modularity", CLUB.replace(labels=None), None)
     assert measure(own)["modularity"] == pytest.approx(0.37, abs=0.02)
+
+
+def test_communities_are_found_in_every_graph_again() -> None:
+    """A sparse block model: the communities of one draw fit another draw much worse than that one."""
+    first, second = (draw_graph(two_blocks(200, 0.04, 0.01), np.random.default_rng(seed)) for seed in (0, 1))
+    found = spectral_communities(first)
+    assert compute_modularity(second, found) < compute_modularity(first, found) - 0.1
+    for fixed_nodes in (True, False):
+        _, measure = prepare_measure("modularity", first, None, fixed_nodes=fixed_nodes)
+        assert measure(second)["modularity"] == compute_modularity(second, spectral_communities(second))
 
 
 @pytest.mark.parametrize(

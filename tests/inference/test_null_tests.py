@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 from scipy import stats
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, inference
-from nodecopy.errors import InputError
-from nodecopy.generators import ErdosRenyi
+from nodecopy.errors import DataWarning, InputError
+from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
 from nodecopy.inference.null_tests import NULL_MODELS, count_tail
 from tests.inference.known_graphs import draw_graph
 
@@ -16,6 +17,7 @@ CLUB = datasets.load("karate")
 
 
 @pytest.mark.parametrize("null", [*NULL_MODELS, ErdosRenyi(), NodeCopying(SameLabel()), SameLabel()], ids=str)
+@pytest.mark.filterwarnings("ignore:samples of node copying")
 def test_null_models_by_name_and_as_objects(null: Any) -> None:
     (result,) = inference.test(CLUB, "transitivity", null=null, n=19, rng=0)
     assert 0 < result.p_value <= 1
@@ -74,6 +76,53 @@ def test_a_true_null_is_rejected_as_often_as_stated(stop_after: int | None) -> N
         rejections += result.p_value <= 0.05
     assert rejections <= stats.binom.isf(1e-4, 300, 0.05)
     assert rejections >= stats.binom.ppf(1e-4, 300, 0.02)  # ties make a test of counts conservative
+
+
+@pytest.mark.parametrize("model", [ConfigurationModel(1), BlockConfigurationModel(1)], ids=str)
+def test_short_chains_keep_the_level(model: Any) -> None:
+    """Swaps of a dense graph are mostly refused, so that one per edge leaves it nearly as it is.
+
+    With chains from the observed graph 1 % of the graphs would be rejected at 10 %; ties cost a part as well.
+    """
+    rng, rejections = np.random.default_rng(0), 0
+    start = draw_graph(np.full((14, 14), 0.75), rng, labels=np.arange(14) % 2)
+    null = type(model)(300).fit(start)
+    for _ in range(150):
+        results = inference.test(
+            null.sample(rng=rng),
+            "assortativity",
+            null=model,
+            alternative="greater",
+            n=19,
+            stop_after=None,
+            rng=rng,
+        )
+        rejections += results["assortativity"].p_value <= 0.1
+    assert 0.03 * 150 <= rejections <= stats.binom.isf(1e-4, 150, 0.1)
+
+
+def test_the_restarted_model_keeps_degrees_and_blocks() -> None:
+    for model in (ConfigurationModel(), BlockConfigurationModel()):
+        graph = CLUB.replace(labels=None)
+        fitted = model.fit(graph, rng=0)
+        other = fitted.restart(SeedSequence(1))
+        assert other.graph_ == fitted.draw(SeedSequence(1)) != fitted.graph_
+        assert np.array_equal(other.sample(rng=0).degrees, CLUB.degrees)
+        assert fitted.graph_ == graph
+
+
+def test_node_copying_as_a_null_model_is_a_warning() -> None:
+    with pytest.warns(DataWarning, match="so that the test rejects too rarely"):
+        inference.test(CLUB, "transitivity", null=SameLabel(), n=5, rng=0)
+
+
+def test_undefined_samples_count_as_extreme_with_a_warning() -> None:
+    def at_least(graph: Graph) -> float:
+        return 1.0 if graph == CLUB else float("nan")
+
+    with pytest.warns(DataWarning, match="at_least is undefined in 7 of 7 samples, which count as extreme"):
+        result = inference.test(CLUB, at_least, n=50, stop_after=7, rng=0)["at_least"]
+    assert result.p_value == 1  # sampling stopped, since they count
 
 
 class _FixedCount(ErdosRenyi):

@@ -32,7 +32,7 @@ class NetworkNodes(NamedTuple):
 
 
 def _blocks(n_nodes: int, rng: Generator, across: float = 0.25) -> NetworkNodes:
-    block = np.arange(n_nodes) % 2
+    block = rng.integers(0, 2, n_nodes)
     return NetworkNodes(block, np.where(block[:, None] == block, 1.0, across))
 
 
@@ -79,8 +79,8 @@ KNOWN_NETWORKS: dict[str, tuple[Callable[[int, Generator], NetworkNodes], float]
 }
 """How nodes are drawn, and the mean of the probabilities of their edges, by name.
 
-A block model with two blocks and four times as many edges inside as across; the same with Pareto(3)
-activities; a random dot product graph with Dirichlet positions, whose blocks are the nearest corners; a
+A block model with two blocks, of which every node draws one, and four times as many edges inside as across;
+the same with Pareto(3) activities; a random dot product graph with Dirichlet positions, whose blocks are the nearest corners; a
 smooth graphon, whose blocks are its halves; a bipartite graph; a directed block model with Pareto(3)
 out-degrees."""
 

@@ -5,8 +5,11 @@ Time and memory of all of them grow with the number of nodes and edges.
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Self
+
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.validation import check_integer
@@ -177,6 +180,16 @@ class ConfigurationModel(EdgeListModel):
         first, second = swap_ends(self.edges_, graph.n_nodes, graph.directed, self.n_swaps_, rng)
         return np.append(first, self.self_loops_), np.append(second, self.self_loops_)
 
+    def restart(self, seed: SeedSequence) -> Self:
+        """Return the model with the sample of a seed as the start of all samples.
+
+        The observed graph and samples of the other model are exchangeable if the model is true.
+        """
+        other = copy(self)
+        other.graph_ = self.draw(seed)
+        other.edges_ = list_edges(other.graph_)
+        return other
+
 
 class BlockConfigurationModel(EdgeListModel):
     """The configuration model within blocks: every node keeps its number of edges to each block.
@@ -227,6 +240,12 @@ class BlockConfigurationModel(EdgeListModel):
             directed = graph.directed or not is_inside
             first[group], second[group] = swap_ends(edges, graph.n_nodes, directed, self.n_swaps_, rng)
         return first, second
+
+    def restart(self, seed: SeedSequence) -> Self:
+        """Return the model with the sample of a seed as the start of all samples, and the same blocks."""
+        other = copy(self)
+        other.graph_ = self.draw(seed)
+        return other
 
 
 def swap_ends(edges: Edges, n_nodes: int, directed: bool, n_swaps: int, rng: Generator) -> Edges:

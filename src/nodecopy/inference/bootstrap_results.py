@@ -77,6 +77,8 @@ class BootstrapResult:
     """The nodes or edges of statistics that are mappings; others are of ``node_ids``."""
     problems: tuple[str, ...] = ()
     """Reasons not to trust an interval, which were also given as warnings."""
+    deviation_factor: float = 1.0
+    """What deviations of samples from their mean are multiplied by."""
 
     @property
     def question(self) -> str:
@@ -91,7 +93,16 @@ class BootstrapResult:
 
     def __repr__(self) -> str:
         head = f"{self.question}\n{self.n} samples of {self.model}; {self.level:.0%} intervals, {self.method}"
-        return "\n".join([head, *(self._describe(estimate) for estimate in self.estimates)])
+        lines = [self._describe(estimate) for estimate in self.estimates]
+        return "\n".join([head, *lines, *(f"Warning: {problem}" for problem in self.problems)])
+
+    def scaled_values(self, name: str) -> NDArray[np.float64]:
+        """Return the values of a statistic with the spread of its estimates, one row per sample."""
+        values = self.values[name]
+        if self.deviation_factor == 1:
+            return values
+        mean = values.mean(axis=0)
+        return np.asarray(mean + self.deviation_factor * (values - mean))
 
     def _describe(self, estimate: Estimate) -> str:
         if estimate.is_array:
@@ -144,6 +155,9 @@ class BootstrapResult:
     def top_share(self, k: int, name: str | None = None) -> NDArray[np.float64]:
         """Return, for each node, the share of samples in which it is among the ``k`` largest.
 
+        The values of each node are moved to have the observed value as their mean: samples of node copying
+        draw hubs towards the others.
+
         Parameters
         ----------
         k
@@ -151,33 +165,36 @@ class BootstrapResult:
         name
             A statistic of nodes; needed if there are several.
         """
-        values = self._values_of_nodes(name)
+        values = self._centred_values(name)
         check_integer(k, "k of top_share", low=1, high=values.shape[1], high_name="n_nodes")
-        top = np.argsort(-np.asarray(values), axis=1, kind="stable")[:, :k]
+        top = np.argsort(-values, axis=1, kind="stable")[:, :k]
         return np.bincount(top.ravel(), minlength=values.shape[1]) / len(values)
 
     def rank_interval(self, name: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return, for each node, the ranks between which it lies in a share ``level`` of the samples.
+
+        Values are moved as by :meth:`top_share`. The interval is one of quantiles, and its coverage has not
+        been measured.
 
         Parameters
         ----------
         name
             A statistic of nodes; needed if there are several. The largest value has rank 1.
         """
-        values = self._values_of_nodes(name)
-        order = np.argsort(-np.asarray(values), axis=1, kind="stable")
+        order = np.argsort(-self._centred_values(name), axis=1, kind="stable")
         ranks = np.argsort(order, axis=1) + 1
         tails = [(1 - self.level) / 2, (1 + self.level) / 2]
         low, high = np.quantile(ranks, tails, axis=0, method="inverted_cdf")
         return low, high
 
-    def _values_of_nodes(self, name: str | None) -> NDArray[np.float64]:
+    def _centred_values(self, name: str | None) -> NDArray[np.float64]:
+        """Return the values of a statistic of nodes minus its bias."""
         names = [estimate.name for estimate in self.estimates if estimate.is_array]
         if name is None and len(names) == 1:
             name = names[0]
         if name not in names or self.target != "edges":
             raise InputError(f"name must be a statistic of given nodes, one of {names}; got {name!r}.")
-        return self.values[name]
+        return np.asarray(self.values[name] - self[name].bias)
 
     def annotate(self, network: Any) -> Any:
         """Return a copy of a NetworkX or igraph graph with values and intervals as attributes.
@@ -221,7 +238,9 @@ class BootstrapResult:
             _, axes = pyplot.subplots(1, n, figsize=(3.2 * n, 2.6), layout="constrained", squeeze=False)
         axes = np.atleast_1d(axes).ravel()
         for place, estimate in zip(axes, self.estimates, strict=True):
-            (_draw_nodes if estimate.is_array else _draw_samples)(place, estimate, self.values[estimate.name])
+            (_draw_nodes if estimate.is_array else _draw_samples)(
+                place, estimate, self.scaled_values(estimate.name)
+            )
             if self._is_of_edges(estimate.name):
                 place.set_xlabel("edges, in ascending order")
             place.set_title(estimate.name, fontsize="medium")

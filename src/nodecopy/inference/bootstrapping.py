@@ -52,7 +52,8 @@ def bootstrap(
     """Return standard errors and intervals of statistics of one network.
 
     The interval is for the expectation of the statistic over drawing the network again. The observed value is
-    an unbiased estimate of it, and so the interval lies around that value; the samples give its width.
+    an unbiased estimate of it, if the statistic was chosen before the network was seen, and so the interval
+    lies around that value; the samples give its width.
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ def bootstrap(
     statistic
         A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
         number, one number per node, or a mapping from nodes or edges to numbers. An edge has an interval
-        from the samples that contain it, if those are at least 20.
+        from the samples that contain it, if those are at least 20. Modularity is that of the labels; without
+        labels, of communities that :func:`.spectral_communities` finds in each graph again.
     model
         How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
         :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). For ``target="nodes"``
@@ -153,6 +155,7 @@ def bootstrap(
         method=method,
         target=target,
         model=repr(sampler),
+        deviation_factor=settings["factor"],
         simultaneous=simultaneous,
         node_ids=observed.node_ids,
         keys=measure.keys,

@@ -10,16 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.ids import find_positions
+from nodecopy._core.notices import warn_about_data
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_integer, show
 from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
 from nodecopy.inference.communities import spectral_communities
+from nodecopy.inference.degree_classes import DegreeClasses
+from nodecopy.inference.diagnosis import find_problems
+from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import prepare_measure
 from nodecopy.inference.resampling import InferenceSeeds, choose_sampler, collect_values, measure_samples
 
 Floats = NDArray[np.float64]
+CIRCULAR = (
+    "samples are drawn from communities that were estimated from the graph, and have them whether they exist "
+    "or not. Test modularity by inference.test, or give model=."
+)
 
 
 @dataclass(frozen=True)
@@ -28,10 +36,10 @@ class CommunityStability:
 
     Examples
     --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.inference import DegreeClasses, community_stability
-    >>> result = community_stability(datasets.load("karate"), model=DegreeClasses("labels"), n=20, rng=0)
-    >>> bool((result.together > result.chance).all())
+    >>> from nodecopy import SameLabel, datasets
+    >>> from nodecopy.inference import community_stability
+    >>> result = community_stability(datasets.load("karate"), model=SameLabel(), n=20, rng=0)
+    >>> bool((result.together > result.all_pairs).all())
     True
     """
 
@@ -42,13 +50,15 @@ class CommunityStability:
     """For each community, the mean share of its pairs that are together in a sample."""
     nodes: Floats
     """For each node, the mean share of the other nodes of its community that are with it in a sample."""
-    chance: float
-    """The share of all pairs that are together in a sample."""
+    all_pairs: float
+    """The share of all pairs that are together in a sample. It is no null model."""
     n: int
     model: str
     node_ids: NDArray[Any] = field(repr=False)
     memberships: NDArray[np.int32] = field(repr=False)
     """The community of each node in each sample, one row per sample."""
+    problems: tuple[str, ...] = ()
+    """Reasons not to trust the shares, which were also given as warnings."""
 
     def pair_share(self, first: Any, second: Any) -> float:
         """Return the share of samples in which two nodes, given by id, are together."""
@@ -62,12 +72,12 @@ class CommunityStability:
         return pandas.DataFrame(columns, index=pandas.Index(self.node_ids, name="node"))
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the stability of each community beside that of chance, and return the axes."""
+        """Draw the stability of each community beside that of all pairs, and return the axes."""
         pyplot = import_optional("matplotlib.pyplot", "CommunityStability.plot")
         if axes is None:
             _, axes = pyplot.subplots(figsize=(0.5 * len(self.sizes) + 2.5, 2.6), layout="constrained")
         axes.bar(np.arange(len(self.sizes)), self.together, color="#88c0d0")
-        axes.axhline(self.chance, color="#bf616a", label="all pairs")
+        axes.axhline(self.all_pairs, color="#bf616a", label="all pairs")
         axes.set(xlabel="community", ylabel="pairs that stay together", ylim=(0, 1))
         axes.legend(frameon=False)
         return axes
@@ -86,6 +96,10 @@ def community_stability(
 ) -> CommunityStability:
     """Return how stable communities are: they are found again in samples in which the nodes are given.
 
+    Donors of the default model are of the same estimated community, so that samples have these communities
+    whether the network has any or not: large shares are no evidence that communities exist, which
+    :func:`.test` of modularity gives. Small shares are evidence that they cannot be found.
+
     Parameters
     ----------
     graph
@@ -103,9 +117,10 @@ def community_stability(
     Examples
     --------
     >>> import networkx as nx
+    >>> from nodecopy import SameLabel
     >>> from nodecopy.inference import community_stability
-    >>> cliques = nx.connected_caveman_graph(3, 8)
-    >>> result = community_stability(cliques, nx.community.louvain_communities, n=20, rng=0)
+    >>> cliques, law = nx.connected_caveman_graph(3, 8), SameLabel([0] * 8 + [1] * 8 + [2] * 8)
+    >>> result = community_stability(cliques, nx.community.louvain_communities, model=law, n=20, rng=0)
     >>> result.sizes.tolist()
     [8, 8, 8]
     """
@@ -124,7 +139,14 @@ def community_stability(
 
     observed, measure = prepare_measure(communities_of, graph, library)
     seed = seed_sequence(rng)
-    sampler = choose_sampler(model, "edges").fit(observed, rng=child(seed, InferenceSeeds.FIT))
+    sampler = choose_sampler(model, "edges", directed=observed.directed)
+    sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
+    problems = find_problems(sampler, [], {})
+    law = getattr(sampler, "law", sampler)
+    if isinstance(law, (DegreeClasses, DirectedCopying)) and law.communities is None:
+        problems.append(CIRCULAR)
+    for problem in problems:
+        warn_about_data(problem)
     (name, codes), *_ = measure(observed).items()
     shapes = {name: np.shape(codes)}
     if shapes[name] != (observed.n_nodes,):
@@ -135,17 +157,17 @@ def community_stability(
     memberships = collect_values(samples, shapes, n)[name].astype(np.int32)
     own = np.asarray(codes).astype(np.int64)
     sizes = np.bincount(own)
-    nodes, chance = np.zeros(len(own)), 0.0
+    nodes, all_pairs = np.zeros(len(own)), 0.0
     for row in memberships:
         joint = np.unique(own * (int(row.max()) + 1) + row, return_inverse=True, return_counts=True)
         nodes += (joint[2][joint[1]] - 1) / n
-        chance += float((np.bincount(row).astype(np.float64) * (np.bincount(row) - 1)).sum()) / n
+        all_pairs += float((np.bincount(row).astype(np.float64) * (np.bincount(row) - 1)).sum()) / n
     with np.errstate(invalid="ignore", divide="ignore"):
         nodes /= sizes[own] - 1  # undefined for a node alone
         together = np.bincount(own, nodes) / sizes
-        chance = float(np.divide(chance, len(own) * (len(own) - 1)))
-    settings = (own, sizes, together, nodes, chance, n, repr(sampler))
-    return CommunityStability(*settings, observed.node_ids, memberships)
+        all_pairs = float(np.divide(all_pairs, len(own) * (len(own) - 1)))
+    settings = (own, sizes, together, nodes, all_pairs, n, repr(sampler))
+    return CommunityStability(*settings, observed.node_ids, memberships, tuple(problems))
 
 
 def _memberships(found: Any, network: Any) -> Floats:

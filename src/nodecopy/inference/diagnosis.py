@@ -1,4 +1,4 @@
-"""Reasons not to trust an interval: few donors, samples unlike the graph, statistics of few nodes."""
+"""Reasons not to trust an interval: unsuitable donors, samples unlike the graph, statistics of few nodes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.inference.bootstrap_results import Estimate
 from nodecopy.inference.directed_copying import DirectedCopying
+from nodecopy.inference.edge_counts import edge_count_variance
 from nodecopy.inference.resampling import Sampler
 
 MIN_DONORS, MAX_POOR_SHARE = 3.0, 0.2
@@ -17,6 +18,10 @@ MAX_SHIFT = 3.0
 """Standard errors by which the mean of samples may differ from the observed value without a warning."""
 EXTREMES = ("max_degree", "n_components", "largest_component")
 """Statistics that depend on few nodes, of which a bootstrap is known to be unreliable."""
+DONOR_SHARES = (0.6, 1.6)
+"""Limits of the variance from donors over that from coins; both are half of the variance of a block model."""
+MAX_PRODUCTS = 10**8
+"""Products of donors and edges up to which that variance is computed."""
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3
 """Statistics to which nodes contribute by powers of their degrees, and the share of cubed degrees at poor
 nodes from which a warning says so."""
@@ -29,20 +34,63 @@ def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
     if copying and (share := poor_share(copying)) > MAX_POOR_SHARE:
         problems.append(
-            f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors, which "
-            "mostly keep their neighbours, so that standard errors are too small. Use a law with more "
-            "donors, or another model."
+            f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
+            "(themselves included), which keep about half of their edges or more, so that standard errors "
+            "are too small. Use a law with more donors, or another model."
         )
+    elif copying:
+        problems += _find_problems_of_donors(copying)
     for estimate in estimates:
-        problems += _find_problems_of_values(estimate, n_undefined[estimate.name])
+        expected = expected_shift(estimate.name, copying)
+        problems += _find_problems_of_values(estimate, n_undefined[estimate.name], expected)
         if copying:
             problems += _find_problems_of_degrees(estimate, copying)
     return problems
 
 
-def _find_problems_of_values(estimate: Estimate, n_undefined: int) -> list[str]:
-    """Return what the values in the samples show, and the name of the statistic."""
+def _find_problems_of_donors(copying: NodeCopying[Any]) -> list[str]:
+    """Return whether degrees of donors vary more or less than in block models, where errors are correct."""
+    ratio = donor_variance_ratio(copying)
+    if ratio is None or DONOR_SHARES[0] <= ratio <= DONOR_SHARES[1]:
+        return []
+    side, reason = ("large", "more") if ratio > 1 else ("small", "less")
+    return [
+        f"the numbers of edges of a node's donors vary {reason} than chance explains, so that the standard "
+        f"error of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, "
+        "and those of other statistics may be, too. Use DegreeClasses(), or another model."
+    ]
+
+
+def donor_variance_ratio(copying: NodeCopying[Any]) -> float | None:
+    """Return the variance of the number of edges from donors over that from coins, if it is known."""
+    graph = copying.graph_
+    if graph.directed or graph.is_weighted or copying.symmetrise != "one-endpoint":
+        return None
+    distribution = copying.distribution_
+    if not isinstance(distribution, DonorLists) or copying.keep:
+        n_products = distribution.probabilities().nnz * graph.rows.n_entries / max(graph.n_nodes, 1)
+        if n_products > MAX_PRODUCTS:
+            return None
+    variance = edge_count_variance(copying)
+    return variance.donors / variance.coins if variance.coins > 0 else None
+
+
+def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
+    """Return the largest bias that is a known property of one-endpoint copying, not of the graph.
+
+    Variances of degrees within blocks grow by a quarter of the variance of a degree, which is at most the
+    mean degree.
+    """
+    is_known = name == "degree_variance" and copying and copying.symmetrise == "one-endpoint"
+    return float(copying.graph_.rows.degrees.mean()) / 4 if is_known and copying else 0.0
+
+
+def _find_problems_of_values(estimate: Estimate, n_undefined: int, expected: float) -> list[str]:
+    """Return what the values in the samples show, with the name of the statistic."""
     name, problems = estimate.name, []
+    error, bias = np.asarray(estimate.standard_error), np.asarray(estimate.bias)
+    with np.errstate(invalid="ignore"):
+        is_far = np.abs(bias - np.clip(bias, 0, expected)) > MAX_SHIFT * error
     if n_undefined and estimate.is_array:
         n_missing = int((~np.isfinite(np.asarray(estimate.low))).sum())
         problems.append(
@@ -51,15 +99,25 @@ def _find_problems_of_values(estimate: Estimate, n_undefined: int) -> list[str]:
         )
     elif n_undefined:
         problems.append(f"{name} is undefined in {n_undefined} samples, so there is no interval.")
-    elif not estimate.is_array and np.abs(estimate.bias) > MAX_SHIFT * np.asarray(estimate.standard_error):
+    elif not estimate.is_array and is_far:
         problems.append(
             f"the mean of {name} over samples differs from the observed value by {estimate.bias:.3g}, "
             f"more than {MAX_SHIFT:g} standard errors: the samples do not represent it. Use another "
             "model."
         )
+    if estimate.is_array and (n_far := int((is_far & (error > 0)).sum())):
+        problems.append(
+            f"the mean of {name} over samples differs from the observed value by more than {MAX_SHIFT:g} "
+            f"standard errors for {n_far} of {error.size} nodes or edges: the samples do not represent them."
+        )
+    if estimate.is_array and (n_constant := int((error == 0).sum())):
+        problems.append(
+            f"{name} is the same in all samples for {n_constant} of {error.size} nodes or edges, whose "
+            "intervals have no width: the model says nothing about them."
+        )
     if name in EXTREMES:
         problems.append(
-            f"{name} depends on few nodes; intervals of such statistics cover less often than they state."
+            f"{name} depends on few nodes; intervals of such statistics may cover less often than they state."
         )
     return problems
 
@@ -75,7 +133,7 @@ def _find_problems_of_degrees(estimate: Estimate, copying: NodeCopying[Any]) -> 
     elif name == "degree_variance" and estimate.bias > np.asarray(estimate.standard_error):
         problems.append(
             "degrees vary more in samples than in the graph, so that the standard error of degree_variance "
-            "is too large, by about a quarter in block models."
+            "is too large, by 22 % for large blocks that are alike."
         )
     return problems
 

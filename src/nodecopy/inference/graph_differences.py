@@ -79,14 +79,22 @@ class GraphDifference:
             f"{row.standard_error:.3g}, interval {row.low:.3g} to {row.high:.3g}"
             for row in self.differences
         ]
-        return "\n".join([self.question, f"{self.level:.0%} intervals", *lines])
+        warnings = [f"Warning: {problem}" for problem in self.problems]
+        return "\n".join([self.question, f"{self.level:.0%} intervals", *lines, *warnings])
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return reasons not to trust an interval, which were also given as warnings."""
+        results = {"first": self.first, "second": self.second}
+        return tuple(f"{name} graph: {text}" for name, result in results.items() for text in result.problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""
         rows = {
             row.name: {key: value for key, value in row._asdict().items() if key != "name"} for row in self
         }
-        return {"question": self.question, "level": self.level, "statistics": rows}
+        settings = {"question": self.question, "level": self.level}
+        return {**settings, "statistics": rows, "problems": list(self.problems)}
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per statistic."""
@@ -169,7 +177,7 @@ def _differences(first: BootstrapResult, second: BootstrapResult) -> Iterator[Di
         if ours.is_array or theirs.is_array:
             raise InputError(f"statistic of compare_graphs must be a number; {ours.name} has one per node.")
         observed = float(ours.observed) - float(theirs.observed)
-        values = first.values[ours.name] - second.values[theirs.name]
+        values = first.scaled_values(ours.name) - second.scaled_values(theirs.name)
         row = estimate_interval(ours.name, observed, values, level=first.level, method=first.method)
         parts = (ours.observed, theirs.observed, observed, row.standard_error, row.low, row.high)
         yield Difference(ours.name, *(float(np.asarray(part)) for part in parts))

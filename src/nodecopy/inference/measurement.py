@@ -151,13 +151,11 @@ def prepare_measure(
     library: str | None,
     *,
     fixed_nodes: bool = True,
-    fixed_communities: bool = True,
 ) -> tuple[Graph, GraphMeasure]:
     """Return the converted graph, and a function from graphs to values by name.
 
     ``library`` is the one whose objects functions take, by default that of ``graph``. ``fixed_nodes`` says
-    whether samples have the nodes of the graph, ``fixed_communities`` whether modularity without labels is
-    that of the communities of the graph, or of those of every sample.
+    whether samples have the nodes of the graph.
     """
     own = convert_graph(graph, "graph")
     if not own.n_nodes:
@@ -183,7 +181,7 @@ def prepare_measure(
     every = [*names, *(function.name for function in functions)]
     if twice := [name for name in every if every.count(name) > 1]:
         raise InputError(f"statistic must name each statistic once; got {twice[0]!r} more than once.")
-    modularity = _modularity_of(own, fixed_nodes, fixed_communities) if "modularity" in names else None
+    modularity = _modularity_of(own, fixed_nodes) if "modularity" in names else None
     return own, GraphMeasure(names, functions, convert, modularity)
 
 
@@ -192,18 +190,17 @@ def _name_function(function: Callable[[Any], Any], number: int) -> str:
     return f"statistic {number + 1}" if name == "<lambda>" else str(name)
 
 
-def _modularity_of(observed: Graph, fixed_nodes: bool, fixed_communities: bool) -> Callable[[Graph], float]:
-    """Return the modularity of the labels, or of communities that are estimated once or for every graph."""
-    if observed.labels is None and not fixed_communities:
+def _modularity_of(observed: Graph, fixed_nodes: bool) -> Callable[[Graph], float]:
+    """Return the modularity of the labels, or of communities that are estimated from each graph.
+
+    Communities that are found in the observed graph fit it better than any other draw: their modularity in it
+    is no unbiased estimate of anything. So they are found again in every sample.
+    """
+    if observed.labels is None:
         return lambda graph: compute_modularity(graph, spectral_communities(graph))
-    if observed.labels is None and not fixed_nodes:
-        raise InputError(
-            "modularity with target='nodes' needs labels, since the communities of new nodes are unknown; "
-            "got a graph without labels."
-        )
     if not fixed_nodes:
         return lambda graph: compute_modularity(graph, _codes(graph))
-    communities = spectral_communities(observed) if observed.labels is None else _codes(observed)
+    communities = _codes(observed)
     return lambda graph: compute_modularity(graph, communities)
 
 

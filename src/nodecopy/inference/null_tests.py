@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from nodecopy._core.formats import PathLike
 from nodecopy._core.lookup import check_name
+from nodecopy._core.notices import warn_about_data
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.conversion import GraphLike
+from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
+from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import Statistic, prepare_measure
 from nodecopy.inference.resampling import (
     InferenceSeeds,
@@ -158,8 +161,12 @@ def test(
     """Test whether statistics of a network are what a null model explains.
 
     The p-value is that of a Monte Carlo test: (h + 1) / (n + 1) where h of n samples are at least as extreme.
-    It is exact, except that a null model is fitted to the graph: where its parameters are estimated, the test
-    keeps its level approximately. A two-sided p-value is twice the smaller one of the two sides.
+    A one-sided test is exact if nothing is estimated: ``"erdos-renyi"``, ``"configuration"`` and, with
+    labels, ``"degree-corrected-blocks"``, as far as values have no ties. Samples of the last two come from
+    Markov chains, which do not start at the observed graph but at one that a chain reached from there, so
+    that samples and graph are exchangeable however short the chains are (Besag and Clifford, 1989). Where
+    parameters are estimated, the test keeps its level approximately. A two-sided p-value is twice the
+    smaller one of the two sides, which is conservative.
 
     Parameters
     ----------
@@ -171,14 +178,15 @@ def test(
     null
         ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same number of
         edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
-        are the labels), ``"node-copying"`` (the default of :func:`.bootstrap`), a graph model or a donor law.
+        are the labels), ``"node-copying"`` (the default of :func:`.bootstrap`; it rejects too rarely, with a
+        warning), a graph model or a donor law.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n
         Largest number of samples, 999 by default.
     stop_after
         Sampling stops when so many samples are at least as extreme, 20 by default, since the p-value is
-        clearly not small then; it is 20 / l after l samples (Besag and Clifford, 1991), which is exact, too.
+        clearly not small then; it is 20 / l after l samples (Besag and Clifford, 1991), as exact as before.
         ``None`` always draws ``n`` samples.
     library, workers, processes, store, rng
         As in :func:`.bootstrap`.
@@ -198,7 +206,7 @@ def test(
         check_integer(stop_after, "stop_after of test", low=1)
     if isinstance(null, str):
         null = NULL_MODELS[check_name(null, NULL_MODELS, "null of test")]()
-    observed, measure = prepare_measure(statistic, graph, library, fixed_communities=False)
+    observed, measure = prepare_measure(statistic, graph, library)
     values = measure(observed)
     for name, value in values.items():
         if np.ndim(value):
@@ -213,6 +221,13 @@ def test(
     seed = choose_seed(rng, store)
     sampler = choose_sampler(null, "edges", directed=observed.directed)
     sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
+    if isinstance(sampler, (NodeCopying, DirectedCopying)):
+        warn_about_data(
+            "samples of node copying are centred near the observed graph, so that the test rejects too "
+            "rarely. Use another null model."
+        )
+    if isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
+        sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
     shapes = {name: np.shape(value) for name, value in values.items()}
     folder = open_store(store, observed, sampler, seed, shapes)
     samples = measure_samples(
@@ -233,6 +248,12 @@ def test(
             _is_clear(drawn[name], values[name], alternative, stop_after) for name in values
         ):
             break
+    for name, rows in drawn.items():
+        if n_undefined := int((~np.isfinite(rows)).sum()):
+            warn_about_data(
+                f"{name} is undefined in {n_undefined} of {len(rows)} samples, which count as extreme: the "
+                "p-value is too large, rather than too small."
+            )
     settings = {"null": repr(sampler), "alternative": alternative}
     return SignificanceTests(
         tuple(
@@ -244,10 +265,15 @@ def test(
 
 def _is_clear(drawn: list[Any], observed: Any, alternative: str, stop_after: int) -> bool:
     """Return whether enough samples are extreme on every side that counts."""
-    array = np.array(drawn)
-    sides = {"greater": array >= observed, "less": array <= observed}
+    sides = _find_extreme(np.array(drawn), observed)
     counted = sides.values() if alternative == "two-sided" else [sides[alternative]]
     return min(int(side.sum()) for side in counted) >= stop_after
+
+
+def _find_extreme(values: NDArray[np.float64], observed: Any) -> dict[str, NDArray[np.bool_]]:
+    """Return which samples are at least as extreme on each side; undefined values are on both."""
+    undefined = ~np.isfinite(values)
+    return {"greater": (values >= observed) | undefined, "less": (values <= observed) | undefined}
 
 
 def _summarise(
@@ -259,8 +285,7 @@ def _summarise(
     settings: dict[str, str],
 ) -> SignificanceTest:
     """Return the test of one statistic; samples with an undefined value count as extreme."""
-    undefined = ~np.isfinite(values)
-    sides = {"greater": (values >= observed) | undefined, "less": (values <= observed) | undefined}
+    sides = _find_extreme(values, observed)
     tails = {side: count_tail(is_extreme, stop_after) for side, is_extreme in sides.items()}
     if settings["alternative"] == "two-sided":
         tail = min(tails.values(), key=lambda count: count.p_value)
@@ -268,7 +293,7 @@ def _summarise(
     else:
         tail, factor = tails[settings["alternative"]], 1.0
     p = tail.p_value
-    finite = values[~undefined]
+    finite = values[np.isfinite(values)]
     deviation = float(finite.std(ddof=1)) if len(finite) > 1 else float("nan")
     difference = float(observed - finite.mean()) if len(finite) else float("nan")
     return SignificanceTest(

@@ -39,6 +39,7 @@ class InferenceSeeds(IntEnum):
     SAMPLES = 1
     INNER = 2
     SECOND = 3
+    HUB = 4
 
 
 def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sampler:

@@ -19,6 +19,8 @@ from nodecopy.experiments.store import Store
 from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks import coverage_task
 from nodecopy.experiments.tasks.coverage_task import CoverageTask
+from nodecopy.inference import spectral_communities
+from nodecopy.inference.measurement import compute_modularity
 
 TOML = """
 title = "Coverage"
@@ -125,6 +127,20 @@ def test_modularity_is_that_of_the_true_blocks_whatever_the_labels(tmp_path: Pat
         if getattr(statistic, "__name__", "") == "modularity"
     )
     assert modularity(graph.replace(labels=np.zeros(40, int))) == modularity(graph) > 0.1
+
+
+def test_communities_are_found_again_by_chosen_methods(tmp_path: Path) -> None:
+    text = EDGES.replace('"modularity"]', '"found_modularity"]\nfound_by = ["truth"]')
+    experiment, store = load(text, tmp_path), Store(tmp_path / "store")
+    task = experiment.task
+    cells = {method: first_cell(experiment, method) for method in ("truth", "other")}
+    for method, cell in cells.items():
+        (record,) = task.solve(cell, [0], store, "cpu")
+        assert ("found_modularity ratio" in record.scores) == (method == "truth")
+    graph = task.make_network(cells["truth"], SeedSequence(0)).draw(SeedSequence(0))
+    expected = compute_modularity(graph, spectral_communities(graph))
+    assert coverage_task.found_modularity(graph.replace(labels=None)) == expected
+    assert "found_modularity" not in task.select_scores(1_000)
 
 
 def test_known_labels_change_the_cell(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ from nodecopy.inference.measurement import compute_modularity, pagerank, prepare
 N_TRUE = 2_000
 """Networks from which the truth is simulated."""
 LEVEL = 0.95
-MAX_PATH_NODES = 500
-"""Nodes up to which path lengths are computed."""
+MAX_NODES = {"path_length": 500, "found_modularity": 500}
+"""Nodes up to which slow statistics are computed."""
 NODES, TRUTH = 0, 1
 """Children of the seed of a dataset: the nodes of all trials, and the networks of the truth."""
 STATISTICS = {
@@ -53,13 +53,14 @@ STATISTICS = {
     "triangles": "triangles",
     "transitivity": "transitivity",
     "assortativity": "assortativity",
-    "modularity": "modularity",
+    "modularity": "modularity of the true blocks",
+    "found_modularity": "modularity of the communities found",
     "path_length": "path length",
     "largest_eigenvalue": "eigenvalue",
     "pagerank_of_first": "PageRank of a node",
     "max_degree": "max degree",
 }
-FUNCTIONS = ("pagerank_of_first", "modularity")
+FUNCTIONS = ("pagerank_of_first", "modularity", "found_modularity")
 """Statistics that are functions, not names."""
 KINDS = ("covered", "ratio", "bias", "warned")
 NOTES = (
@@ -68,7 +69,8 @@ NOTES = (
     "intervals in percent of the correct one. bias: mean of the samples minus the observed value, in percent "
     "of the true standard deviation. warned: percentage of networks for which bootstrap warned.",
     "Each network gives {samples} samples, and intervals by the method basic. Trials are means over "
-    "{networks} networks. Communities are estimated, unless it is said that they are known.",
+    "{networks} networks. Communities are estimated, unless it is said that they are known; the modularity "
+    "of the true blocks is that of known groups, whatever the method.",
     "Target {target}: {meaning}",
     "Bold: the method nearest to the true model, whose intervals have the true quantiles.",
 )
@@ -93,6 +95,11 @@ Truths: TypeAlias = Mapping[str, Truth]
 def pagerank_of_first(graph: Graph) -> float:
     """Return the PageRank of the first node."""
     return float(pagerank(graph)[0])
+
+
+def found_modularity(graph: Graph) -> float:
+    """Return the modularity of communities that are estimated from the graph itself."""
+    return compute_modularity(graph, spectral_communities(graph))
 
 
 def make_modularity(blocks: Any = None) -> Callable[[Graph], float]:
@@ -126,7 +133,9 @@ class CoverageTask(Task):
     """Coverage of intervals on networks of known models; a trial has ``networks`` of them.
 
     ``sizes`` are pairs of a number of nodes and a mean degree, ``samples`` those of each network. Methods in
-    ``known_labels`` get the true blocks as labels, the others estimated communities.
+    ``known_labels`` get the true blocks as labels, the others estimated communities. The modularity of
+    communities that are found in every sample takes long; it is measured for the methods in ``found_by``, by
+    default all.
     """
 
     samples: int = key(read_count)
@@ -135,6 +144,7 @@ class CoverageTask(Task):
     reference: str = key(read_text)
     target: str = key(make_choice_reader(MEANINGS), default="edges")
     known_labels: tuple[str, ...] = key(make_list_reader(read_text), default=())
+    found_by: tuple[str, ...] = key(make_list_reader(read_text), default=())
     scores: tuple[str, ...] = key(make_list_reader(make_choice_reader(STATISTICS)), default=tuple(STATISTICS))
 
     family: ClassVar[str] = "a graph model, or a sampler of nodes"
@@ -182,7 +192,7 @@ class CoverageTask(Task):
 
     def select_scores(self, nodes: int) -> list[str]:
         """Return the statistics of networks of some size, names before functions, as results have them."""
-        scores = [score for score in self.scores if score != "path_length" or nodes <= MAX_PATH_NODES]
+        scores = [score for score in self.scores if nodes <= MAX_NODES.get(score, nodes)]
         return sorted(scores, key=lambda score: score in FUNCTIONS)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
@@ -211,6 +221,8 @@ class CoverageTask(Task):
         network = self.make_network(cell, child(seed, TrialSeeds.TARGETS))
         graph = network.draw(child(seed, TrialSeeds.SPLIT))
         statistics = self.list_statistics(cell, network)
+        if self.found_by and cell.method not in self.found_by:
+            statistics = [statistic for statistic in statistics if statistic is not found_modularity]
         model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
         if isinstance(model, KnownNetwork):
             return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
@@ -236,13 +248,15 @@ class CoverageTask(Task):
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
     def list_statistics(self, cell: Cell, network: KnownNetwork) -> list[Any]:
-        """Return the statistics; modularity is that of the true blocks."""
+        """Return the statistics; modularity is that of the true blocks, or of communities of each graph."""
         blocks = network.blocks if self.target == "edges" else None
         functions: dict[str, Any] = {
             "pagerank_of_first": pagerank_of_first,
             "modularity": make_modularity(blocks),
+            "found_modularity": found_modularity,
         }
-        return [functions.get(score, score) for score in self.select_scores(cell.conditions["nodes"])]
+        scores = self.select_scores(cell.conditions["nodes"])
+        return [functions.get(score, score) for score in scores]
 
     def truth_file(self, cell: Cell) -> str:
         """Return the file of the truth below the store's folder."""
@@ -298,8 +312,9 @@ def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
 def score_truth(observed: Mapping[str, Any], truths: Truths) -> dict[str, float]:
     """Return the scores of intervals with the true quantiles around the observed value."""
     scores: dict[str, float] = {}
-    for name, truth in truths.items():
-        if truth.deviation > 0 and np.isfinite(observed[name]):
-            scores[f"{name} covered"] = float(truth.low <= observed[name] - truth.mean <= truth.high)
+    for name, value in observed.items():
+        truth = truths[name]
+        if truth.deviation > 0 and np.isfinite(value):
+            scores[f"{name} covered"] = float(truth.low <= value - truth.mean <= truth.high)
             scores[f"{name} ratio"] = 1.0
     return scores
