@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.classify import GCN, DFNet, Trial, ensemble
+from nodecopy.classify import (
+    APPNP,
+    GCN,
+    MLP,
+    SBMGCN,
+    BayesianGCN,
+    Classifier,
+    DFNet,
+    LabelPropagation,
+    SelfTraining,
+    Trial,
+    ensemble,
+)
 from nodecopy.classify.batch import TrainingBatch
 from nodecopy.errors import InputError
 from nodecopy.nn.networks import Networks
@@ -14,6 +26,7 @@ from nodecopy.nn.stack import normalise_adjacency
 from tests.contracts.classifiers import N_NODES, planted_graph
 
 GRAPH = planted_graph()
+SHORT = GCN(n_epochs=12)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +56,34 @@ def test_training_on_two_hops_is_training_on_the_whole_graph(monkeypatch: pytest
     monkeypatch.setattr(TrainingBatch, "_cut_out", keep_all)
     whole = classifier.fit(GRAPH, [0, 4, 8], rng=0).predict_proba()
     np.testing.assert_allclose(two_hops, whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        SHORT,
+        MLP(n_epochs=12),
+        APPNP(n_epochs=12),
+        BayesianGCN(n_graphs=2, n_weight_samples=2, base=SHORT),
+        SelfTraining(SHORT, 2),
+        SBMGCN(base=SHORT),
+        LabelPropagation(),
+    ],
+    ids=lambda classifier: type(classifier).__name__,
+)
+def test_digits_do_not_depend_on_the_other_trials(classifier: Classifier, n_threads: int) -> None:
+    """On a CPU, where compiled code trains one network at a time."""
+    trials = [Trial(GRAPH, np.arange(seed, seed + 6), np.arange(20, 30), seed) for seed in range(4)]
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(n_threads)
+        (alone,) = classifier.fit_trials(trials[:1])
+        for others in ([3, 0], [2, 0, 1], [0, 1, 2, 3]):
+            together = classifier.fit_trials([trials[number] for number in others])
+            assert np.array_equal(together[others.index(0)].probabilities, alone.probabilities)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,21 @@ def test_limits_of_settings() -> None:
         Interactions([[1]]).at_least(rating=np.nan)
 
 
-def test_numbers_of_toml_files_are_finite() -> None:
-    text = 'title = "x"\ntask = "classify"\ntrials = 1e400\n'
-    with pytest.raises(InputError):
+TOML = files("nodecopy.experiments").joinpath("configs/table2.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "inf", "nan"])
+@pytest.mark.parametrize("setting", ["trials = ", "n_epochs = "])
+def test_numbers_of_toml_files_are_finite(setting: str, number: str) -> None:
+    assert toml.parse(TOML, "valid").name == "valid"
+    text = re.sub(rf"{setting}\d+", setting + number, TOML, count=1)
+    with pytest.raises(InputError, match=rf"number {number} of x.toml must be a finite number; got -?\w+\."):
         toml.parse(text, "x")
+
+
+@pytest.mark.parametrize(
+    ("number", "message"), [("9" * 400, "trials of .* between 1 and"), ("9" * 5000, "must be valid TOML")]
+)
+def test_large_integers_of_toml_files_are_errors(number: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        toml.parse(re.sub(r"trials = \d+", f"trials = {number}", TOML, count=1), "x")

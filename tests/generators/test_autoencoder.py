@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import GAE, VGAE, autoencoder
 from nodecopy.generators.autoencoder import GraphAutoencoder, draw_normal
 from nodecopy.generators.edge_distribution import calibrate_scores
-from tests.contracts.graph_models import GraphModelContract
+from tests.contracts.graph_models import GraphModelContract, community_graph
 from tests.generators.test_edge_distribution import draw_edges_by_score, random_vectors
 
 UPPER = np.triu_indices(30, 1)
@@ -161,3 +162,20 @@ def test_gradients_of_normal_draws() -> None:
     expected = heads[:, :2] + heads[:, 2:].exp() * torch.from_numpy(noise)
     torch.testing.assert_close(draw(heads)[0], expected)
     assert torch.autograd.gradcheck(draw, heads.requires_grad_())
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("decoded_", np.ones((3, 2)), "decoded_ must hold one row for each of 20 nodes"),
+        ("decoded_", np.full((20, 2), np.nan), "decoded_ must hold finite numbers"),
+        ("embeddings_", np.full((20, 2), "a"), "embeddings_ must hold numbers"),
+        ("sampler_", "none", "sampler of GAE must be one of"),
+    ],
+)
+def test_damaged_files_are_errors(part: str, value: Any, message: str, tmp_path: Path) -> None:
+    model = GAE(n_epochs=1).fit(community_graph(), rng=0)
+    setattr(model, part, value)
+    model.save(tmp_path / "model.npz")
+    with pytest.raises(InputError, match=message):
+        GAE.load(tmp_path / "model.npz")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, field, fields
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from nodecopy._core.lookup import check_name
+from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
 
 NAME = re.compile(r"[a-z0-9]+([-_.][a-z0-9]+)*")
@@ -34,7 +36,7 @@ def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
 
 read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
 read_flag = make_reader("true or false", lambda value: isinstance(value, bool))
-read_count = make_reader("an integer of at least 1", lambda value: type(value) is int and value >= 1)
+read_count = partial(check_integer, low=1)
 read_share = make_reader(
     "a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1
 )

@@ -70,11 +70,8 @@ def parse(text: str, name: str, folder: Path = Path(), *, trust: bool = True) ->
     set_same_bits()  # before the classes are imported, and torch with them
     read_name(name, "name of an experiment's file")
     file = f"{name}.toml"
-    try:
-        content, own_datasets = separate_file_datasets(tomllib.loads(text), folder)
-        content = _extend(content)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{file} must be valid TOML; {error}.") from error
+    content, own_datasets = separate_file_datasets(_decode(text, file), folder)
+    content = _extend(content)
     if not trust:
         _check_classes(content, file)
     if "task" not in content:
@@ -107,6 +104,20 @@ def _check_classes(value: Any, file: str) -> None:
             )
     for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
         _check_classes(part, file)
+
+
+def _decode(text: str, file: str) -> dict[str, Any]:
+    """Return the content of TOML whose numbers are finite."""
+
+    def read_float(digits: str) -> float:
+        return check_real(float(digits), f"number {digits} of {file}")
+
+    try:
+        return tomllib.loads(text, parse_float=read_float)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:  # integers of 5,000 digits, and deep nesting
+        raise InputError(f"{file} must be valid TOML; {error}.") from error
 
 
 def _extend(content: dict[str, Any]) -> dict[str, Any]:

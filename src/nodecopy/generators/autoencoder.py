@@ -21,7 +21,7 @@ from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
-from nodecopy.generators.base import binary_adjacency, check_pairs, list_edges, replace_edges
+from nodecopy.generators.base import binary_adjacency, check_node_rows, check_pairs, list_edges, replace_edges
 from nodecopy.generators.edge_distribution import EdgeDistribution, calibrate_scores, expected_edges
 from nodecopy.generators.losses import PairLoss, SampledPairLoss
 from nodecopy.graph import Graph
@@ -118,6 +118,18 @@ class GraphAutoencoder(GraphModel[Graph]):
             self._set_fitted(graph, z, decoder(z))
         return self
 
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        if not state:  # a part of another object, which fits copies of it
+            return
+        super().set_state(state)
+        self.sampler_ = state.get("sampler_", self.sampler)  # files of old versions lack the settings
+        self.balanced_ = state.get("balanced_", self.balanced)
+        self._check_sampler(self.sampler_, self.balanced_)
+        n_nodes = self.graph_.n_nodes
+        self.embeddings_ = freeze(check_node_rows(self.embeddings_, "embeddings_", n_nodes, np.float32))
+        self.decoded_ = freeze(check_node_rows(self.decoded_, "decoded_", n_nodes, np.float32))
+
     def embeddings(self) -> NDArray[np.float32]:
         """Return the embeddings, one row per node, read-only: means if nodes have distributions."""
         self.check_fitted()
@@ -128,7 +140,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         self.check_fitted()
         other = copy(self)
         other.sampler = sampler
-        other._check_sampler()
+        other._check_sampler(sampler, other.balanced_)
         other.sampler_, other._distribution = sampler, None
         return other
 
@@ -185,14 +197,14 @@ class GraphAutoencoder(GraphModel[Graph]):
             check_integer(getattr(self, setting), f"{setting} of {name}", low=1)
         check_real(self.learning_rate, f"learning_rate of {name}", low=0.0)
         check_choice(self.pairs, f"pairs of {name}", ("all", "sampled"))
-        self._check_sampler()
+        self._check_sampler(self.sampler, self.balanced)
         return check_device(self.device)
 
-    def _check_sampler(self) -> None:
+    def _check_sampler(self, sampler: Any, balanced: Any) -> None:
         name = type(self).__name__
-        check_choice(self.sampler, f"sampler of {name}", SAMPLERS)
-        if not isinstance(self.balanced, bool):
-            raise InputError(f"balanced of {name} must be True or False; got {self.balanced!r}.")
+        check_choice(sampler, f"sampler of {name}", SAMPLERS)
+        if not isinstance(balanced, bool):
+            raise InputError(f"balanced of {name} must be True or False; got {balanced!r}.")
 
     def _set_fitted(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
         if not bool(decoded.isfinite().all()):

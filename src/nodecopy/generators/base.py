@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -12,8 +12,9 @@ from scipy import sparse
 
 from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_indices, check_vector
+from nodecopy._core.validation import check_finite, check_indices, check_numbers, check_vector
 from nodecopy.conversion import GraphLike, convert_graph
+from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.models import GraphModel
 
@@ -65,6 +66,15 @@ def check_pairs(first: ArrayLike, second: ArrayLike, n_nodes: int) -> Edges:
     columns = check_indices(second, "second", size=n_nodes)
     check_vector(columns, "second", length=len(rows), per="pair")
     return rows, columns
+
+
+def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float64) -> NDArray[Any]:
+    """Return a matrix of a file, of finite numbers with one row per node, in one type."""
+    array = check_numbers(values, name).astype(dtype, copy=False)
+    if array.ndim != 2 or len(array) != n_nodes:
+        raise InputError(f"{name} must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")
+    check_finite(array, name)
+    return array
 
 
 def list_edges(graph: Graph) -> Edges:
