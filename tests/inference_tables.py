@@ -91,14 +91,14 @@ def list_misses(rows: Iterable[Row]) -> str:
         "the limits. The others, with the bias in true standard deviations and the percentage of networks "
         "for which `bootstrap` warned:"
     )
-    headings = ["network", "statistic", "coverage", "ratio", "bias", "warned", "reason"]
+    headings = ["network", "statistic", "coverage", "ratio", "bias", "warned", "likely reason"]
     return f"{text}\n\n{format_table(headings, lines)}" if lines else text.partition(" The others")[0]
 
 
 def explain_miss(name: str, covered: float, ratio: float, bias: float) -> str:
-    """Return the reason of a miss, where it is known."""
+    """Return the likely reason of a miss; only the first one is derived."""
     if name == "degree_variance" and ratio > RATIO[1]:
-        return "degrees of samples vary by a quarter more (derived)"
+        return "degrees of samples vary more (derived)"
     if abs(bias) > 2:
         return "samples differ from the network in this statistic"
     if ratio < RATIO[0]:

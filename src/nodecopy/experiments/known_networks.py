@@ -80,9 +80,9 @@ KNOWN_NETWORKS: dict[str, tuple[Callable[[int, Generator], NetworkNodes], float]
 """How nodes are drawn, and the mean of the probabilities of their edges, by name.
 
 A block model with two blocks, of which every node draws one, and four times as many edges inside as across;
-the same with Pareto(3) activities; a random dot product graph with Dirichlet positions, whose blocks are the nearest corners; a
-smooth graphon, whose blocks are its halves; a bipartite graph; a directed block model with Pareto(3)
-out-degrees."""
+the same with Pareto(3) activities; a random dot product graph with Dirichlet positions, whose blocks are the
+nearest corners; a smooth graphon, whose blocks are its halves; a bipartite graph; a directed block model with
+Pareto(3) out-degrees."""
 
 
 class KnownNetwork(GraphModel[Graph]):

@@ -27,8 +27,9 @@ def count_communities(graph: GraphLike) -> int:
     """Return the number of communities that differ from chance, at least 1 and at most 30.
 
     It is the number of negative eigenvalues of the Bethe-Hessian matrices (r^2 - 1) I - r A + D with
-    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0: the second one finds groups with few
-    edges inside, such as the two sides of a bipartite graph. Directions and weights are ignored.
+    r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0 (Saade et al., 2014):
+    the second one finds groups with few edges inside, such as the two sides of a bipartite graph. Directions
+    and weights are ignored.
 
     Examples
     --------

@@ -26,7 +26,8 @@ class DegreeClasses(Configurable):
     possible while the variance of its degrees is no more than chance explains: the mean over its nodes of
     sum_j p_ij (1 - p_ij), estimated from the numbers of edges to each community. Under one-endpoint copying
     the variance of the number of edges is then that of independent edges. Donors from whole communities
-    overstate it where expected degrees differ, and donors of the same degree understate it.
+    overstate it where expected degrees differ, and donors of the same degree understate it. The largest class
+    within the tolerance is taken, so that the variance tends to be somewhat too large.
 
     Parameters
     ----------

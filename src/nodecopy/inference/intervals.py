@@ -32,7 +32,8 @@ def estimate_interval(
     """Return the estimate of a statistic.
 
     The parameter is the expectation of the statistic over drawing the graph again, of which the observed
-    value is an unbiased estimate. So deviations of samples are taken from their own mean.
+    value is an unbiased estimate if the statistic was fixed in advance. So deviations of
+    samples are taken from their own mean.
 
     Parameters
     ----------

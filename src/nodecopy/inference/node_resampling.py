@@ -72,7 +72,8 @@ class NodeBootstrap(NodeResampler):
     """Draw as many nodes as observed, with replacement, and take the edges among them (Green and Shalizi).
 
     Two copies of the same node are not linked. The samples answer for a population of nodes:
-    their variance contains that of the nodes.
+    their variance contains that of the nodes. Where nodes are alike, as in an Erdős-Rényi graph, standard
+    errors are too large, by a factor of up to sqrt 3.
 
     Examples
     --------
@@ -92,9 +93,12 @@ class NodeBootstrap(NodeResampler):
 class NodeSubsampling(NodeResampler):
     """Draw some of the nodes without replacement, and take the edges among them.
 
+    See Bhattacharyya and Bickel (2015) and Lunde and Sarkar (2023).
+
     The standard deviation over samples of a share s of the nodes is multiplied by sqrt(s / (1 - s)), which is
     correct for statistics whose error is of order n^-1/2 and whose expectation does not depend on the number
-    of nodes, such as density and transitivity, but neither for counts nor for degrees.
+    of nodes, such as density and transitivity, but neither for counts nor for degrees. Where nodes are alike,
+    the error is of smaller order, and standard errors are too large.
 
     Parameters
     ----------
