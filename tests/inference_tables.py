@@ -15,6 +15,8 @@ Cells = dict[tuple[str, str, str, str, str], float]
 DEFAULTS, FITTED = ("copying", "copying-directed"), ("dot-product", "sbm")
 COVERAGE, RATIO = (90.0, 98.0), (0.9, 1.25)
 SMOOTH = [name for name in STATISTICS if name != "max_degree"]
+POOLED = [name for name in SMOOTH if name != "found_modularity"]
+"""Those that are measured for all methods."""
 NOT_SHARPER = 1.05
 """Intervals that are wider by no more than this factor count as equally sharp."""
 
@@ -99,6 +101,8 @@ def explain_miss(name: str, covered: float, ratio: float, bias: float) -> str:
     """Return the likely reason of a miss; only the first one is derived."""
     if name == "degree_variance" and ratio > RATIO[1]:
         return "degrees of samples vary more (derived)"
+    if name == "found_modularity":
+        return "the number of communities found varies"
     if abs(bias) > 2:
         return "samples differ from the network in this statistic"
     if ratio < RATIO[0]:
@@ -111,7 +115,7 @@ def explain_miss(name: str, covered: float, ratio: float, bias: float) -> str:
 def pool(cells: Cells, place: tuple[str, str, str, str]) -> str:
     """Return the range of ratios and the pooled coverage of smooth statistics."""
     ratios, covered = (
-        [cells[*place, f"{name} {kind}"] / 100 for name in SMOOTH if (*place, f"{name} {kind}") in cells]
+        [cells[*place, f"{name} {kind}"] / 100 for name in POOLED if (*place, f"{name} {kind}") in cells]
         for kind in ("ratio", "covered")
     )
     if not ratios:

@@ -37,6 +37,18 @@ def test_methods_are_pooled() -> None:
     assert any("Fitted block model | 0.20 to 0.99, 86 % | - |" in line for line in lines)
 
 
+def test_communities_that_were_found_are_listed_but_not_pooled() -> None:
+    rows = [
+        *ROWS,
+        *make_rows("sbm", found_modularity=(10, 10, 0)),
+        *make_rows("copying", found_modularity=(80, 80, 0)),
+    ]
+    assert inference_tables.methods_table(rows, "coverage") == inference_tables.methods_table(
+        ROWS, "coverage"
+    )
+    assert "the number of communities found varies" in inference_tables.list_misses(rows)
+
+
 def test_sharpness_counts_cells_where_all_cover() -> None:
     text = inference_tables.describe_sharpness(ROWS)
     assert text.startswith("In 1 of 3 cells")

@@ -105,4 +105,4 @@ def _variance_of_lists(graph: Graph, donors: DonorLists) -> EdgeCountVariance:
     list_sizes = np.bincount(lists, minlength=len(sizes))
     total = float(list_sizes @ shares.sum(axis=1)) - own.sum()
     coins = total - float(G.multiply(G.T).sum()) + float((own**2).sum())
-    return EdgeCountVariance(float((square - mean**2).sum() / 4), coins / 4)
+    return EdgeCountVariance(float((square - mean**2).sum() / 4), float(coins / 4))
