@@ -84,9 +84,11 @@ class Rows:
             csr = sparse.csr_array(native(matrix))
         csr.sum_duplicates()
         check_finite(csr.data, name)
-        if csr.nnz and csr.data.min() < 0:
-            raise InputError(f"{name} must not hold negative weights; got {csr.data.min()}.")
-        csr.eliminate_zeros()
+        smallest = csr.data.min(initial=1)
+        if smallest < 0:
+            raise InputError(f"{name} must not hold negative weights; got {smallest}.")
+        if not smallest:
+            csr.eliminate_zeros()
         weights = csr.data.astype(csr.dtype if csr.dtype == np.float32 else np.float64, copy=False)
         return cls.canonical(csr.indptr, csr.indices, weights, csr.shape[1])
 
