@@ -38,11 +38,13 @@ from nodecopy import (
 from nodecopy._core.sparse_matrices import check_rows
 from nodecopy.classify import (
     APPNP,
+    DGI,
     GCN,
     MLP,
     SBMGCN,
     BayesianGCN,
     Classifier,
+    DFNet,
     LabelPropagation,
     SelfTraining,
 )
@@ -51,9 +53,22 @@ from nodecopy.errors import InputError
 from nodecopy.experiments import toml
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
-from nodecopy.generators import VGAE
+from nodecopy.generators import VGAE, BarabasiAlbert, ErdosRenyi
 from nodecopy.models import GraphModel
-from nodecopy.recommend import BPRMF, EASE, IALS, CopyEASE, Fusion, ItemKNN, LightGCN, Popularity, Recommender
+from nodecopy.recommend import (
+    BPRMF,
+    EASE,
+    IALS,
+    MGCCF,
+    CopyEASE,
+    EnsembleBPR,
+    Fusion,
+    ItemKNN,
+    LightGCN,
+    Popularity,
+    Recommender,
+    SampledGraphBPR,
+)
 
 MEMORY, SECONDS = 6 * 2**30, 20
 """Limits on the address space of the process and on the time of an input."""
@@ -90,19 +105,26 @@ def build_corpus(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
 
 
 def _write_models(folder: Path, graph: Graph, log: Interactions) -> dict[str, Callable[[Path], Any]]:
-    """Save a classifier and a recommender of every kind."""
+    """Save a classifier, a recommender and a graph model of every kind."""
     few: dict[str, Any] = {"n_epochs": 2}
-    models: list[Any] = [GCN(**few), APPNP(**few), MLP(**few), BayesianGCN(None, 2, 2, base=GCN(**few))]
-    models += [SelfTraining(GCN(**few), 1), LabelPropagation(), SBMGCN(base=GCN(**few))]
-    models = [model.fit(graph, np.arange(9), rng=0) for model in models]
+    gcn, bpr = GCN(**few), BPRMF(3, n_epochs=2)
+    models: list[Any] = [
+        model.fit(graph, np.arange(9), rng=0)
+        for model in (
+            gcn, APPNP(**few), MLP(**few), BayesianGCN(None, 2, 2, base=gcn), SelfTraining(gcn, 1),
+            LabelPropagation(), SBMGCN(base=gcn), DFNet(widths=(4,), **few), DGI(4, **few),
+        )
+    ]  # fmt: skip
     models += [
         model.fit(log, rng=0)
         for model in (
             Popularity(), ItemKNN(3), IALS(3, n_iterations=2), CopyEASE(), Fusion(ItemKNN(3), EASE()),
-            BPRMF(3, n_epochs=2), LightGCN(3, n_epochs=2),
+            bpr, LightGCN(3, n_epochs=2), MGCCF(3, n_epochs=2), EnsembleBPR(bpr, n_graphs=2),
+            SampledGraphBPR(LightGCN(3, n_epochs=2), threshold=0.3),
         )
     ]  # fmt: skip
-    models.append(VGAE(**few, n_hidden=4, n_latent=3).fit(graph, rng=0))
+    graph_models = VGAE(**few, n_hidden=4, n_latent=3), ErdosRenyi(), BarabasiAlbert()
+    models += [model.fit(graph, rng=0) for model in graph_models]
     names = [f"{type(model).__name__}.npz" for model in models]
     for name, model in zip(names, models, strict=True):
         model.save(folder / name)
