@@ -102,7 +102,7 @@ def explain_miss(name: str, covered: float, ratio: float, bias: float) -> str:
     if name == "degree_variance" and ratio > RATIO[1]:
         return "degrees of samples vary more (derived)"
     if name == "found_modularity":
-        return "the number of communities found varies"
+        return "communities are found less well in samples"
     if abs(bias) > 2:
         return "samples differ from the network in this statistic"
     if ratio < RATIO[0]:

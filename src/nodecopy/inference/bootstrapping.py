@@ -63,7 +63,8 @@ def bootstrap(
         A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
         number, one number per node, or a mapping from nodes or edges to numbers. An edge has an interval
         from the samples that contain it, if those are at least 20. Modularity is that of the labels; without
-        labels, of communities that :func:`.spectral_communities` finds in each graph again.
+        labels, of communities that :func:`.spectral_communities` finds in each graph again, as many
+        as in the observed one.
     model
         How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
         :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). For ``target="nodes"``

@@ -13,7 +13,7 @@ from nodecopy._core.validation import check_choice, check_sequence, show, type_n
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.inference.communities import spectral_communities
+from nodecopy.inference.communities import count_communities, spectral_communities
 from nodecopy.inference.spectra import largest_eigenvalue as largest_eigenvalue
 from nodecopy.inference.spectra import pagerank as pagerank
 from nodecopy.interop.igraph import to_igraph
@@ -151,11 +151,13 @@ def prepare_measure(
     library: str | None,
     *,
     fixed_nodes: bool = True,
+    fixed_number: bool = True,
 ) -> tuple[Graph, GraphMeasure]:
     """Return the converted graph, and a function from graphs to values by name.
 
     ``library`` is the one whose objects functions take, by default that of ``graph``. ``fixed_nodes`` says
-    whether samples have the nodes of the graph.
+    whether samples have the nodes of the graph, ``fixed_number`` whether communities, which modularity
+    without labels finds in each graph, are as many as in this one.
     """
     own = convert_graph(graph, "graph")
     if not own.n_nodes:
@@ -181,7 +183,7 @@ def prepare_measure(
     every = [*names, *(function.name for function in functions)]
     if twice := [name for name in every if every.count(name) > 1]:
         raise InputError(f"statistic must name each statistic once; got {twice[0]!r} more than once.")
-    modularity = _modularity_of(own, fixed_nodes) if "modularity" in names else None
+    modularity = _modularity_of(own, fixed_nodes, fixed_number) if "modularity" in names else None
     return own, GraphMeasure(names, functions, convert, modularity)
 
 
@@ -190,14 +192,16 @@ def _name_function(function: Callable[[Any], Any], number: int) -> str:
     return f"statistic {number + 1}" if name == "<lambda>" else str(name)
 
 
-def _modularity_of(observed: Graph, fixed_nodes: bool) -> Callable[[Graph], float]:
+def _modularity_of(observed: Graph, fixed_nodes: bool, fixed_number: bool) -> Callable[[Graph], float]:
     """Return the modularity of the labels, or of communities that are estimated from each graph.
 
     Communities that are found in the observed graph fit it better than any other draw: their modularity in it
-    is no unbiased estimate of anything. So they are found again in every sample.
+    is no unbiased estimate of anything. So they are found again in every sample. Their number is that of the
+    graph for intervals, since samples with another number would dominate the variance.
     """
     if observed.labels is None:
-        return lambda graph: compute_modularity(graph, spectral_communities(graph))
+        n = count_communities(observed) if fixed_number else None
+        return lambda graph: compute_modularity(graph, spectral_communities(graph, n))
     if not fixed_nodes:
         return lambda graph: compute_modularity(graph, _codes(graph))
     communities = _codes(observed)

@@ -206,7 +206,7 @@ def test(
         check_integer(stop_after, "stop_after of test", low=1)
     if isinstance(null, str):
         null = NULL_MODELS[check_name(null, NULL_MODELS, "null of test")]()
-    observed, measure = prepare_measure(statistic, graph, library)
+    observed, measure = prepare_measure(statistic, graph, library, fixed_number=False)
     values = measure(observed)
     for name, value in values.items():
         if np.ndim(value):

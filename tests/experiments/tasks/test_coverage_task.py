@@ -139,7 +139,7 @@ def test_communities_are_found_again_by_chosen_methods(tmp_path: Path) -> None:
         assert ("found_modularity ratio" in record.scores) == (method == "truth")
     graph = task.make_network(cells["truth"], SeedSequence(0)).draw(SeedSequence(0))
     expected = compute_modularity(graph, spectral_communities(graph))
-    assert coverage_task.found_modularity(graph.replace(labels=None)) == expected
+    assert coverage_task.make_found_modularity()(graph.replace(labels=None)) == expected
     assert "found_modularity" not in task.select_scores(1_000)
 
 

@@ -36,7 +36,7 @@ from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.tasks.base import Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed
 from nodecopy.graph import Graph
-from nodecopy.inference import BootstrapResult, bootstrap, spectral_communities
+from nodecopy.inference import BootstrapResult, bootstrap, count_communities, spectral_communities
 from nodecopy.inference.measurement import compute_modularity, pagerank, prepare_measure
 
 N_TRUE = 2_000
@@ -97,9 +97,13 @@ def pagerank_of_first(graph: Graph) -> float:
     return float(pagerank(graph)[0])
 
 
-def found_modularity(graph: Graph) -> float:
-    """Return the modularity of communities that are estimated from the graph itself."""
-    return compute_modularity(graph, spectral_communities(graph))
+def make_found_modularity(n_communities: int | None = None) -> Callable[[Graph], float]:
+    """Return the modularity of communities that are estimated from each graph itself, as a statistic."""
+
+    def found_modularity(graph: Graph) -> float:
+        return compute_modularity(graph, spectral_communities(graph, n_communities))
+
+    return found_modularity
 
 
 def make_modularity(blocks: Any = None) -> Callable[[Graph], float]:
@@ -220,9 +224,13 @@ class CoverageTask(Task):
         """Draw a network and its samples, and return the scores of each statistic."""
         network = self.make_network(cell, child(seed, TrialSeeds.TARGETS))
         graph = network.draw(child(seed, TrialSeeds.SPLIT))
-        statistics = self.list_statistics(cell, network)
+        statistics = self.list_statistics(cell, network, graph)
         if self.found_by and cell.method not in self.found_by:
-            statistics = [statistic for statistic in statistics if statistic is not found_modularity]
+            statistics = [
+                statistic
+                for statistic in statistics
+                if getattr(statistic, "__name__", "") != "found_modularity"
+            ]
         model: Any = instantiate(cell.path, cell.settings, f"[methods.{cell.method}]", device)
         if isinstance(model, KnownNetwork):
             return score_truth(prepare_measure(statistics, graph, None)[1](graph), truths)
@@ -247,13 +255,16 @@ class CoverageTask(Task):
             return fixed_network(cell.dataset, nodes, degree, cell.seed)
         return KnownNetwork.by_name(cell.dataset, nodes, degree, seed)
 
-    def list_statistics(self, cell: Cell, network: KnownNetwork) -> list[Any]:
-        """Return the statistics; modularity is that of the true blocks, or of communities of each graph."""
+    def list_statistics(self, cell: Cell, network: KnownNetwork, graph: Graph | None = None) -> list[Any]:
+        """Return the statistics; modularity is that of the true blocks, or of communities of each graph.
+
+        The latter are as many as in ``graph``, if it is given.
+        """
         blocks = network.blocks if self.target == "edges" else None
         functions: dict[str, Any] = {
             "pagerank_of_first": pagerank_of_first,
             "modularity": make_modularity(blocks),
-            "found_modularity": found_modularity,
+            "found_modularity": make_found_modularity(None if graph is None else count_communities(graph)),
         }
         scores = self.select_scores(cell.conditions["nodes"])
         return [functions.get(score, score) for score in scores]
