@@ -53,20 +53,24 @@ def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(
 ) -> None:
     header = "dataset,labels,visible_validation,score,method,n,mean,best,seconds,published"
     rows = [
-        "cora,5,0,accuracy,gcn,50,68.5,False,,,,",
-        "cora,5,0,accuracy,self-training,50,75.71,False,1.25,,,",
-        "cora,5,0,accuracy,self-training-copy,50,76.24,True,2,,0.53,0.0004",
+        "cora,5,500,accuracy,gcn,50,68.5,False,,,,",
+        "cora,5,500,accuracy,default-alone,50,75.71,False,1.25,,,",
+        "cora,5,500,accuracy,default,50,76.24,True,2,,0.53,0.0004",
     ]
     path = tmp_path / "few-labels.csv"
-    path.write_text("\n".join([f"{header},gain_over_self-training,p_over_self-training", *rows, ""]))
+    path.write_text("\n".join([f"{header},gain_over_default-alone,p_over_default-alone", *rows, ""]))
     monkeypatch.setattr(documented_results, "RESULTS", tmp_path)
     lines = documented_results.few_labels_table("dataset", "accuracy", labels="5").splitlines()
     assert lines[0] == "| accuracy | cora |"
-    for line in ("| GCN | 68.5 |", "| self-training | 75.7 |", "| self-training with copying | **76.2** |"):
+    alone, default = "SelfTraining(prior=0), no copying", "SelfTraining(), the default"
+    for line in ("| GCN | 68.5 |", f"| {alone} | 75.7 |", f"| {default} | **76.2** |"):
         assert line in lines
-    assert lines[-1] == "| gain of copying over self-training | +0.5, p < 0.001 |"
+    assert lines[-2:] == [
+        "| gain of the default over itself without copying | +0.5, p < 0.001 |",
+        "| gain of the default over self-training of GCNs | - |",
+    ]
     (row,) = documented_results.results_table().splitlines()[2:]
-    assert "| self-training 75.7 | self-training with copying 76.2 (+0.5, p < 0.001) |" in row
+    assert f"| {alone} 75.7 | {default} 76.2 (+0.5, p < 0.001) |" in row
 
 
 def test_the_table_of_public_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
