@@ -318,10 +318,12 @@ def _features(values: Any, n_nodes: int) -> Any:
         )
     if matrix.dtype.kind not in "biuf":
         raise InputError(f"features must hold numbers; got {matrix.dtype}.")
-    matrix = matrix.astype(matrix.dtype if matrix.dtype.kind == "f" else np.float32)
-    check_finite(matrix.data if is_sparse else matrix, "features")
+    dtype = matrix.dtype if matrix.dtype.kind == "f" else np.float32
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float64 if dtype == np.longdouble else dtype)
     if is_sparse:
         matrix.sum_duplicates()
+    check_finite(matrix.data if is_sparse else matrix, "features")
     return freeze(matrix)
 
 

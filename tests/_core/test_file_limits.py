@@ -52,6 +52,16 @@ def test_arrays_are_as_large_as_they_say(tmp_path: Path) -> None:
         read_graph(tmp_path / "graph.npz")
 
 
+@pytest.mark.parametrize("dtype", ["|V0", "<U0", "|S0"])
+def test_elements_without_bytes_are_counted(tmp_path: Path, dtype: str) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": (10**9,)})
+    with zipfile.ZipFile(tmp_path / "graph.npz", "w") as archive:
+        archive.writestr("indptr.npy", header.getvalue())
+    with pytest.raises(InputError, match="must hold its arrays as a whole"):
+        read_graph(tmp_path / "graph.npz")
+
+
 @pytest.mark.parametrize("suffix", ["npz", "npy"])
 def test_arrays_without_archives_are_as_large_as_they_say(tmp_path: Path, suffix: str) -> None:
     header = io.BytesIO()

@@ -68,7 +68,10 @@ def crafted() -> dict[str, Any]:
     vars(dok)["_dict"][(10**6, 0)] = 1.0
     dia = sparse.dia_array(np.eye(2))
     dia.offsets = np.array([0, 10**6])
-    return matrices | {"bsr": bsr, "coo": coo, "lil": lil, "uneven lil": uneven, "dok": dok, "dia": dia}
+    far = sparse.dia_array((np.ones((1, 2)), [0]), shape=(2, 2))
+    far.offsets = np.array([-(2**63)])
+    diagonals = {"dia": dia, "far dia": far}
+    return matrices | {"bsr": bsr, "coo": coo, "lil": lil, "uneven lil": uneven, "dok": dok} | diagonals
 
 
 def entries(matrix: Any) -> dict[str, Any]:
@@ -130,6 +133,18 @@ def test_sums_of_duplicates_do_not_overflow() -> None:
     for matrix in (coo, csr, csr.tocsc()):
         assert Graph(matrix).adjacency.toarray().tolist() == [[0, 256], [256, 0]]
     assert Graph(np.eye(2), coo).features.toarray().tolist() == [[0, 256], [0, 0]]  # type: ignore[union-attr]
+    large = sparse.coo_array((np.full(4, 2**62), ([0] * 4, [1] * 4)), shape=(2, 2))
+    for matrix in (large, sparse.csr_array((large.data, [1] * 4, [0, 4, 4]), shape=(2, 2))):
+        assert Graph(matrix, directed=True).adjacency.toarray().tolist() == [[0, 2.0**64], [0, 0]]
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(np.float64).max, reason="the type is double")
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_numbers_that_no_double_holds_are_refused(kind: Any) -> None:
+    matrix = kind(np.full((2, 2), np.longdouble("1e1300")))
+    for enter in (lambda: Graph(matrix), lambda: Graph(np.eye(2), matrix), lambda: Interactions(matrix)):
+        with pytest.raises(InputError, match="must hold finite numbers"):
+            enter()
 
 
 def test_shapes_are_two_sizes() -> None:
@@ -203,6 +218,8 @@ def test_readers_refuse_crafted_matrices(matrix: Any, tmp_path: Path) -> None:
         parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
     elif matrix.format == "coo":
         parts = {"data": matrix.data, "row": matrix.coords[0], "col": matrix.coords[1]}
+    elif matrix.format == "dia":
+        parts = {"data": matrix.data, "offsets": matrix.offsets}
     else:
         pytest.skip("SciPy writes no such file")
     np.savez(path, format=matrix.format.encode(), shape=matrix.shape, **parts)
@@ -234,6 +251,7 @@ def test_saved_models_are_checked(tmp_path: Path) -> None:
 
 REPRODUCTIONS = [
     "np.savez('c.npz', indptr=[0, 10**7, 0], indices=np.zeros(0, int), directed=True); read_graph('c.npz')",
+    "m = sp.dia_array((np.ones((1, 2000)), [0]), shape=(2000, 2000)); m.offsets = np.array([-2**63]); Graph(m)",
     "Graph(sp.csr_array((np.ones(2), [1, 10**6], [0, 1, 2]), shape=(2, 2)))",
 ]
 

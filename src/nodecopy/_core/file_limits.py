@@ -134,7 +134,7 @@ def _check_header(content: Any, size: int) -> None:
         shape, _, dtype = read(content)
     except (ValueError, EOFError):  # not an array, which NumPy says on its own
         return
-    n_bytes = dtype.itemsize
+    n_bytes = max(dtype.itemsize, 1)  # elements without bytes, as of type V0, would take memory later
     for length in shape:
         n_bytes *= int(length)
     if n_bytes > size and not dtype.hasobject:

@@ -75,7 +75,8 @@ def check_weights(values: ArrayLike, length: int, name: str = "weight") -> NDArr
     weights = check_vector(values, name, length=length, per="edge" if name == "weight" else "row")
     if weights.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers; got {weights.dtype}.")
-    weights = weights.astype(np.float64)
+    with np.errstate(over="ignore"):
+        weights = weights.astype(np.float64)
     check_finite(weights, name)
     if weights.size and weights.min() < 0:
         raise InputError(f"{name} must not be negative; got {weights.min():g}.")

@@ -112,6 +112,11 @@ def _as_coo(matrix: Any, shape: tuple[int, int], name: str) -> Any:
         offsets, data = _check_integers(matrix.offsets, f"offsets of {name}"), as_array(matrix.data, name)
         if data.ndim != 2 or len(data) != len(offsets) or len(np.unique(offsets)) != len(offsets):
             raise _error(name, "one row of values per diagonal", f"shape {data.shape} for {len(offsets)}")
+        wrong = offsets[(offsets <= -shape[0]) | (offsets >= shape[1])]
+        if len(wrong):
+            limits = f"between {1 - shape[0]} and {shape[1] - 1}"
+            raise _error(name, f"offsets {limits} of its diagonals", str(wrong[0]))
+        matrix = sparse.dia_array((data, offsets), shape=shape)
     try:
         return matrix.tocoo()
     except (TypeError, ValueError, OverflowError) as error:
@@ -154,16 +159,19 @@ def _check_values(values: Any, length: int, name: str) -> NDArray[Any]:
         raise InputError(f"{name} must hold numbers; got {array.dtype}.")
     if array.shape != (length,):
         raise _error(name, f"one value for each of its {length} entries", f"values of shape {array.shape}")
-    # SciPy adds duplicates in their own type, and sums of small integers would overflow.
-    return (
-        array.astype(np.promote_types(array.dtype, np.int64)) if array.dtype.kind in "iu" else native(array)
-    )
+    if array.dtype.kind not in "iu":
+        return native(array)
+    # SciPy adds duplicates in their own type, and sums of integers could overflow.
+    array = array.astype(np.promote_types(array.dtype, np.int64))
+    largest = max(int(array.max(initial=0)), -int(array.min(initial=0)))
+    return array if largest * length < 2**63 else array.astype(np.float64)
 
 
 def native(array: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers in the byte order of the machine, and half precision as single."""
+    """Return numbers in the byte order of the machine, half precision as single, extended as double."""
     dtype = np.dtype(np.float32) if array.dtype == np.float16 else array.dtype.newbyteorder("=")
-    return array.astype(dtype, copy=False)
+    with np.errstate(over="ignore"):  # what is infinite as a double is refused later
+        return array.astype(np.float64 if dtype == np.longdouble else dtype, copy=False)
 
 
 def _error(name: str, allowed: str, got: str) -> InputError:

@@ -175,12 +175,11 @@ def _scipy(archive: Any) -> sparse.csr_array:
     kind, shape = archive["format"].item(), tuple(archive["shape"].tolist())
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     check_choice(kind, "format of the matrix", ["csr", "csc", "bsr", "coo", "dia"])
-    if kind == "dia":
-        matrix: Any = sparse.dia_array((archive["data"], archive["offsets"]), shape=shape)
-    else:
-        names = ["data", "row", "col"] if kind == "coo" else ["data", "indices", "indptr"]
-        parts = {name: archive[name] for name in names}
-        coords = (parts.pop("row", None), parts.pop("col", None))
-        matrix = SimpleNamespace(format=kind, shape=shape, coords=coords, **parts)
+    names = {"coo": ["data", "row", "col"], "dia": ["data", "offsets"]}.get(
+        kind, ["data", "indices", "indptr"]
+    )
+    parts = {name: archive[name] for name in names}
+    coords = (parts.pop("row", None), parts.pop("col", None))
+    matrix = SimpleNamespace(format=kind, shape=shape, coords=coords, **parts)
     check_shape(shape, np.size(matrix.data))
     return as_csr(matrix, "the matrix of the file")
