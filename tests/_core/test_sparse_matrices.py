@@ -251,7 +251,7 @@ def test_saved_models_are_checked(tmp_path: Path) -> None:
 
 REPRODUCTIONS = [
     "np.savez('c.npz', indptr=[0, 10**7, 0], indices=np.zeros(0, int), directed=True); read_graph('c.npz')",
-    "m = sp.dia_array((np.ones((1, 2000)), [0]), shape=(2000, 2000)); m.offsets = np.array([-2**63]); Graph(m)",
+    "m = sp.dia_array(np.eye(2000)); m.offsets = np.array([-(2**63)]); Graph(m)",
     "Graph(sp.csr_array((np.ones(2), [1, 10**6], [0, 1, 2]), shape=(2, 2)))",
 ]
 

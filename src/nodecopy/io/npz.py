@@ -175,10 +175,8 @@ def _scipy(archive: Any) -> sparse.csr_array:
     kind, shape = archive["format"].item(), tuple(archive["shape"].tolist())
     kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
     check_choice(kind, "format of the matrix", ["csr", "csc", "bsr", "coo", "dia"])
-    names = {"coo": ["data", "row", "col"], "dia": ["data", "offsets"]}.get(
-        kind, ["data", "indices", "indptr"]
-    )
-    parts = {name: archive[name] for name in names}
+    names = {"coo": ("data", "row", "col"), "dia": ("data", "offsets")}
+    parts = {name: archive[name] for name in names.get(kind, ("data", "indices", "indptr"))}
     coords = (parts.pop("row", None), parts.pop("col", None))
     matrix = SimpleNamespace(format=kind, shape=shape, coords=coords, **parts)
     check_shape(shape, np.size(matrix.data))
