@@ -68,7 +68,7 @@ def crafted() -> dict[str, Any]:
     vars(dok)["_dict"][(10**6, 0)] = 1.0
     dia = sparse.dia_array(np.eye(2))
     dia.offsets = np.array([0, 10**6])
-    far = sparse.dia_array((np.ones((1, 2)), [0]), shape=(2, 2))
+    far: Any = sparse.dia_array((np.ones((1, 2)), [0]), shape=(2, 2))
     far.offsets = np.array([-(2**63)])
     diagonals = {"dia": dia, "far dia": far}
     return matrices | {"bsr": bsr, "coo": coo, "lil": lil, "uneven lil": uneven, "dok": dok} | diagonals
