@@ -273,3 +273,9 @@ def test_the_training_mask_of_the_data_is_the_default(caplog: Any) -> None:
     assert training_nodes(CLUB, None) is None
     fitted = GCN(n_epochs=20).fit(data, rng=0)
     assert fitted.trial_.train.tolist() == list(range(0, 34, 3))
+
+
+def test_graphs_of_matrices_are_square() -> None:
+    for convert in (as_graph, nodecopy.statistics):
+        with pytest.raises(InputError, match=r"must be square, .*got shape \(3, 4\)"):
+            convert(sparse.csr_array(np.ones((3, 4))))

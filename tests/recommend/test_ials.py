@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nodecopy import Interactions
+from nodecopy import Interactions, load
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.recommend import IALS, Recommender, ials
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
@@ -43,6 +44,18 @@ def test_factors_of_new_users_minimise_the_weighted_loss() -> None:
     np.testing.assert_allclose(
         fitted.score_new([log.item_ids[history]])[0], Y @ factors, rtol=1e-4, atol=1e-5
     )
+
+
+def test_changed_parameters_take_effect_at_the_next_fit(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    log = tastes()
+    model = IALS(4, 2.0, 5.0, device="cpu:0").fit(log, rng=0)
+    history = [log.item_ids[[1, 7, 12]]]
+    before = model.score_new(history)
+    model.set_params(regularisation=1e6, confidence=100.0)
+    assert np.array_equal(model.score_new(history), before)
+    model.save(tmp_path / "model.npz")
+    assert np.array_equal(load(tmp_path / "model.npz").score_new(history), before)
 
 
 def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:

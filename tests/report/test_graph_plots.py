@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import networkx as nx
+import numpy as np
 import pytest
+from scipy import sparse
 
 from nodecopy import Graph, datasets
 from nodecopy.errors import InputError
@@ -45,3 +47,7 @@ def test_a_graph_or_a_list_of_graphs() -> None:
 def test_graphs_without_edges_are_drawn() -> None:
     (axes,) = draw_graphs(Graph([[0, 0], [0, 0]]))
     assert axes.get_title() == "observed\n0 edges"
+
+
+def test_a_matrix_that_is_a_mapping_is_one_graph() -> None:
+    assert len(draw_graphs(sparse.dok_array(np.ones((3, 3))))) == 1

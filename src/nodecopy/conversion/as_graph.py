@@ -301,7 +301,7 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
         converted = ConvertedGraph(graph, notes=["an adjacency matrix, since its index equals its columns"])
     elif _is_sparse(data):
         data = as_csr(data, name)
-        if directed is None and is_asymmetric(data):
+        if directed is None and data.shape[0] == data.shape[1] and is_asymmetric(data):
             notes = ["not symmetric, so each pair has the larger of its two weights"]
         converted = ConvertedGraph(Graph(data, directed=bool(directed)), notes=notes)
     else:

@@ -46,6 +46,8 @@ class IALS(EmbeddingRecommender):
     ----------
     user_embeddings_, item_embeddings_
         Factors of users and items.
+    regularisation_, confidence_
+        The values that the model was fitted with.
 
     Examples
     --------
@@ -78,6 +80,13 @@ class IALS(EmbeddingRecommender):
             self._fit_implicit(interactions, seed)
         else:
             self._fit_torch(interactions, seed)
+        self.regularisation_, self.confidence_ = self.regularisation, self.confidence
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        if state:
+            for name in ("regularisation", "confidence"):
+                check_real(state.setdefault(f"{name}_", getattr(self, name)), f"{name} of IALS", low=0.0)
+        super().set_state(state)
 
     def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
         """Factorise the interactions with ``implicit``, on one thread, so that a seed gives one result."""
@@ -136,10 +145,10 @@ class IALS(EmbeddingRecommender):
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return the scores of new users, whose factors solve a ridge regression given those of the items."""
         Y = self.item_embeddings_.astype(np.float64)
-        gram = Y.T @ Y + self.regularisation * np.eye(Y.shape[1])
+        gram = Y.T @ Y + self.regularisation_ * np.eye(Y.shape[1])
         factors = np.zeros((rows.shape[0], Y.shape[1]))
         for number in range(rows.shape[0]):
             own = Y[rows.indices[rows.indptr[number] : rows.indptr[number + 1]]]
-            left = gram + (self.confidence - 1) * own.T @ own
-            factors[number] = np.linalg.solve(left, self.confidence * own.sum(axis=0))
+            left = gram + (self.confidence_ - 1) * own.T @ own
+            factors[number] = np.linalg.solve(left, self.confidence_ * own.sum(axis=0))
         return np.asarray(factors @ Y.T)

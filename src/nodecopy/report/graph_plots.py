@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer, type_name
@@ -49,7 +50,7 @@ def draw_graphs(
     >>> len(draw_graphs({"observed": karate, "sample": sample}))
     2
     """
-    if not isinstance(graphs, Mapping):
+    if not isinstance(graphs, Mapping) or sparse.issparse(graphs):  # a DOK matrix is a mapping
         given = graphs if isinstance(graphs, list | tuple) else [graphs]
         graphs = {f"sample {number}" if number else "observed": graph for number, graph in enumerate(given)}
     if not graphs:
