@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,6 +23,7 @@ from nodecopy._core.atomic_files import (
     atomic_write,
     check_writable,
     list_files,
+    list_tree,
 )
 from nodecopy.errors import InputError
 
@@ -96,6 +98,40 @@ def test_folders(tmp_path: Path, can_exchange: bool, monkeypatch: pytest.MonkeyP
     with pytest.raises(InputError, match="must be a folder"):
         write_folder(target / "made")
     assert list_files(tmp_path) == ["out"]
+
+
+def test_what_took_the_place_of_a_listed_file_is_not_replaced(tmp_path: Path) -> None:
+    target, thesis = tmp_path / "out", tmp_path / "thesis.tex"
+    thesis.write_text("years of work")
+    write_folder(target, "once", "a")
+    (target / "a").unlink()
+    (target / "a").symlink_to(thesis)
+    with pytest.raises(InputError, match=r"it also holds a\. Move that away"):
+        write_folder(target, overwrite=True)
+    (target / "a").unlink()
+    (target / "a").mkdir()
+    thesis.rename(target / "a" / "thesis.tex")
+    with pytest.raises(InputError, match=r"it also holds a/thesis\.tex\. Move that away"):
+        write_folder(target, overwrite=True)
+    assert (target / "a" / "thesis.tex").read_text() == "years of work"
+
+
+def test_folders_that_a_run_wrote_are_replaced(tmp_path: Path) -> None:
+    for _ in range(2):
+        with atomic_folder(tmp_path / "out", manifest="made", overwrite=True) as temporary:
+            (temporary / "table").mkdir()
+            (temporary / "table" / "part").touch()
+            (temporary / "made").write_text(json.dumps({"files": list_tree(temporary)}))
+    assert list_tree(tmp_path) == ["out/made", "out/table/part"]
+
+
+def test_links_that_lead_back_to_themselves(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for target in (loop, loop / "inner"):
+        for write in (atomic_write, partial(atomic_folder, manifest="made")):
+            with pytest.raises(InputError, match="must not be a link that leads back"), write(target):
+                pass
 
 
 def test_somebody_elses_files_are_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

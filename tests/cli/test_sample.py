@@ -282,3 +282,10 @@ def test_a_table_of_users_and_items_is_read_as_interactions(run: Run, header: st
     if delimiter == ",":
         assert ran.out.split()[:1] == ["interactions"]
         assert run("sample", "ratings.csv", "--graph").out.split()[:1] == ["edges"]
+
+
+def test_a_link_that_leads_back_to_itself_is_an_error(run: Run) -> None:
+    Path("loop").symlink_to("loop")
+    for options in ([], ["--engine", "duckdb"]):
+        ran = run("sample", "karate", "--out", "loop", *options)
+        assert (ran.code, "loop must not be a link that leads back to itself" in ran.err) == (2, True)

@@ -211,3 +211,9 @@ def test_numbers_and_notes_of_the_base_are_not_taken() -> None:
     assert (own.published, own.timing, own.notes) == ({}, None, ())
     with pytest.raises(InputError, match=r"mine.toml must have title"):
         parse('base = "table4"')
+
+
+@pytest.mark.parametrize("text", [f"x = {'[' * 5000}{']' * 5000}", f"[{'.'.join('a' * 5000)}]"])
+def test_deep_nesting_is_an_error(text: str) -> None:
+    with pytest.raises(InputError, match=r"mine.toml must "):
+        toml.parse(text, "mine", trust=False)

@@ -40,12 +40,21 @@ _LOCK = threading.Lock()
 _swept: set[Path] = set()
 
 
+def resolve(path: str | os.PathLike[str]) -> Path:
+    """Return the absolute path behind links, or raise an error if they lead back to themselves."""
+    target = Path(os.path.realpath(path))
+    if any(map(os.path.islink, (target, *target.parents))):  # where realpath gave up
+        raise InputError(f"{path} must not be a link that leads back to itself.")
+    return target
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise an error if a file cannot be written there, before its content is computed.
 
     Missing folders are no error, since they are created.
     """
     target = Path(path)
+    resolve(target)
     if target.is_dir():
         raise InputError(f"{target} must be a file; there is a folder of that name.")
     if not _is_special(target):
@@ -69,7 +78,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     that is replaced keeps its mode, and devices and pipes receive the content.
     """
     check_writable(path)
-    target = Path(os.path.realpath(path))
+    target = resolve(path)
     if _is_special(Path(path)):
         with ScratchFolder() as folder:
             yield (content := folder / f"content{target.suffix}")
@@ -106,13 +115,13 @@ def atomic_folder(
     path
         The folder. If it exists and is not empty, that is an error.
     manifest
-        Name of a JSON file whose ``files`` lists what else is written; :func:`list_files` returns them.
+        Name of a JSON file whose ``files`` lists what else is written; :func:`list_tree` returns them.
     overwrite
         Whether a folder is replaced that holds what its manifest lists and nothing else.
     inputs
         What is read; nothing of it may lie in the folder.
     """
-    target = Path(path).resolve()
+    target = resolve(path)
     check_writable_parent(target)
     _sweep(target.parent, target)
     if target.exists() and not target.is_dir():
@@ -123,8 +132,8 @@ def atomic_folder(
                 f"{path} must be empty or new; it holds files already (--overwrite replaces it)."
             )
         _check_replaceable(target, manifest)
-    for source in map(Path, inputs):
-        if target in (source.resolve(), *source.resolve().parents):
+    for source in inputs:
+        if target in (resolve(source), *resolve(source).parents):
             raise InputError(f"{path} must not be a folder that is read; it holds {source}.")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary, handle = _create(target, is_folder=True)
@@ -180,6 +189,12 @@ def list_files(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
+def list_tree(folder: Path) -> list[str]:
+    """Return the names of the files in a folder and in its folders; links are not followed."""
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path.relative_to(folder).as_posix() for path in paths)
+
+
 def _check_replaceable(folder: Path, manifest: str) -> None:
     """Raise an error unless a folder holds what its manifest lists and nothing else."""
     try:
@@ -190,7 +205,8 @@ def _check_replaceable(folder: Path, manifest: str) -> None:
             f"{folder} must be a folder that an earlier run wrote, with a {manifest} that lists its files, "
             "to be replaced."
         ) from None
-    foreign = [name for name in list_files(folder) if name not in {*listed, manifest}]
+    own = {*listed, manifest}
+    foreign = [name for name in list_tree(folder) if name not in own or (folder / name).is_symlink()]
     if foreign:
         raise InputError(
             f"{folder} must hold nothing but what an earlier run wrote, to be replaced; it also holds "

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from nodecopy._core.atomic_files import resolve
 from nodecopy._core.formats import target_format
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer, check_real
@@ -114,15 +115,15 @@ def check_outputs(inputs: Iterable[object], **outputs: tuple[Path | None, Iterab
     outputs
         By option, the path and its allowed formats; the path is ``None`` where the option was not given.
     """
-    used = {Path(path).resolve() for path in inputs if isinstance(path, (str, os.PathLike))}
+    used = {resolve(path) for path in inputs if isinstance(path, (str, os.PathLike))}
     for option, (path, formats) in outputs.items():
         if path is None:
             continue
         if target_format(path, formats) == ".parquet":
             import_optional("pyarrow", "writing Parquet")
-        if path.resolve() in used:
+        if resolve(path) in used:
             raise InputError(
                 f"--{option} must be a file that is neither an input nor another output; got {path}. "
                 "Choose another name."
             )
-        used.add(path.resolve())
+        used.add(resolve(path))

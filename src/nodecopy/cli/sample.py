@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nodecopy import datasets
+from nodecopy._core.atomic_files import resolve
 from nodecopy._core.formats import reading as reading_file
 from nodecopy._core.notices import log_decision
 from nodecopy.cli import options, sample_engines, sources
@@ -146,7 +147,7 @@ def sample(
         limits = {"max_item_degree": max_item_degree, "max_donors": max_donors}
         table_law, law_settings = sample_engines.create_law(law, tables, limits)
         origin = sources.describe_run(source, engine=engine, **law_settings, **settings)
-        start = sample_engines.engine_factory(engine, memory, master, scratch or out.resolve().parent)
+        start = sample_engines.engine_factory(engine, memory, master, scratch or resolve(out).parent)
         kind = {"directed": directed, "interactions": bool(interactions)}
         inputs = [path for path in tables.values() if path is not None]
         summaries = sample_engines.write_samples(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nodecopy._core.atomic_files import atomic_folder, list_files
+from nodecopy._core.atomic_files import atomic_folder, list_tree
 from nodecopy.errors import InputError
 
 ORIGIN = "samples.json"
@@ -24,7 +24,7 @@ def create_sample_folder(
     with atomic_folder(out, manifest=ORIGIN, overwrite=overwrite, inputs=files) as folder:
         width = len(str(origin["n"] - 1))
         yield lambda number: folder / f"sample-{number:0{width}d}.{suffix}"
-        about = origin | {"files": list_files(folder)}
+        about = origin | {"files": list_tree(folder)}
         (folder / ORIGIN).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 

@@ -35,6 +35,7 @@ from nodecopy.experiments.tasks.base import Task
 
 PACKAGE = __name__.partition(".")[0]
 SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
+MAX_DEPTH = 50
 """Keys and sections of a file besides those that its task reads."""
 
 
@@ -113,11 +114,24 @@ def _decode(text: str, file: str) -> dict[str, Any]:
         return check_real(float(digits), f"number {digits} of {file}")
 
     try:
-        return tomllib.loads(text, parse_float=read_float)
+        content = tomllib.loads(text, parse_float=read_float)
     except InputError:
         raise
     except (ValueError, RecursionError) as error:  # integers of 5,000 digits, and deep nesting
         raise InputError(f"{file} must be valid TOML; {error}.") from error
+    _check_depth(content, file)
+    return content
+
+
+def _check_depth(content: dict[str, Any], file: str) -> None:
+    """Raise an error if tables and lists are nested so deeply that functions cannot follow them."""
+    level: list[Any] = [content]
+    for _ in range(MAX_DEPTH):
+        children = [child for part in level for child in (part.values() if isinstance(part, dict) else part)]
+        level = [child for child in children if isinstance(child, (dict, list))]
+        if not level:
+            return
+    raise InputError(f"{file} must have at most {MAX_DEPTH} tables and lists in one another; it has more.")
 
 
 def _extend(content: dict[str, Any]) -> dict[str, Any]:
