@@ -80,3 +80,9 @@ def test_other_refusals() -> None:
     ):
         with pytest.raises(InputError, match=message):
             call()
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_integers_that_no_float_holds(digits: int) -> None:
+    with pytest.raises(InputError, match="x must be a finite number; got int"):
+        check_real(10**digits, "x")

@@ -173,3 +173,21 @@ def test_a_label_that_is_not_a_number_is_unknown() -> None:
     network = nx.path_graph(3)
     nx.set_node_attributes(network, {0: np.nan, 1: 1.0}, "label")
     assert from_networkx(network).named_labels().tolist() == [-1, 1, -1]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_large_integers_are_errors(digits: int) -> None:
+    network, large = nx.path_graph(2), 10**digits
+    network.nodes[0]["label"] = large
+    with pytest.raises(InputError, match="labels must fit into 64 bits with a sign; got int"):
+        from_networkx(network)
+    network.edges[0, 1]["weight"] = large
+    with pytest.raises(InputError, match=r"weight of edge \(0, 1\) must be a number; got int"):
+        from_networkx(network)
+    with pytest.raises(InputError, match="ids of nodes must fit into 64 bits with a sign; got int"):
+        from_networkx(nx.path_graph([0, large]))
+
+
+def test_integers_of_more_than_64_bits_are_shown() -> None:
+    with pytest.raises(InputError, match=f"ids of nodes must fit into 64 bits with a sign; got {2**70}"):
+        from_networkx(nx.path_graph([0, 2**70]))

@@ -35,7 +35,8 @@ def check_integer(value: Any, name: str, *, low: int, high: float = MAX_COUNT, h
 def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = math.inf) -> float:
     """Return a finite number between ``low`` and ``high``."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if number and math.isfinite(value) and low <= value <= high:
+    is_finite = number and (abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value))
+    if is_finite and low <= value <= high:
         return float(value)
     limits = f"between {low:g} and {high:g}" if math.isfinite(high) else f"of at least {low:g}"
     allowed = "a finite number" if low == -math.inf and high == math.inf else f"a number {limits}"
@@ -57,7 +58,10 @@ def show(value: Any) -> str:
     """
     is_own = type(value).__module__.startswith("nodecopy.")
     is_plain = isinstance(value, (int, float, str, bytes, tuple, list, type(None), np.generic))
-    text = repr(value) if is_own or is_plain else ""
+    try:
+        text = repr(value) if is_own or is_plain else ""
+    except ValueError:  # an integer of more than 4,300 digits
+        text = ""
     return text if is_own or 0 < len(text) <= MAX_SHOWN else type_name(value)
 
 
@@ -144,6 +148,15 @@ def check_numbers(values: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers; got {array.dtype}.")
     return array
+
+
+def as_integers(values: Sequence[Any], name: str) -> NDArray[np.int64]:
+    """Return Python integers as an array."""
+    try:
+        return np.array(values, np.int64)
+    except OverflowError:
+        wrong = next(value for value in values if not -(2**63) <= value < 2**63)
+        raise InputError(f"{name} must fit into 64 bits with a sign; got {show(wrong)}.") from None
 
 
 def check_indices(values: ArrayLike, name: str, *, size: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.ids import check_weights, deduplicate
-from nodecopy._core.validation import check_indices, check_integer, check_text, type_name
+from nodecopy._core.validation import as_integers, check_indices, check_integer, check_text, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates
@@ -168,7 +168,7 @@ def to_numpy(tensor: Any) -> NDArray[Any]:
 def _ids(nodes: list[Any]) -> tuple[Any, list[str]]:
     """Return integers or strings as ids, and a note where they are the texts of other objects."""
     if all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes):
-        return np.array(nodes, np.int64), []
+        return as_integers(nodes, "ids of nodes"), []
     texts = [str(node) for node in nodes]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)

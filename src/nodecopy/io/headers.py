@@ -137,7 +137,7 @@ def is_number(value: Any) -> bool:
     """Return whether a cell can be read as a number."""
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

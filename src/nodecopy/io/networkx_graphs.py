@@ -15,7 +15,7 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_weights
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import as_array, check_type
+from nodecopy._core.validation import as_array, check_type, show
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates, build_graph
@@ -43,7 +43,7 @@ def build_network_graph(network: Any, node_ids: ArrayLike, weight: str, duplicat
     for source, target, value in edges:
         if not is_number(value):
             edge = f"({source!r}, {target!r})"
-            raise InputError(f"weight of edge {edge} must be a number; got {value!r}.")
+            raise InputError(f"weight of edge {edge} must be a number; got {show(value)}.")
     first, second = (np.array([position_of[edge[end]] for edge in edges], np.int64) for end in (0, 1))
     weights = check_weights([float(edge[2]) for edge in edges], len(edges))
     kind: dict[str, Any] = {"directed": network.is_directed(), "duplicates": duplicates}

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.formats import TABLES, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
-from nodecopy._core.validation import as_array, is_missing, list_names
+from nodecopy._core.validation import as_array, as_integers, is_missing, list_names
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import npz
@@ -286,7 +286,7 @@ def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
     if not present:
         return None
     if all(isinstance(value, (int, np.integer)) for value in present):
-        return np.array([UNLABELLED if value is None else value for value in values], np.int64)
+        return as_integers([UNLABELLED if value is None else value for value in values], "labels")
     return as_array(["" if value is None else str(value) for value in values], "labels")
 
 
