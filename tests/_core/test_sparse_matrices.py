@@ -120,6 +120,13 @@ def test_dense_matrices_of_any_byte_order_stay_what_they_are(dtype: str) -> None
     assert np.array_equal(Graph(DENSE.astype(dtype), directed=True).adjacency.toarray(), DENSE.astype(dtype))
 
 
+@pytest.mark.parametrize("dtype", [">f8", "f2", "g"])
+def test_diagonals_of_any_type_stay_what_they_are(dtype: str) -> None:
+    matrix: Any = sparse.dia_array(DENSE)
+    matrix.data = matrix.data.astype(dtype)
+    assert np.array_equal(as_csr(matrix, "matrix").toarray(), DENSE)
+
+
 def test_flags_that_say_canonical_are_not_believed() -> None:
     matrix = sparse.csr_array((np.ones(3), [1, 1, 0], [0, 3, 3]), shape=(2, 2))
     matrix.has_canonical_format = True

@@ -116,7 +116,8 @@ def _as_coo(matrix: Any, shape: tuple[int, int], name: str) -> Any:
         if len(wrong):
             limits = f"between {1 - shape[0]} and {shape[1] - 1}"
             raise _error(name, f"offsets {limits} of its diagonals", str(wrong[0]))
-        matrix = sparse.dia_array((data, offsets), shape=shape)
+        values = _check_values(data.ravel(), data.size, name).reshape(data.shape)
+        matrix = sparse.dia_array((values, offsets), shape=shape)
     try:
         return matrix.tocoo()
     except (TypeError, ValueError, OverflowError) as error:
