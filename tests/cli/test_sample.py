@@ -203,6 +203,7 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(tmp_path: Path, name: st
         [*command, "sample", "karate", "--n", "10000000", "--out", "samples"],
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup, for one, has it ignored
     )
     until = time.monotonic() + 60
     while not any(tmp_path.glob(".nodecopy-*/*")) and time.monotonic() < until:

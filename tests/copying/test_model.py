@@ -236,7 +236,7 @@ def test_impossible_samples() -> None:
             "symmetrise of NodeCopying must be one of 'maximum', 'one-endpoint', 'none'; got 'max'.",
         ),
         (NodeCopying("same"), "law of NodeCopying must be a donor law such as SameLabel.*; got 'same'."),  # type: ignore[arg-type]
-        (NodeCopying(SameLabel), "law of NodeCopying must be a donor law such as SameLabel.*; got <class"),  # type: ignore[arg-type]
+        (NodeCopying(SameLabel), "law of NodeCopying must be a donor law such as SameLabel.*; got type"),  # type: ignore[arg-type]
         (NodeCopying(SameLabel([0])), "labels of SameLabel must hold one entry per node, 4 in all; got 1."),
     ],
 )

@@ -323,7 +323,8 @@ def correct_trials(
     >>> prediction.probabilities.shape
     (2, 10)
     """
-    check_type(classifier, Classifier, "classifier", "a classifier such as GCN()")
+    if isinstance(classifier, type) or not callable(getattr(classifier, "fit_trials", None)):
+        check_type(classifier, Classifier, "classifier", "a classifier such as GCN()")
     if isinstance(classifier, Defence):
         return classifier.correct_trials(trials, nodes)
     chosen, nodes = [], _check_parts(trials, nodes)
