@@ -97,3 +97,24 @@ def test_tests_continue_too(tmp_path: Path) -> None:
     inference.test(CLUB, "transitivity", n=15, store=tmp_path / "run", **settings)
     again = inference.test(CLUB, "transitivity", n=40, store=tmp_path / "run", **settings)
     assert again["transitivity"].to_dict() == whole["transitivity"].to_dict()
+
+
+def test_functions_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    bootstrap(CLUB, lambda graph: graph.n_edges, n=5, store=tmp_path / "run", **SETTINGS)
+    bootstrap(CLUB, lambda graph: graph.n_edges, n=6, store=tmp_path / "run", **SETTINGS)  # the same
+    with pytest.raises(InputError, match="the functions of"):
+        bootstrap(CLUB, lambda graph: graph.degrees.max(), n=5, store=tmp_path / "run", **SETTINGS)
+
+
+def test_a_test_does_not_continue_a_bootstrap(tmp_path: Path) -> None:
+    bootstrap(CLUB, "modularity", n=5, store=tmp_path / "run", **SETTINGS)
+    with pytest.raises(InputError, match="the call of"):
+        inference.test(CLUB, "modularity", null="erdos-renyi", n=5, store=tmp_path / "run", rng=5)
+
+
+@pytest.mark.parametrize("text", ["[1]", "{"])
+def test_damaged_settings_are_refused(tmp_path: Path, text: str) -> None:
+    bootstrap(CLUB, "density", n=5, store=tmp_path / "run", **SETTINGS)
+    (tmp_path / "run" / "settings.json").write_text(text)
+    with pytest.raises(InputError, match="is damaged"):
+        bootstrap(CLUB, "density", n=5, store=tmp_path / "run", **SETTINGS)

@@ -126,7 +126,7 @@ def bootstrap(
     sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
     observed_values = measure(observed)
     shapes = {name: np.shape(value) for name, value in observed_values.items()}
-    folder = open_store(store, observed, sampler, seed, shapes)
+    folder = open_store(store, "bootstrap", observed, sampler, seed, shapes, measure)
     samples = measure_samples(
         sampler,
         measure,

@@ -229,7 +229,7 @@ def test(
     if isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
         sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
     shapes = {name: np.shape(value) for name, value in values.items()}
-    folder = open_store(store, observed, sampler, seed, shapes)
+    folder = open_store(store, "test", observed, sampler, seed, shapes, measure)
     samples = measure_samples(
         sampler,
         measure,

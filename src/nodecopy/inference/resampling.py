@@ -19,9 +19,9 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
-from nodecopy.inference.measurement import Measure, Values
+from nodecopy.inference.measurement import GraphMeasure, Measure, Values
 from nodecopy.inference.node_resampling import NodeBootstrap, NodeResampler
-from nodecopy.inference.sample_store import SampleStore, describe_seed, digest_graph
+from nodecopy.inference.sample_store import SampleStore, describe_seed, digest_function, digest_graph
 from nodecopy.models import GraphModel, sample_stream
 
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
@@ -61,15 +61,26 @@ def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sample
 
 
 def open_store(
-    store: PathLike | None, graph: Graph, sampler: Sampler, seed: SeedSequence, shapes: Shapes
+    store: PathLike | None,
+    call: str,
+    graph: Graph,
+    sampler: Sampler,
+    seed: SeedSequence,
+    shapes: Shapes,
+    measure: GraphMeasure,
 ) -> SampleStore | None:
-    """Return the store of a run, after a check that it holds samples of the same run."""
+    """Return the store of a run, after a check that it holds samples of the same run.
+
+    ``call`` is the name of the function that was called: the same statistic can mean another thing there.
+    """
     if store is None:
         return None
     settings = {
+        "call": call,
         "graph": digest_graph(graph),
         "model": repr(sampler),
         "statistics": {name: list(shape) for name, shape in shapes.items()},
+        "functions": {part.name: digest_function(part.function) for part in measure.functions},
         "seed": describe_seed(seed),
     }
     return SampleStore(store, settings)

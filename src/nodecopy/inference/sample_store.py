@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class SampleStore:
         if changed:
             raise InputError(
                 f"store must be a new folder or one of the same run; the {changed[0]} of {self.folder} is "
-                f"{stored[changed[0]]!r} instead of {settings[changed[0]]!r}. Choose another folder."
+                f"{stored.get(changed[0])!r} instead of {settings[changed[0]]!r}. Choose another folder."
             )
         if not stored:
             try:
@@ -110,9 +111,11 @@ def read_settings(folder: Path) -> dict[str, Any]:
         return {}
     try:
         settings = json.loads(path.read_text())
-    except ValueError as error:
-        raise InputError(f"store: {path} is damaged. Choose another folder, or delete this one.") from error
-    return settings if isinstance(settings, dict) else {}
+    except ValueError:
+        settings = None
+    if not isinstance(settings, dict):
+        raise InputError(f"store: {path} is damaged. Choose another folder, or delete this one.")
+    return settings
 
 
 def choose_seed(rng: Rng, store: PathLike | None) -> SeedSequence:
@@ -140,3 +143,22 @@ def digest_graph(graph: Graph) -> str:
         digest.update(b"-" if part is None else np.ascontiguousarray(part, np.float64).tobytes())
     digest.update("\n".join(map(str, graph.node_ids.tolist())).encode())
     return digest.hexdigest()[:16]
+
+
+def digest_function(function: Any) -> str:
+    """Return the name of a function and a digest of its code, which tells functions of one name apart.
+
+    Values of variables outside of the function are no part of it.
+    """
+    name = (
+        f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"
+    )
+    digest = hashlib.sha256()
+    codes = [getattr(function, "__code__", None)]
+    for code in codes:
+        if code is not None:
+            inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+            others = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
+            digest.update(code.co_code + repr((others, code.co_names)).encode())
+            codes += inner
+    return f"{name} {digest.hexdigest()[:16]}"
