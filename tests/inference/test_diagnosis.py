@@ -83,6 +83,13 @@ def test_nodes_that_move_or_do_not_vary_are_a_warning() -> None:
     assert "pagerank is the same in all samples for 2 of 4 nodes or edges" in constant
 
 
+def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
+    model = NodeCopying(SameLabel(np.arange(34))).fit(CLUB)  # every node is its only donor
+    row = Estimate("density", 0.1, 0.0, 0.0, 0.1, 0.1)
+    assert "density is the same in all samples" in find_problems(model, [row], {"density": 0})[-1]
+    assert "do not represent it" in find_problems(model, [row._replace(bias=0.1)], {"density": 0})[-1]
+
+
 def test_a_block_model_has_no_warning_for_density() -> None:
     graph = KnownNetwork.by_name("sbm", 200, 15, SeedSequence(1)).draw(SeedSequence(2))
     assert not bootstrap(graph, ["density", "transitivity"], n=60, rng=0).problems

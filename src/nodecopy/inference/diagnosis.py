@@ -105,6 +105,11 @@ def _find_problems_of_values(estimate: Estimate, n_undefined: int, expected: flo
             f"more than {MAX_SHIFT:g} standard errors: the samples do not represent it. Use another "
             "model."
         )
+    elif not estimate.is_array and error == 0:
+        problems.append(
+            f"{name} is the same in all samples, so that its interval has no width: the model says nothing "
+            "about it."
+        )
     if estimate.is_array and (n_far := int((is_far & (error > 0)).sum())):
         problems.append(
             f"the mean of {name} over samples differs from the observed value by more than {MAX_SHIFT:g} "
