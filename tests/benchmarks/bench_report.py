@@ -17,7 +17,9 @@ import numpy as np
 
 from nodecopy import NodeCopying, SameLabel, compare
 from nodecopy.report import page, page_sections
-from nodecopy.report.page_sections import Evaluation, copied_samples
+from nodecopy.report.classification_section import classification_section
+from nodecopy.report.evaluations import Evaluation
+from nodecopy.report.page_sections import copied_samples
 from tests.benchmarks.synthetic_graphs import power_law_graph
 from tests.browser.chromium import opened
 from tests.report.examples import Predicted
@@ -51,9 +53,7 @@ def write(path: Path, n_nodes: int) -> None:
     shown = [
         page_sections.graphs_section("The graph", graph, samples, uncertainty=uncertainty),
         page_sections.statistics_section({"samples": compare(graph, model.sample_many(N_SAMPLES, rng=0))}),
-        page_sections.classification_section(
-            nodes, classes, predicted, nodes, truth=labels, evaluations=evaluations
-        ),
+        classification_section(nodes, classes, predicted, nodes, truth=labels, evaluations=evaluations),
     ]
     page.write_page(path, "A large graph", shown)
 

@@ -5,9 +5,16 @@ import pytest
 
 from nodecopy import Graph, datasets
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli.node_splits import split_as_in_experiments, split_file, split_for_attack, split_for_report
+from nodecopy.cli.node_splits import (
+    cross_validation_folds,
+    split_as_in_experiments,
+    split_file,
+    split_for_attack,
+    split_for_report,
+)
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds, trial_seed
+from nodecopy.graph import UNLABELLED
 
 
 def labelled(labels: list[int]) -> Graph:
@@ -66,3 +73,13 @@ def test_small_datasets_have_fewer_validation_and_test_nodes(caplog: pytest.LogC
     assert "10 validation nodes and 22 test nodes, since karate has 32 labelled" in caplog.text
     with pytest.raises(InputError, match=r"--labels-per-class must be below \d+, .* of karate; got 500"):
         split_as_in_experiments(club, "karate", 500, 0)
+
+
+def test_folds_leave_training_nodes_of_every_class() -> None:
+    labels = np.array([0] * 7 + [1] * 2 + [2] + [UNLABELLED] * 5)
+    folds = cross_validation_folds(labels, 4, np.random.default_rng(0))
+    tested = np.concatenate(folds)
+    assert sorted(tested.tolist()) == list(range(9))  # the only node of class 2 is never tested
+    assert max(map(len, folds)) - min(map(len, folds)) <= 1
+    for fold in folds:
+        assert set(np.delete(labels, fold)) == {0, 1, 2, UNLABELLED}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy import datasets
+from nodecopy._core.escaping import escape_controls
 from nodecopy.cli import report, sources
 from nodecopy.errors import MissingExtraError
 from nodecopy.io.table_files import write_table
@@ -79,9 +80,13 @@ def test_ones_own_graph_with_crafted_ids(run: Run) -> None:
     assert graphs["ids"] == sorted(examples.graph().node_ids.tolist())
     assert [colours["name"] for colours in graphs["colours"]] == ["label", "predicted class", "uncertainty"]
     assert graphs["colours"][0]["codes"].count(-1) == 10
-    # Three of fifteen labels of each class were hidden, and five nodes of each have none.
-    assert (classified["n_nodes"], classified["truth"].count(-1)) == (16, 10)
-    assert classified["evaluations"][0]["n_nodes"] == 6
+    # Of 30 labels, too few would be held out: cross-validation tests all of them. Ten nodes have none.
+    assert (classified["n_nodes"], classified["truth"].count(-1)) == (40, 10)
+    assert [entry["name"] for entry in classified["evaluations"]] == ["GCN", "self-training"]
+    assert [entry["n_nodes"] for entry in classified["evaluations"]] == [30, 30]
+    assert "5-fold cross-validation" in classified["text"]
+    assert f"Classification: {classified['headline']}" in ran.out
+    assert f"One attacked node: {escape_controls(attacked['headline'])}" in ran.out
     assert classified["graph"] == graphs["title"]
     assert [stage["name"] for stage in attacked["stages"]] == ["before", "attacked", "with copied neighbours"]
     text = Path("mine.html").read_text(encoding="utf-8")
@@ -108,6 +113,17 @@ def test_interactions_and_results_need_no_graph(run: Run, tmp_path: Path) -> Non
     recommended, tables = sections_of(Path("report.html"))
     assert sorted(user["id"] for user in recommended["users"]) == sorted(map(str, log.user_ids))
     assert tables["experiments"][0]["name"] == "table9"
+    assert recommended["headline"] == ""  # twelve users are too few to evaluate
+    assert f"Reproduction: {tables['headline']}" in ran.out
+
+
+def test_recommendations_are_evaluated_on_held_out_interactions(run: Run) -> None:
+    ran = run("report", "--interactions", "library")
+    (recommended,) = sections_of(Path("report.html"))
+    assert recommended["headline"].startswith("The first 10 recommendations of CopyEASE contain ")
+    popular, ours = recommended["evaluations"]
+    assert popular["interval"][1] < ours["recall"] < ours["interval"][1]
+    assert recommended["headline"] in ran.out
 
 
 def test_the_tables_of_this_repository_have_titles(run: Run) -> None:

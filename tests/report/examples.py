@@ -15,7 +15,9 @@ from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 from nodecopy.report import page_sections
 from nodecopy.report.attacked_node import AttackedNode, Stage
-from nodecopy.report.page_sections import CopiedSample, Evaluation, Section, copied_samples
+from nodecopy.report.classification_section import classification_section
+from nodecopy.report.evaluations import Evaluation
+from nodecopy.report.page_sections import CopiedSample, Section, copied_samples
 from nodecopy.report.recommendation_section import recommendations_section
 from nodecopy.report.result_tables import result_tables_section
 
@@ -130,7 +132,7 @@ def every_section(folder: Path) -> list[Section]:
         page_sections.statistics_section(
             {"samples": compare(observed, model.sample_many(4, rng=0))}, text=CRAFTED[1]
         ),
-        page_sections.classification_section(
+        classification_section(
             observed.node_ids,
             [CRAFTED[0], "b"],
             prediction,

@@ -10,7 +10,7 @@ import pytest
 from nodecopy import Graph, compare
 from nodecopy.errors import InputError
 from nodecopy.report import page_sections
-from nodecopy.report.page_sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample, Evaluation
+from nodecopy.report.page_sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample
 from tests.report import examples
 
 
@@ -100,45 +100,6 @@ def test_statistics_outside_of_the_samples_have_sentences() -> None:
     sentence = "triangles is 0, less than in all 2 samples (1 to 1): draw more samples to be sure."
     for section, expected in ((one, [sentence]), (two, [f"one: {sentence}"])):
         assert {row["name"]: row["outside"] for row in section["rows"]}["triangles"] == expected
-
-
-def test_nodes_come_by_uncertainty() -> None:
-    predicted = examples.predicted()
-    truth = np.repeat([0, 1], 20)
-    section = page_sections.classification_section(
-        np.arange(40), ["a", "b"], predicted, [0, 19, 5], truth=truth
-    )
-    assert section["ids"] == ["19", "5", "0"]
-    assert section["predicted"] == [1, 1, 1]
-    assert section["truth"] == [0, 0, 0]
-    assert section["n_nodes"] == 3
-    assert np.allclose(np.add(section["aleatoric"], section["epistemic"]), section["total"], atol=1e-3)
-    assert section["evaluations"] == []
-
-
-def test_long_tables_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_sections, "MAX_ROWS", 4)
-    section = page_sections.classification_section(
-        np.arange(40), ["a", "b"], examples.predicted(), np.arange(40)
-    )
-    assert (len(section["ids"]), section["n_nodes"]) == (4, 40)
-    assert section["truth"] == [-1] * 4
-
-
-def test_an_evaluation_has_calibration_and_certainty_curves() -> None:
-    p, truth = [[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1]
-    section = page_sections.classification_section(
-        np.arange(40),
-        "ab",
-        examples.predicted(),
-        [0],
-        evaluations={"it": Evaluation(np.array(p), np.array(truth), np.array([0.1, 0.2, 0.3]))},
-    )
-    (evaluation,) = section["evaluations"]
-    assert evaluation["reliability"] == [[0.6, 1, 1], [0.9, 0.5, 2]]
-    assert evaluation["accuracy"] == 0.6667
-    assert evaluation["certainty"][0] == [0.05, 1]
-    assert evaluation["certainty"][-1] == [1, 0.6667]
 
 
 def test_an_attacked_node_and_those_around_it() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,12 @@ from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
+from nodecopy.metrics.ranking import Evaluation
 from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs, page_sections
+from nodecopy.report.classification_section import classification_section
+from nodecopy.report.evaluations import join_trials
 from nodecopy.report.page import write_page
-from nodecopy.report.page_sections import Section, copied_samples, join_trials
+from nodecopy.report.page_sections import Section, copied_samples
 
 N_SAMPLES, N_PLOTTED = 100, 3
 N_INTERACTION_SPLITS = 10
@@ -116,7 +119,7 @@ def _recommend_books(seed: int) -> Section:
         _print(f"donor {library.user_ids[donor]} with probability {probabilities[donor]:.2f}: {overlap}")
     console.print()
     metrics = ("recall@10", "ndcg@10", "coverage@10")
-    results: dict[str, list[dict[str, float]]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
+    results: dict[str, list[Evaluation]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
     for number in range(N_INTERACTION_SPLITS):
         split = datasets.interaction_split(library, (0.7, 0.0, 0.3), rng=seed + number)
         for model in (Popularity(), EASE(regularisation=150.0), CopyEASE()):
@@ -125,7 +128,9 @@ def _recommend_books(seed: int) -> Section:
     rows = [[name, *_format_means(evaluations, metrics)] for name, evaluations in results.items()]
     title = f"30 % of interactions held out, {N_INTERACTION_SPLITS} splits"
     print_table([title, "recall@10", "NDCG@10", "coverage@10"], rows)
-    return report.interactions_section(library, recommender, donors, seed=seed, first=reader)
+    return report.interactions_section(
+        library, recommender, donors, seed=seed, first=reader, evaluations=results
+    )
 
 
 def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
@@ -158,7 +163,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
     print_table(["digits", "accuracy", "negative log-likelihood", "calibration error"], rows)
     curves = {
         name: (p.argmax(axis=1) == codes, uncertainty)
-        for name, (p, codes, uncertainty) in evaluations.items()
+        for name, (p, codes, uncertainty, _) in evaluations.items()
     }
     _save_figure(out / "uncertainty.png", lambda: draw_accuracy_by_certainty(curves))
     prediction = predictions[0]
@@ -175,7 +180,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
             "digit of each class has a label; donors are digits of the same predicted class.",
             rng=seed,
         ),
-        page_sections.classification_section(
+        classification_section(
             graph.node_ids,
             np.unique(labels),
             prediction,
@@ -237,7 +242,7 @@ def _save_figure(path: Path, draw: Callable[[], Any]) -> None:
     console.print(f"\nFigure: {path}\n")
 
 
-def _format_means(results: list[dict[str, float]], keys: Sequence[str]) -> list[str]:
+def _format_means(results: Sequence[Mapping[str, float]], keys: Sequence[str]) -> list[str]:
     """Format the mean and the standard deviation of some results."""
     values = [[result[key] for result in results] for key in keys]
     return [f"{np.mean(column):.3f} ± {np.std(column, ddof=1):.2g}" for column in values]

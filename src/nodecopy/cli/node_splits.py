@@ -106,6 +106,24 @@ def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, S
     return Split(np.setdiff1d(split.train, test), split.validation, test), root
 
 
+def cross_validation_folds(
+    labels: NDArray[np.int64], n_folds: int, rng: Generator
+) -> list[NDArray[np.int64]]:
+    """Return the test nodes of each fold, which leave training nodes of every class.
+
+    The nodes of a class are distributed evenly over the folds. The single node of a class is a training node
+    in all of them.
+    """
+    folds: list[list[int]] = [[] for _ in range(n_folds)]
+    n_tested = 0
+    for code in np.unique(labels[labels != UNLABELLED]):
+        nodes = rng.permutation(np.flatnonzero(labels == code))
+        for node in nodes.tolist() if len(nodes) > 1 else []:
+            folds[n_tested % n_folds].append(node)
+            n_tested += 1
+    return [np.sort(np.array(fold, np.int64)) for fold in folds if fold]
+
+
 def _hold_out(labels: NDArray[np.int64], share: float, rng: Generator) -> NDArray[np.int64]:
     """Draw a share of the nodes of each class, leaving at least one."""
     parts = [np.zeros(0, np.int64)]

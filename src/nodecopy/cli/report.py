@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import typer
-from numpy.random import SeedSequence
-from numpy.typing import NDArray
 
+from nodecopy._core.escaping import escape_controls
 from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.classifier_options import (
-    RECOMMENDED,
     NNeighbours,
     ScaleFeatures,
     ScaleWeights,
-    create_classifier,
     load_graph,
 )
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
+from nodecopy.cli.report_classification import Classification, classify_for_report
 from nodecopy.cli.sample import create_law, name_law
-from nodecopy.cli.terminal import error_console, print_note, show_training
+from nodecopy.cli.terminal import console, error_console, print_note, show_training
 from nodecopy.copying import NodeCopying, choose_law
+from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.trials import TrialSeeds
-from nodecopy.graph import UNLABELLED, Graph, class_codes
+from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
+from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.report import page_sections
+from nodecopy.report.classification_section import classification_section
 from nodecopy.report.page import write_page
-from nodecopy.report.page_sections import Section, copied_samples, join_trials
-from nodecopy.report.recommendation_section import recommendations_section
+from nodecopy.report.page_sections import Section, copied_samples
+from nodecopy.report.recommendation_section import EVALUATED_LENGTH, MAX_ITEMS, recommendations_section
 from nodecopy.report.result_tables import result_tables_section
-
-if TYPE_CHECKING:
-    from nodecopy.classify import Classifier
 
 N_PLOTTED, N_GRAPHS = 3, 5
 """Samples that are plotted, and sampled graphs of the classifier."""
@@ -55,6 +54,7 @@ class ReportSeeds(IntEnum):
     """Children of the seed sequence of a report."""
 
     USERS = 2
+    INTERACTION_SPLIT = 3
 
 
 class Part(StrEnum):
@@ -119,12 +119,23 @@ def report(
 
         with error_console.status("fitting CopyEASE"):
             donors = donor_matrix(default_donor_law(), log)
-            page.append(interactions_section(log, CopyEASE().fit(log), donors, seed=seed))
+            evaluations = _evaluate_recommenders(log, seed)
+            recommender = CopyEASE().fit(log)
+            page.append(interactions_section(log, recommender, donors, seed=seed, evaluations=evaluations))
     given = (source or features, interactions, results)
     names = [Path(name).name for name in given if name is not None]
     origin = f"{', '.join(names)}; seed {seed}"
     write_page(out, f"Node copying: {names[0]}", [*page, *tables], origin=origin)
+    print_headlines([*page, *tables])
     print_note(f"page written to {out}: open it in a browser")
+
+
+def print_headlines(sections: Sequence[Section]) -> None:
+    """Print the headline of every section that has one."""
+    for section in sections:
+        if section.get("headline"):
+            text = escape_controls(f"{section['title']}: {section['headline']}")
+            console.print(text, markup=False, soft_wrap=True)
 
 
 def _graph_sections(
@@ -138,10 +149,13 @@ def _graph_sections(
         split, root = node_splits.split_for_report(graph, source, seed)
         if Part.CLASSIFICATION not in without:
             with show_training("training networks"):
-                classifier = _fit_classifier(graph, split, child(root, TrialSeeds.METHOD), scalings)
-            trained.append(_classification_section(graph, split, classifier))
-            colours = {"predicted": classifier.predict(), "uncertainty": classifier.uncertainty().total}
-            labelled = _fill_labels(graph, split, classifier.predict_proba())
+                result = classify_for_report(graph, split, child(root, TrialSeeds.METHOD), scalings, N_GRAPHS)
+            trained.append(_classification_section(graph, result))
+            colours = {
+                "predicted": result.classes[result.prediction.probabilities.argmax(axis=1)],
+                "uncertainty": result.prediction.uncertainty().total,
+            }
+            labelled = _fill_labels(graph, result)
         if Part.ATTACK not in without and not graph.directed and not graph.is_weighted:
             with error_console.status("attacking one node"):
                 trained += _attack_sections(graph, split, seed)
@@ -189,39 +203,31 @@ def _reason_against_training(graph: Graph) -> str | None:
     return None
 
 
-def _fit_classifier(
-    graph: Graph, split: NodeSplit, rng: SeedSequence, scalings: tuple[str, str]
-) -> Classifier:
-    classifier = create_classifier(RECOMMENDED, *scalings, "cpu", n_graphs=N_GRAPHS)
-    return classifier.fit(graph, split.train, validation=split.validation, rng=rng)
-
-
-def _classification_section(graph: Graph, split: NodeSplit, classifier: Classifier) -> Section:
-    assert graph.labels is not None
-    truth, test = class_codes(graph.labels)[1], split.test
-    unlabelled = np.flatnonzero(truth == UNLABELLED)
-    evaluation = join_trials([classifier.prediction_], [test], truth)
-    n_pseudo = sum(classifier.prediction_.details["pseudo_labels"])
-    return page_sections.classification_section(
+def _classification_section(graph: Graph, result: Classification) -> Section:
+    n_unlabelled = len(result.nodes) - len(result.tested)
+    way = (
+        f"by {result.n_folds}-fold cross-validation over the labelled nodes, since they are few"
+        if result.n_folds > 1
+        else f"on {len(result.tested)} nodes with held-out labels"
+    )
+    return classification_section(
         graph.node_ids,
-        classifier.classes_,
-        classifier.prediction_,
-        np.union1d(test, unlabelled),
-        truth=truth,
-        evaluations={"self-training": evaluation} if len(test) else None,
+        result.classes,
+        result.prediction,
+        result.nodes,
+        truth=result.codes,
+        evaluations=result.evaluations,
         graph=GRAPH,
-        text=f"Self-training with {N_GRAPHS} sampled graphs learned from {len(split.train)} labelled nodes "
-        f"and from {n_pseudo} pseudo-labels, its own confident predictions. It is evaluated on {len(test)} "
-        "nodes with held-out labels; "
-        f"{len(unlabelled)} have no label.",
+        text=f"Self-training with {N_GRAPHS} sampled graphs learned from {len(result.train)} labelled nodes "
+        f"and from {result.n_pseudo_labels} pseudo-labels, its own confident predictions. It is evaluated "
+        f"{way}; {n_unlabelled} nodes have no label. A plain GCN is trained on the same nodes.",
     )
 
 
-def _fill_labels(graph: Graph, split: NodeSplit, probabilities: NDArray[np.float32]) -> Graph:
+def _fill_labels(graph: Graph, result: Classification) -> Graph:
     """Return the graph with predicted labels at all but the training nodes, for the donor law."""
-    assert graph.labels is not None
-    codes = probabilities.argmax(axis=1)
-    codes[split.train] = class_codes(graph.labels)[1][split.train]
+    codes = result.prediction.probabilities.argmax(axis=1)
+    codes[result.train] = result.codes[result.train]
     return graph.replace(labels=codes)
 
 
@@ -238,8 +244,31 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
     return [page_sections.attack_section(attacked, graph.node_ids)]
 
 
+def _evaluate_recommenders(log: Interactions, seed: int) -> dict[str, list[ListEvaluation]]:
+    """Return recall and NDCG on one interaction in five, held out; nothing for few or many items."""
+    from nodecopy.recommend import CopyEASE, Popularity
+
+    if not EVALUATED_LENGTH < log.n_items <= MAX_ITEMS:
+        return {}
+    rng = generator(child(seed_sequence(seed), ReportSeeds.INTERACTION_SPLIT))
+    split = interaction_split(log, (0.8, 0.0, 0.2), rng=rng)
+    if not split.test.n_interactions or not split.train.n_interactions:
+        return {}
+    models = {"Popularity": Popularity(), "CopyEASE": CopyEASE()}
+    return {
+        name: [model.fit(split.train).evaluate(split.test, metrics=("recall@10", "ndcg@10"))]
+        for name, model in models.items()
+    }
+
+
 def interactions_section(
-    log: Interactions, recommender: Any, donors: Any, *, seed: int, first: int | None = None
+    log: Interactions,
+    recommender: Any,
+    donors: Any,
+    *,
+    seed: int,
+    first: int | None = None,
+    evaluations: Mapping[str, Sequence[ListEvaluation]] | None = None,
 ) -> Section:
     """Return the section of recommendations by a fitted CopyEASE, optionally with one user first."""
     users = np.arange(log.n_users)
@@ -253,7 +282,7 @@ def interactions_section(
         "each recommendation are the items of the history and the donors that add most to its score, with "
         "their shares of it."
     )
-    return recommendations_section(log, recommender, donors, users, text=text)
+    return recommendations_section(log, recommender, donors, users, evaluations=evaluations, text=text)
 
 
 def results_section(folder: Path) -> Section:

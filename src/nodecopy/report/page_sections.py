@@ -6,8 +6,7 @@ text: the page never interprets them as markup.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,18 +17,16 @@ from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
-from nodecopy.metrics.classification import reliability_curve, scores
 from nodecopy.metrics.comparison import Comparison
 from nodecopy.report.attacked_node import AttackedNode
+from nodecopy.report.headlines import attack_headline, graphs_headline, statistics_headline
 from nodecopy.report.layout import choose_nodes, compute_layout
-from nodecopy.report.prediction_plots import certainty_curve
+from nodecopy.report.rounding import round_all, round_number, to_texts
 
 Section = dict[str, Any]
 
 MAX_NODES, MAX_EDGES = 3000, 15_000
 """Drawn of the observed graph. Samples have up to twice as many edges."""
-MAX_ROWS = 1000
-"""Nodes in the table of predictions."""
 MAP_SIZE = 10_000
 """Positions of nodes are integers from 0 to this."""
 OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4
@@ -90,9 +87,11 @@ def graphs_section(
         colours.append(_class_colours("predicted class", np.asarray(predicted), nodes))
     if uncertainty is not None:
         colours.append({"name": "uncertainty", "values": round_all(np.asarray(uncertainty)[nodes])})
+    counts = [(sample.graph.n_edges, _count_observed(sample.graph, observed)) for sample in samples.values()]
     return {
         "kind": "graphs",
         "title": title,
+        "headline": graphs_headline(observed.n_edges, counts),
         "text": text,
         "n_nodes": observed.n_nodes,
         "directed": observed.directed,
@@ -113,6 +112,12 @@ def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
     names = np.unique(values[is_labelled])
     codes = np.where(is_labelled, np.searchsorted(names, values), UNLABELLED)
     return {"name": name, "classes": to_texts(names), "codes": codes[nodes].tolist()}
+
+
+def _count_observed(sample: Graph, observed: Graph) -> int:
+    """Return the number of edges of a sample that are observed edges."""
+    n = int(sample.adjacency.astype(bool).multiply(observed.adjacency.astype(bool)).nnz)
+    return n if observed.directed else -(-n // 2)
 
 
 def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntArray) -> dict[str, Any]:
@@ -150,7 +155,7 @@ def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.i
 def statistics_section(comparisons: Mapping[str, Comparison], *, text: str = "") -> Section:
     """Return the section of observed statistics and their values in the samples of one or more models.
 
-    A statistic outside of the range of samples has a sentence that says so.
+    Statistics outside of the range of samples come first and have sentences that say so.
     """
     outside = {name: comparison.outside for name, comparison in comparisons.items()}
     rows = [
@@ -168,91 +173,13 @@ def statistics_section(comparisons: Mapping[str, Comparison], *, text: str = "")
         for row in next(iter(comparisons.values()))
         if row.name != "n_nodes"
     ]
-    series = list(comparisons)
-    return {"kind": "statistics", "title": "Statistics", "text": text, "series": series, "rows": rows}
-
-
-class Evaluation(NamedTuple):
-    """Predictions for nodes of known class: probabilities, class numbers and uncertainty."""
-
-    probabilities: NDArray[Any]
-    codes: NDArray[np.int64]
-    uncertainty: NDArray[Any]
-
-
-def join_trials(predictions: Sequence[Any], tests: Sequence[IntArray], codes: IntArray) -> Evaluation:
-    """Return the predictions of one or more trials, each at its test nodes."""
-    parts = (
-        (prediction.probabilities[test], codes[test], prediction.uncertainty().total[test])
-        for prediction, test in zip(predictions, tests, strict=True)
-    )
-    return Evaluation(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def classification_section(
-    ids: ArrayLike,
-    classes: ArrayLike,
-    prediction: Any,
-    nodes: ArrayLike,
-    *,
-    truth: ArrayLike | None = None,
-    evaluations: Mapping[str, Evaluation] | None = None,
-    graph: str | None = None,
-    text: str = "",
-) -> Section:
-    """Return the section of predictions, the most uncertain first, with calibration and accuracy.
-
-    Parameters
-    ----------
-    ids, classes
-        Ids of all nodes and names of all classes.
-    prediction
-        The prediction of a classifier, with ``probabilities`` and ``uncertainty()``.
-    nodes
-        Positions of the nodes in the table.
-    truth
-        The class number of every node, -1 where it is unknown.
-    evaluations
-        Predictions on held-out nodes by classifier.
-    graph
-        Title of the section in which the nodes are drawn.
-    text
-        The introduction of the section.
-    """
-    uncertainty, p = prediction.uncertainty(), np.asarray(prediction.probabilities)
-    order = np.asarray(nodes)
-    order = order[np.argsort(-uncertainty.total[order], kind="stable")]
-    codes = np.full(len(p), UNLABELLED) if truth is None else np.asarray(truth)
-    n_nodes, order = len(order), order[:MAX_ROWS]
-    kinds = ("total", "aleatoric", "epistemic")
     return {
-        "kind": "classification",
-        "title": "Classification",
+        "kind": "statistics",
+        "title": "Statistics",
+        "headline": statistics_headline(comparisons),
         "text": text,
-        "graph": graph,
-        "classes": to_texts(classes),
-        "n_nodes": n_nodes,
-        "ids": to_texts(np.asarray(ids)[order]),
-        "predicted": p[order].argmax(axis=1).tolist(),
-        "truth": codes[order].tolist(),
-        "probability": round_all(p[order].max(axis=1), 4),
-        **{kind: round_all(getattr(uncertainty, kind)[order], 4) for kind in kinds},
-        "evaluations": [_evaluation_data(name, *values) for name, values in (evaluations or {}).items()],
-    }
-
-
-def _evaluation_data(
-    name: str, probabilities: ArrayLike, codes: ArrayLike, uncertainty: ArrayLike
-) -> dict[str, Any]:
-    curve = zip(*reliability_curve(probabilities, codes, n_bins=10), strict=True)
-    is_correct = np.asarray(probabilities).argmax(axis=1) == np.asarray(codes)
-    certainty = zip(*certainty_curve(is_correct, uncertainty), strict=True)
-    return {
-        "name": name,
-        **{key: round_number(value, 4) for key, value in scores(probabilities, codes).items()},
-        "n_nodes": len(is_correct),
-        "reliability": [round_all(point, 4) for point in curve],
-        "certainty": [round_all(point, 4) for point in certainty],
+        "series": list(comparisons),
+        "rows": sorted(rows, key=lambda row: not row["outside"]),
     }
 
 
@@ -284,6 +211,12 @@ def attack_section(
     return {
         "kind": "attack",
         "title": f"One attacked {noun}",
+        "headline": attack_headline(
+            to_texts(attacked.classes),
+            int(codes[attacked.node]),
+            [stage.probabilities.tolist() for stage in attacked.stages],
+            attacked.n_flips,
+        ),
         "text": text,
         "node": number[attacked.node],
         "nodes": nodes,
@@ -298,18 +231,3 @@ def attack_section(
             for stage in attacked.stages
         ],
     }
-
-
-def to_texts(values: ArrayLike) -> list[str]:
-    """Return ids or names as text."""
-    return [str(value) for value in np.asarray(values).tolist()]
-
-
-def round_number(value: Any, digits: int = 6) -> float | None:
-    """Round to a number of significant digits; ``None`` where the value is not finite, as JSON has no NaN."""
-    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
-
-
-def round_all(values: Sequence[Any] | NDArray[Any], digits: int = 6) -> list[float | None]:
-    """Round each of some values by :func:`round_number`."""
-    return [round_number(float(value), digits) for value in values]

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
 
 from nodecopy.interactions import Interactions
+from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend.explanations import Contributions
-from nodecopy.report.page_sections import Section, round_number, to_texts
+from nodecopy.report.evaluations import MIN_CURVE_NODES, TAIL
+from nodecopy.report.headlines import recommendations_headline
+from nodecopy.report.page_sections import Section
+from nodecopy.report.rounding import round_all, round_number, to_texts
 
 MAX_HISTORY = 60
 """Items shown of a user's history."""
 N_DONORS, N_REASONS = 5, 3
 """Donors shown for each user, and items and donors that explain each recommendation."""
+EVALUATED_LENGTH = 10
+"""Length of the lists that are evaluated on held-out items."""
 MAX_ITEMS = 2000
 """Number of items up to which donors explain recommendations; with more they would take seconds each."""
 
@@ -27,6 +35,7 @@ def recommendations_section(
     users: ArrayLike,
     *,
     k: int = 10,
+    evaluations: Mapping[str, Sequence[Evaluation]] | None = None,
     text: str = "",
 ) -> Section:
     """Return the section of recommendations for some users, with the users whose rows may be copied.
@@ -44,16 +53,26 @@ def recommendations_section(
         Positions of the users.
     k
         Recommended items for each user.
+    evaluations
+        For each recommender its evaluations on one or more splits, with recall and NDCG at 10. The headline
+        is about the last one.
     text
         The introduction of the section.
     """
     positions = np.asarray(users)
     items, item_scores = recommender.recommend(interactions.user_ids[positions], min(k, interactions.n_items))
     names = _Names({}, {})
+    summaries = [
+        summarise_lists(name, splits)
+        for name, splits in (evaluations or {}).items()
+        if len(splits[0].users) >= MIN_CURVE_NODES
+    ]
     return {
         "kind": "recommendations",
         "title": "Recommendations",
+        "headline": recommendations_headline(summaries),
         "text": text,
+        "evaluations": summaries,
         "n_users": interactions.n_users,
         "users": [
             _user_data(interactions, int(user), donors[[user]], names)
@@ -63,6 +82,24 @@ def recommendations_section(
         "user_names": list(names.users),
         "item_names": list(names.items),
     }
+
+
+def summarise_lists(name: str, splits: Sequence[Evaluation]) -> dict[str, Any]:
+    """Return the mean recall and NDCG of the first 10 items, each with its interval of 95 %.
+
+    The interval is normal over the users of a split or, if that is wider, Student's over the splits.
+    """
+    summary: dict[str, Any] = {"name": name, "k": EVALUATED_LENGTH, "n_users": len(splits[0].users)}
+    for metric, interval in (("recall", "interval"), ("ndcg", "ndcg_interval")):
+        key = f"{metric}@{EVALUATED_LENGTH}"
+        means, users = np.array([split[key] for split in splits]), splits[0].per_user[key]
+        width = float(ndtri(1 - TAIL)) * users.std(ddof=1) / math.sqrt(len(users))
+        if len(means) > 1:
+            quantile = float(stdtrit(len(means) - 1, 1 - TAIL))
+            width = max(width, quantile * means.std(ddof=1) / math.sqrt(len(means)))
+        low, high = max(means.mean() - width, 0.0), min(means.mean() + width, 1.0)
+        summary |= {metric: round_number(means.mean(), 4), interval: round_all([low, high], 4)}
+    return summary | {"n_splits": len(splits)}
 
 
 class _Names(NamedTuple):

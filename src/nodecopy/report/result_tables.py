@@ -11,6 +11,7 @@ from typing import Any
 from nodecopy._core.formats import PathLike
 from nodecopy._core.notices import warn_about_data
 from nodecopy.errors import InputError
+from nodecopy.report.headlines import tables_headline
 
 NUMBERS = ("mean", "std", "published", "published_std", "difference")
 COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
@@ -41,7 +42,21 @@ def result_tables_section(
             warn_about_data(f"{file} is left out, since it cannot be read: {str(error).rstrip('.')}.")
     if not experiments:
         raise InputError(f"folder must hold CSV files of results tables; got {folder}, which has none.")
-    return {"kind": "tables", "title": "Reproduction", "text": text, "experiments": experiments}
+    verdicts = [
+        cell["verdict"]
+        for experiment in experiments
+        for group in experiment["groups"]
+        for row in group["rows"]
+        for cell in row["cells"]
+        if cell and "verdict" in cell
+    ]
+    return {
+        "kind": "tables",
+        "title": "Reproduction",
+        "headline": tables_headline(verdicts),
+        "text": text,
+        "experiments": experiments,
+    }
 
 
 def _read_rows(file: Path) -> list[dict[str, str]]:

@@ -51,7 +51,7 @@ function percentChart(title, horizontal, vertical, low = 0) {
 }
 
 function evaluationCharts(evaluations) {
-  const lowest = d3.min(evaluations, (one) => d3.min(one.certainty, (point) => point[1]));
+  const lowest = d3.min(evaluations, (one) => d3.min(one.certainty, (point) => point[1])) ?? 0;
   const calibration = percentChart("Calibration", "confidence (%)", "accuracy (%)");
   const certainty = percentChart("Accuracy by certainty", "most certain nodes (%)", "accuracy among them (%)", Math.max(0, Math.floor(10 * lowest) / 10 - 0.05));
   calibration.svg.append("line").attr("x1", calibration.x(0)).attr("y1", calibration.y(0)).attr("x2", calibration.x(1)).attr("y2", calibration.y(1))
@@ -61,15 +61,15 @@ function evaluationCharts(evaluations) {
     const path = ({ svg, x, y }, points) => svg.append("path").attr("fill", "none").attr("stroke", stroke).attr("stroke-width", 2).attr("d", d3.line((p) => x(p[0]), (p) => y(p[1]))(points));
     path(calibration, one.reliability);
     calibration.svg.append("g").attr("fill", stroke).selectAll("circle").data(one.reliability).join("circle").attr("cx", (p) => calibration.x(p[0])).attr("cy", (p) => calibration.y(p[1]))
-      .attr("r", (p) => 2.5 + 6 * Math.sqrt(p[2] / one.n_nodes)).attr("fill-opacity", 0.8)
-      .append("title").text((p) => `${one.name}: ${count(p[2])} nodes, confidence ${percent(p[0])}, accuracy ${percent(p[1])}`);
+      .attr("r", (p) => 2.5 + 6 * Math.sqrt(p[4] / one.n_nodes)).attr("fill-opacity", 0.8)
+      .append("title").text((p) => `${one.name}: ${count(p[4])} nodes, confidence ${percent(p[0])}, accuracy ${percent(p[1])}`);
     path(certainty, one.certainty);
   });
-  const heads = ["", "accuracy", "calibration error", "negative log-likelihood", "nodes"];
+  const heads = ["", "accuracy", "95 % interval", "calibration error", "negative log-likelihood", "nodes"];
   const rows = evaluations.map((one, i) => make("tr", {}, make("th", { scope: "row" }, make("i", { style: `display:inline-block;width:.7rem;height:.7rem;border-radius:50%;margin-right:.5rem;background:var(--${SERIES_COLOURS[i % 4]})` }), one.name),
-    ...[percent(one.accuracy, 1), percent(one.ece, 1), formatValue(one.nll), count(one.n_nodes)].map((text) => make("td", { class: "number" }, text))));
+    ...[percent(one.accuracy, 1), `${percent(one.interval[0], 1)} to ${percent(one.interval[1], 1)}`, percent(one.ece, 1), formatValue(one.nll), count(one.n_nodes)].map((text) => make("td", { class: "number" }, text))));
   return make("div", {}, make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head, i) => make("th", { scope: "col", class: i ? "number" : null }, head)))), make("tbody", {}, ...rows))),
-    make("div", { class: "columns" }, ...[calibration, certainty].map(({ svg }) => make("figure", { class: "panel" }, svg.node()))));
+    !evaluations.some((one) => one.certainty.length) ? make("p", { class: "quiet" }, "No curves: they need at least 30 held-out nodes.") : make("div", { class: "columns" }, ...[calibration, certainty].map(({ svg }) => make("figure", { class: "panel" }, svg.node()))));
 }
 
 function attackBody(section) {

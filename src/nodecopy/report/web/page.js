@@ -23,7 +23,7 @@ function start() {
     const id = `section-${i}`;
     contents.append(make("a", { href: `#${id}` }, section.title));
     main.append(make("section", { id, "aria-labelledby": `${id}-title`, "data-kind": section.kind },
-      make("h2", { id: `${id}-title` }, section.title), section.text ? make("p", {}, section.text) : null, BODIES[section.kind](section)));
+      make("h2", { id: `${id}-title` }, section.title), section.headline ? make("p", { class: "headline" }, section.headline) : null, section.text ? make("p", {}, section.text) : null, BODIES[section.kind](section)));
   });
   document.documentElement.dataset.ready = "yes";
 }

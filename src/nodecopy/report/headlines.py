@@ -1,0 +1,163 @@
+"""One sentence about each section of the report page, made from its numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nodecopy.metrics.comparison import Comparison, Row
+
+MAX_NAMED = 3
+"""Statistics that a sentence names."""
+COUNTS = ("n_edges", "triangles", "components")
+Summary = Mapping[str, Any]
+
+
+def graphs_headline(n_edges: int, samples: Sequence[tuple[int, int]]) -> str:
+    """Compare the edges of samples, given as numbers of all and of observed ones, with the observed graph.
+
+    >>> graphs_headline(100, [(90, 45), (120, 30)])
+    'Samples have 90 to 120 edges (observed: 100), of which 25 to 50 % are observed edges.'
+    """
+    if not samples:
+        return ""
+    sizes = _range([size for size, _ in samples])
+    shares = _range([round(100 * n_observed / max(size, 1)) for size, n_observed in samples])
+    verb = "The sample has" if len(samples) == 1 else "Samples have"
+    return f"{verb} {sizes} edges (observed: {n_edges:,}), of which {shares} % are observed edges."
+
+
+def statistics_headline(comparisons: Mapping[str, Comparison]) -> str:
+    """Say how many statistics are within the range of the samples, and name those furthest outside."""
+    parts = [_describe_comparison(comparison) for comparison in comparisons.values()]
+    if len(parts) == 1:
+        return f"Samples {parts[0]}."
+    return f"{'; '.join(f'{name}: samples {part}' for name, part in zip(comparisons, parts, strict=True))}."
+
+
+def _describe_comparison(comparison: Comparison) -> str:
+    rows = [row for row in comparison if row.name not in ("n_nodes", "edge_overlap") and row.p_value >= 0]
+    outside = [row for row in rows if row.name in comparison.outside]
+    outside.sort(key=lambda row: -abs(row.observed - row.mean) / max(row.deviation, 1e-300))
+    if not outside:
+        return f"keep all {len(rows)} statistics"
+    named = [_describe_statistic(row) for row in outside[:MAX_NAMED]]
+    rest = len(outside) - len(named)
+    named += [f"{rest} {'other differs' if rest == 1 else 'others differ'}"] if rest else []
+    return f"keep {len(rows) - len(outside)} of {len(rows)} statistics, but {_join(named)}"
+
+
+def _describe_statistic(row: Row) -> str:
+    is_count = row.name in COUNTS
+    subject = f"{row.name.removeprefix('n_').replace('_', ' ')} {'are' if is_count else 'is'}"
+    if row.mean <= 0 or row.observed <= 0:
+        return f"{subject} {row.mean:.3g} instead of {row.observed:.3g}"
+    ratio = row.mean / row.observed
+    if 0.95 < ratio < 1.05:
+        return f"{subject} {100 * abs(ratio - 1):.1f} % {'higher' if ratio > 1 else 'lower'}"
+    return f"{subject} {ratio:.2g} times as {'many' if is_count else 'large'}"
+
+
+def classification_headline(evaluations: Sequence[Summary]) -> str:
+    """Say how often the last of some classifiers is right, beside the others, or that it did not learn.
+
+    ``evaluations`` are the summaries of :func:`~nodecopy.report.evaluations.summarise_evaluation`.
+    """
+    if not evaluations:
+        return "No label is held out, so the accuracy is unknown."
+    *others, main = evaluations
+    splits = f" in {main['n_splits']} splits" if main["n_splits"] > 1 else ""
+    accuracy = format_interval(main["accuracy"], main["interval"])
+    verb = f"is right on {accuracy} of {main['n_nodes']:,} held-out nodes{splits}"
+    if not main["has_learned"]:
+        return (
+            f"The model did not learn: {main['name']} {verb}, not clearly more than the "
+            f"{_percent(main['majority'])} of always predicting the largest class."
+        )
+    beside = [
+        f"{other['name']} on {format_interval(other['accuracy'], other['interval'])}" for other in others
+    ]
+    return "; ".join([f"{main['name'][:1].upper()}{main['name'][1:]} {verb}", *beside]) + "."
+
+
+def attack_headline(
+    classes: Sequence[str], truth: int, probabilities: Sequence[Sequence[float]], n_flips: int
+) -> str:
+    """Say what an attack and a correction do to the prediction of a node.
+
+    ``probabilities`` are those of the classes before the attack, after it, and after the correction.
+
+    >>> attack_headline(["cat", "dog"], 0, [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], 3)
+    '3 flipped edges change the prediction from cat to dog; copied neighbours restore it (70 %).'
+    """
+    before, attacked, corrected = (classes[int(np.argmax(stage))] for stage in probabilities)
+    chances = [_percent(stage[truth]) for stage in probabilities]
+    start = f"{n_flips} flipped {'edge' if n_flips == 1 else 'edges'}"
+    if attacked != before:
+        start += f" {'changes' if n_flips == 1 else 'change'} the prediction from {before} to {attacked}"
+    else:
+        verb = "does" if n_flips == 1 else "do"
+        start += f" {verb} not change the prediction {before} ({chances[0]} before, {chances[1]} after)"
+    if corrected == classes[truth]:
+        verb = "restore it" if attacked != before else "keep it"
+        return f"{start}; copied neighbours {verb} ({chances[2]})."
+    return f"{start}; copied neighbours do not correct it: they give {corrected}."
+
+
+def recommendations_headline(evaluations: Sequence[Summary]) -> str:
+    """Say which share of held-out items the last of some recommenders lists, beside the others.
+
+    An evaluation has the keys ``name``, ``recall`` and ``interval``, and ``k``, the length of the lists.
+    """
+    if not evaluations:
+        return ""
+    *others, main = evaluations
+    beside = [f"{other['name']} {format_interval(other['recall'], other['interval'])}" for other in others]
+    beside_text = f"; {_join(beside)}" if beside else ""
+    return (
+        f"The first {main['k']} recommendations of {main['name']} contain "
+        f"{format_interval(main['recall'], main['interval'])} of a user's held-out items{beside_text}."
+    )
+
+
+def tables_headline(verdicts: Sequence[str]) -> str:
+    """Count the verdicts of the cells with published numbers.
+
+    >>> tables_headline(["level", "level", "behind"])
+    'Of 3 results with published numbers, 2 are level with them, 0 ahead and 1 behind, at 2 standard errors.'
+    """
+    if not verdicts:
+        return ""
+    n = Counter(verdicts)
+    differ = n["above"] + n["below"]  # of statistics, for which neither is better
+    parts = [f"{n['level']:,} are level with them", f"{n['ahead']:,} ahead", f"{n['behind']:,} behind"]
+    parts += [f"{differ:,} statistics differ"] if differ else []
+    return f"Of {len(verdicts):,} results with published numbers, {_join(parts)}, at 2 standard errors."
+
+
+def format_interval(value: float, interval: Sequence[float]) -> str:
+    """Format a share with its interval in percent, with ± where that is symmetric.
+
+    >>> format_interval(0.82, [0.79, 0.85]), format_interval(0.9, [0.7, 0.97])
+    ('82 ± 3 %', '90 % (70 to 97 %)')
+    """
+    percent, low, high = (100 * part for part in (value, *interval))
+    if round(percent - low) == round(high - percent):
+        return f"{percent:.0f} ± {(high - low) / 2:.0f} %"
+    return f"{percent:.0f} % ({low:.0f} to {high:.0f} %)"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _join(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
