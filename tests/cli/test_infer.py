@@ -7,8 +7,10 @@ from typing import get_args
 
 import pytest
 
-from nodecopy.cli.infer import MODELS, Model, Null
+from nodecopy.cli.infer import MODELS, Alternative, Method, Model, Null
+from nodecopy.inference.intervals import METHODS
 from nodecopy.inference.null_tests import NULL_MODELS
+from nodecopy.metrics.monte_carlo import ALTERNATIVES
 from tests.cli.conftest import Run
 
 
@@ -75,6 +77,8 @@ def test_every_model(run: Run, target: str) -> None:
 def test_choices_are_those_of_the_package() -> None:
     assert set(get_args(Model)) == {name for models in MODELS.values() for name in models}
     assert set(get_args(Null)) == set(NULL_MODELS)
+    assert get_args(Method) == METHODS
+    assert get_args(Alternative) == ALTERNATIVES
 
 
 def test_a_picture(run: Run) -> None:
@@ -94,6 +98,8 @@ def test_a_picture(run: Run) -> None:
             "--model must be one of node-copying, .* for --redraw edges; got subsampling",
         ),
         (("--picture", "x.gif"), r"x.gif must end in one of .png, .svg, .pdf"),
+        (("--alternative", "less"), "--alternative applies to --null only; got none. Leave it out."),
+        (("--simultaneous",), "--simultaneous applies to --statistic degrees and pagerank only; got density"),
         (("--level", "95"), "--level must be a number between 0.01 and 0.9999; got 95"),
     ],
 )

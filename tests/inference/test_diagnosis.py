@@ -12,8 +12,8 @@ from nodecopy.inference import Estimate, bootstrap
 from nodecopy.inference.diagnosis import (
     donor_variance_ratio,
     expected_shift,
+    few_donors_share,
     find_problems,
-    poor_share,
 )
 from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
 
@@ -24,10 +24,10 @@ def test_the_share_of_edge_ends_at_nodes_with_few_donors() -> None:
     alone = np.arange(34)
     alone[2:] = 2
     model = NodeCopying(SameLabel(alone)).fit(CLUB)  # the first two nodes keep their 16 and 9 neighbours
-    assert poor_share(model) == pytest.approx(25 / 156)
-    assert poor_share(model, power=2) == pytest.approx((16**2 + 9**2) / (CLUB.degrees**2).sum())
-    assert poor_share(NodeCopying(SameLabel()).fit(CLUB)) == 0
-    assert 0 <= poor_share(NodeCopying(Jaccard(max_donors=2)).fit(CLUB)) <= 1
+    assert few_donors_share(model) == pytest.approx(25 / 156)
+    assert few_donors_share(model, power=2) == pytest.approx((16**2 + 9**2) / (CLUB.degrees**2).sum())
+    assert few_donors_share(NodeCopying(SameLabel()).fit(CLUB)) == 0
+    assert 0 <= few_donors_share(NodeCopying(Jaccard(max_donors=2)).fit(CLUB)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_donors_whose_degrees_differ_are_a_warning() -> None:
         result = bootstrap(graph, "density", model=SameLabel(), n=20, rng=0)
     ratio = donor_variance_ratio(NodeCopying(SameLabel()).fit(graph))
     assert ratio is not None
-    assert f"{((1 + ratio) / 2) ** 0.5:.2g}" in result.problems[0]
+    assert f"{((1 + ratio) / 2) ** 0.5:.2g}" in result.problems[0].text
     assert not bootstrap(graph, "density", n=20, rng=0).problems
 
 
@@ -79,15 +79,16 @@ def test_nodes_that_move_or_do_not_vary_are_a_warning() -> None:
     bias = np.array([2.9, -3.1, 0.0, 0.0])
     row = Estimate("pagerank", bias * 0, error, bias, bias * 0, bias * 0)
     moved, constant = find_problems(ErdosRenyi().fit(CLUB), [row], {"pagerank": 0})
-    assert "standard errors for 1 of 4 nodes or edges" in moved
-    assert "pagerank is the same in all samples for 2 of 4 nodes or edges" in constant
+    assert "standard errors for 1 of 4 nodes or edges" in moved.text
+    assert "pagerank is the same in all samples for 2 of 4 nodes or edges" in constant.text
+    assert moved.statistic == constant.statistic == "pagerank"
 
 
 def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
     model = NodeCopying(SameLabel(np.arange(34))).fit(CLUB)  # every node is its only donor
     row = Estimate("density", 0.1, 0.0, 0.0, 0.1, 0.1)
-    assert "density is the same in all samples" in find_problems(model, [row], {"density": 0})[-1]
-    assert "do not represent it" in find_problems(model, [row._replace(bias=0.1)], {"density": 0})[-1]
+    assert "density is the same in all samples" in find_problems(model, [row], {"density": 0})[-1].text
+    assert "do not represent it" in find_problems(model, [row._replace(bias=0.1)], {"density": 0})[-1].text
 
 
 def test_a_block_model_has_no_warning_for_density() -> None:

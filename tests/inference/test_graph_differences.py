@@ -49,8 +49,8 @@ def test_warnings_are_kept() -> None:
     with pytest.warns(DataWarning, match="fewer than 3 donors"):
         result = compare_graphs(CLUB, CLUB, "density", n=20, rng=0)
     (first, second) = result.problems
-    assert first.startswith("first graph: ")
-    assert result.to_dict()["problems"] == [first, second]
+    assert first.text.startswith("first graph: ")
+    assert result.to_dict()["problems"] == [first._asdict(), second._asdict()]
     assert f"Warning: {second}" in repr(result)
 
 

@@ -15,11 +15,10 @@ from nodecopy.inference.measurement import (
     compute_modularity,
     degree_variance,
     density,
-    largest_eigenvalue,
-    pagerank,
     prepare_measure,
     statistic_names,
 )
+from nodecopy.inference.spectra import largest_eigenvalue, pagerank
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")

@@ -10,7 +10,7 @@ from scipy import stats
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, inference
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
-from nodecopy.inference.null_tests import NULL_MODELS, count_tail
+from nodecopy.inference.null_tests import NULL_MODELS
 from tests.inference.known_graphs import draw_graph
 
 CLUB = datasets.load("karate")
@@ -50,14 +50,6 @@ def test_sampling_stops_when_the_answer_is_clear() -> None:
     assert not inference.test(graph, "density", null="erdos-renyi", n=50, stop_after=None, rng=0)[
         "density"
     ].stopped_early
-
-
-def test_count_tail_stops_at_the_sample_that_completes_the_count() -> None:
-    extreme = np.array([False, True, True, False, True])
-    assert count_tail(extreme, 3)[:] == (3, 5, True)
-    assert count_tail(extreme, 4)[:] == (3, 5, False)
-    assert count_tail(extreme, 2).p_value == pytest.approx(2 / 3)
-    assert count_tail(extreme, None).p_value == pytest.approx(4 / 6)
 
 
 @pytest.mark.parametrize("stop_after", [None, 5])

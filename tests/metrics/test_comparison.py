@@ -82,6 +82,12 @@ def test_intervals_and_p_values_of_samples() -> None:
     assert row.p_value == pytest.approx(min(1.0, 2 * (min(below, above) + 1) / 100))
 
 
+def test_undefined_samples_count_as_extreme() -> None:
+    row = compare(PATH, [CYCLE, *[TAILED] * 8])["assortativity"]  # undefined where all degrees are equal
+    assert math.isnan(row.low)
+    assert row.p_value == pytest.approx(2 * (1 + 1) / (9 + 1))
+
+
 def test_a_statistic_outside_of_all_samples_has_a_sentence() -> None:
     comparison = compare(PATH, [CYCLE, CYCLE])
     assert comparison.outside["n_edges"] == (

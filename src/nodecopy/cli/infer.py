@@ -10,7 +10,7 @@ import numpy as np
 
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy.cli import options, sources
-from nodecopy.cli.options import at_least, between, check_outputs, option
+from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
 from nodecopy.errors import InputError
@@ -79,13 +79,15 @@ def infer(
         "nodes: node-bootstrap (default), subsampling, latent-positions."
     ),
     null: Null | None = option("Also test against this null model, and print p-values."),
-    alternative: Alternative = option("Which values the p-value counts, with --null.", "two-sided"),
+    alternative: Alternative | None = option(
+        "Which values the p-value counts, with --null; two-sided by default."
+    ),
     n: int = option("Number of samples.", 500, at_least(2), "--n", "-n"),
     level: float = option(
         "Probability with which an interval holds its parameter.", 0.95, between(0.01, 0.9999)
     ),
     method: Method = option("How intervals are computed.", "basic"),
-    simultaneous: bool = option("Whether the intervals of nodes hold for all nodes at once.", False),
+    simultaneous: bool = flag("--simultaneous", "Make the intervals of nodes hold for all nodes at once."),
     seed: int = option("Seed of the samples.", 0, at_least(0)),
     workers: int = option("Threads that draw samples in parallel.", 1, at_least(1)),
     store: Path | None = option(
@@ -106,6 +108,11 @@ def infer(
         raise InputError(
             f"--model must be one of {', '.join(MODELS[redraw])} for --redraw {redraw}; got {model}."
         )
+    if null is None:
+        check_applicable("--null", "none", alternative=alternative)
+    if not set(statistic) & set(NODE_STATISTICS):
+        of_nodes = f"--statistic {' and '.join(NODE_STATISTICS)}"
+        check_applicable(of_nodes, ", ".join(statistic), simultaneous=simultaneous)
     if null is not None and set(statistic) <= set(NODE_STATISTICS):
         raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
@@ -121,7 +128,8 @@ def infer(
     with show_training("sampling"):
         if null is not None:
             numbers = [name for name in statistic if name not in NODE_STATISTICS]
-            tests = test(graph, numbers, null=null, alternative=alternative, store=parts[1], **settings)
+            side = alternative or "two-sided"
+            tests = test(graph, numbers, null=null, alternative=side, store=parts[1], **settings)
         result = bootstrap(graph, statistic, model=create(), store=parts[0], **intervals, **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:

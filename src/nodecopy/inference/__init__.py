@@ -10,6 +10,7 @@ for directed graphs, and :mod:`.node_resampling` samples nodes. :mod:`.measureme
 
 from nodecopy.inference.bootstrap_results import BootstrapResult as BootstrapResult
 from nodecopy.inference.bootstrap_results import Estimate as Estimate
+from nodecopy.inference.bootstrap_results import Problem as Problem
 from nodecopy.inference.bootstrapping import bootstrap as bootstrap
 from nodecopy.inference.communities import count_communities as count_communities
 from nodecopy.inference.communities import spectral_communities as spectral_communities

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.validation import check_integer, type_name
+from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError
+from nodecopy.interop.attributes import Attribute, annotate
 
 QUESTIONS = {
     "edges": "How much would the statistic vary if the edges were drawn again and the nodes stayed?",
@@ -46,6 +47,24 @@ class Estimate(NamedTuple):
         return np.ndim(self.observed) > 0
 
 
+class Problem(NamedTuple):
+    """A reason not to trust an interval.
+
+    Examples
+    --------
+    >>> from nodecopy.inference import Problem
+    >>> print(Problem("max_degree", "max_degree depends on few nodes."))
+    max_degree depends on few nodes.
+    """
+
+    statistic: str | None
+    """The statistic whose interval is meant; ``None`` if those of all are."""
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True)
 class BootstrapResult:
     """Estimates with intervals; iterating yields one :class:`Estimate` per statistic.
@@ -75,7 +94,7 @@ class BootstrapResult:
     """The values of each statistic, one row per sample."""
     keys: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The nodes or edges of statistics that are mappings; others are of ``node_ids``."""
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     """Reasons not to trust an interval, which were also given as warnings."""
     deviation_factor: float = 1.0
     """What deviations of samples from their mean are multiplied by."""
@@ -134,7 +153,7 @@ class BootstrapResult:
         }
         for row in rows.values():
             del row["name"]
-        return {**settings, "statistics": rows, "problems": list(self.problems)}
+        return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per statistic, and per node where statistics are of nodes."""
@@ -207,22 +226,20 @@ class BootstrapResult:
         network
             The graph that was given to :func:`.bootstrap`; it is not changed.
         """
-        set_attribute = setters.get(type_name(network).partition(".")[0])
-        if set_attribute is None:
-            raise InputError(f"network must be a NetworkX or igraph graph; got {type_name(network)}.")
-        other = network.copy()
+        return annotate(network, self._attributes())
+
+    def _attributes(self) -> Iterator[Attribute]:
         position_of = {node: position for position, node in enumerate(self.node_ids.tolist())}
         for row in self.estimates:
-            kind = "edge" if self._is_of_edges(row.name) else "node" if row.is_array else "graph"
-            nodes = [
+            kind: Any = "edge" if self._is_of_edges(row.name) else "node" if row.is_array else "graph"
+            places = [
                 tuple(position_of.get(end, end) for end in key)
                 if kind == "edge"
                 else position_of.get(key, key)
                 for key in (self.keys_of(row.name) if row.is_array else ())
             ]
             for suffix, value in (("", row.observed), ("_low", row.low), ("_high", row.high)):
-                set_attribute(other, kind, row.name + suffix, np.asarray(value).tolist(), nodes)
-        return other
+                yield Attribute(row.name + suffix, kind, np.asarray(value).tolist(), places)
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the samples and the interval of each statistic, and return the axes.
@@ -262,29 +279,3 @@ def _draw_nodes(axes: Any, estimate: Estimate, values: NDArray[np.float64]) -> N
     axes.fill_between(rank, low, high, color="#a3be8c", alpha=0.4, step="mid")
     axes.plot(rank, np.asarray(estimate.observed)[order], color="#2e3440")
     axes.set_xlabel("nodes, in ascending order")
-
-
-def _set_networkx(network: Any, kind: str, name: str, value: Any, positions: Any) -> None:
-    if kind == "graph":
-        network.graph[name] = value
-        return
-    nodes = list(network)
-    for position, number in zip(positions, value, strict=True):
-        if kind == "edge":
-            network.edges[nodes[position[0]], nodes[position[1]]][name] = number
-        else:
-            network.nodes[nodes[position]][name] = number
-
-
-def _set_igraph(network: Any, kind: str, name: str, value: Any, positions: Any) -> None:
-    if kind == "graph":
-        network[name] = value
-        return
-    for position, number in zip(positions, value, strict=True):
-        if kind == "edge":
-            network.es[network.get_eid(*position)][name] = number
-        else:
-            network.vs[position][name] = number
-
-
-setters = {"networkx": _set_networkx, "igraph": _set_igraph}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.random import SeedSequence
 
 from nodecopy._core.formats import PathLike
 from nodecopy._core.notices import mute_data_warnings, warn_about_data
@@ -19,15 +18,12 @@ from nodecopy.inference.intervals import METHODS, estimate_interval
 from nodecopy.inference.measurement import Measure, Statistic, prepare_measure
 from nodecopy.inference.resampling import (
     InferenceSeeds,
-    Sampler,
     Samples,
-    Shapes,
-    choose_sampler,
+    Sampling,
     collect_values,
     measure_samples,
-    open_store,
+    start_sampling,
 )
-from nodecopy.inference.sample_store import choose_seed
 
 N_INNER = 25
 """Samples of every sample, from which ``"studentised"`` takes its standard error."""
@@ -122,23 +118,23 @@ def bootstrap(
     check_choice(method, "method of bootstrap", METHODS)
     check_choice(target, "target of bootstrap", ["edges", "nodes"])
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
-    seed, sampler = choose_seed(rng, store), choose_sampler(model, target, directed=observed.directed)
-    sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
     observed_values = measure(observed)
-    shapes = {name: np.shape(value) for name, value in observed_values.items()}
-    folder = open_store(store, "bootstrap", observed, sampler, seed, shapes, measure)
-    samples = measure_samples(
-        sampler,
+    sampling = start_sampling(
+        observed,
         measure,
-        n,
-        child(seed, InferenceSeeds.SAMPLES),
-        workers,
-        store=folder,
-        shapes=shapes,
+        observed_values,
+        model,
+        call="bootstrap",
+        n=n,
+        target=target,
+        workers=workers,
         processes=processes,
+        store=store,
+        rng=rng,
     )
-    values = collect_values(samples, shapes, n, folder)
-    errors = _inner_errors(sampler, measure, n, seed, shapes) if method == "studentised" else {}
+    sampler = sampling.sampler
+    values = collect_values(sampling.samples, sampling.shapes, n, sampling.store)
+    errors = _inner_errors(sampling, measure, n) if method == "studentised" else {}
     settings: dict[str, Any] = {"level": level, "method": method, "simultaneous": simultaneous}
     settings["factor"] = getattr(sampler, "deviation_factor", 1.0)
     estimates = [
@@ -148,7 +144,7 @@ def bootstrap(
     undefined = {name: sum(not np.isfinite(row).all() for row in rows) for name, rows in values.items()}
     problems = find_problems(sampler, estimates, undefined)
     for problem in problems:
-        warn_about_data(problem)
+        warn_about_data(problem.text)
     return BootstrapResult(
         estimates=tuple(estimates),
         n=n,
@@ -165,8 +161,9 @@ def bootstrap(
     )
 
 
-def _inner_errors(sampler: Sampler, measure: Measure, n: int, seed: SeedSequence, shapes: Shapes) -> Samples:
+def _inner_errors(sampling: Sampling, measure: Measure, n: int) -> Samples:
     """Return the standard error of each statistic in each sample, by fitting the model to the sample."""
+    sampler, seed = sampling.sampler, sampling.seed
     errors: dict[str, list[Any]] = {}
     for number in track(range(n), "standard error"):
         sample = sampler.draw(child(seed, InferenceSeeds.SAMPLES, number))
@@ -175,7 +172,9 @@ def _inner_errors(sampler: Sampler, measure: Measure, n: int, seed: SeedSequence
                 sample, rng=child(seed, InferenceSeeds.FIT)
             )
             inner_seed = child(seed, InferenceSeeds.INNER, number)
-            values = collect_values(measure_samples(inner, measure, N_INNER, inner_seed), shapes, N_INNER)
+            values = collect_values(
+                measure_samples(inner, measure, N_INNER, inner_seed), sampling.shapes, N_INNER
+            )
         for name, rows in values.items():
             errors.setdefault(name, []).append(
                 rows.std(axis=0, ddof=1) * getattr(inner, "deviation_factor", 1.0)

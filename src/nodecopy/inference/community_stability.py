@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from nodecopy._core.ids import find_positions
 from nodecopy._core.notices import warn_about_data
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.random import Rng, child, seed_sequence
+from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_integer, show
 from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
+from nodecopy.inference.bootstrap_results import Problem
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.diagnosis import find_problems
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import prepare_measure
-from nodecopy.inference.resampling import InferenceSeeds, choose_sampler, collect_values, measure_samples
+from nodecopy.inference.resampling import collect_values, start_sampling
 
 Floats = NDArray[np.float64]
 CIRCULAR = (
@@ -57,7 +58,7 @@ class CommunityStability:
     node_ids: NDArray[Any] = field(repr=False)
     memberships: NDArray[np.int32] = field(repr=False)
     """The community of each node in each sample, one row per sample."""
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     """Reasons not to trust the shares, which were also given as warnings."""
 
     def pair_share(self, first: Any, second: Any) -> float:
@@ -138,23 +139,29 @@ def community_stability(
         return _memberships(find(network), network)
 
     observed, measure = prepare_measure(communities_of, graph, library)
-    seed = seed_sequence(rng)
-    sampler = choose_sampler(model, "edges", directed=observed.directed)
-    sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
+    values = measure(observed)
+    (name, codes), *_ = values.items()
+    if np.shape(codes) != (observed.n_nodes,):
+        raise InputError(f"communities must return one per node, {observed.n_nodes} in all; got {codes!r}.")
+    sampling = start_sampling(
+        observed,
+        measure,
+        values,
+        model,
+        call="community_stability",
+        n=n,
+        workers=workers,
+        processes=processes,
+        rng=rng,
+    )
+    sampler = sampling.sampler
     problems = find_problems(sampler, [], {})
     law = getattr(sampler, "law", sampler)
     if isinstance(law, (DegreeClasses, DirectedCopying)) and law.communities is None:
-        problems.append(CIRCULAR)
+        problems.append(Problem(None, CIRCULAR))
     for problem in problems:
-        warn_about_data(problem)
-    (name, codes), *_ = measure(observed).items()
-    shapes = {name: np.shape(codes)}
-    if shapes[name] != (observed.n_nodes,):
-        raise InputError(f"communities must return one per node, {observed.n_nodes} in all; got {codes!r}.")
-    samples = measure_samples(
-        sampler, measure, n, child(seed, InferenceSeeds.SAMPLES), workers, processes=processes
-    )
-    memberships = collect_values(samples, shapes, n)[name].astype(np.int32)
+        warn_about_data(problem.text)
+    memberships = collect_values(sampling.samples, sampling.shapes, n)[name].astype(np.int32)
     own = np.asarray(codes).astype(np.int64)
     sizes = np.bincount(own)
     nodes, all_pairs = np.zeros(len(own)), 0.0
@@ -170,10 +177,9 @@ def community_stability(
     return CommunityStability(*settings, observed.node_ids, memberships, tuple(problems))
 
 
-def _memberships(found: Any, network: Any) -> Floats:
+def _memberships(partition: Any, network: Any) -> Floats:
     """Return codes from an array of labels, sets of nodes, or a clustering of igraph."""
-    found = getattr(found, "membership", found)
-    groups = list(found)
+    groups = list(getattr(partition, "membership", partition))
     if groups and isinstance(groups[0], (set, frozenset)):
         community_of = {node: number for number, group in enumerate(groups) for node in group}
         groups = [community_of[node] for node in network]

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from nodecopy.copying import DonorLists, NodeCopying
-from nodecopy.inference.bootstrap_results import Estimate
+from nodecopy.inference.bootstrap_results import Estimate, Problem
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.edge_counts import edge_count_variance
 from nodecopy.inference.resampling import Sampler
 
-MIN_DONORS, MAX_POOR_SHARE = 3.0, 0.2
-"""A node with fewer donors is poor; a warning says if poor nodes have more than this share of edge ends."""
+MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
+"""A node has few donors if it has less than the first; a warning says if such nodes have more than the second
+as their share of the ends of edges."""
 MAX_SHIFT = 3.0
 """Standard errors by which the mean of samples may differ from the observed value without a warning."""
 EXTREMES = ("max_degree", "n_components", "largest_component")
@@ -23,33 +24,32 @@ DONOR_SHARES = (0.6, 1.6)
 MAX_PRODUCTS = 10**8
 """Products of donors and edges up to which that variance is computed."""
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3
-"""Statistics to which nodes contribute by powers of their degrees, and the share of cubed degrees at poor
-nodes from which a warning says so."""
+"""Statistics to which nodes contribute by powers of their degrees, and the share of cubed degrees at nodes
+with few donors from which a warning says so."""
 
 
-def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[str]:
+def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[Problem]:
     """Return the reasons not to trust the intervals, in sentences."""
-    problems = []
     model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
-    if copying and (share := poor_share(copying)) > MAX_POOR_SHARE:
-        problems.append(
-            f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
-            "(themselves included), which keep about half of their edges or more, so that standard errors "
-            "are too small. Use a law with more donors, or another model."
-        )
-    elif copying:
-        problems += _find_problems_of_donors(copying)
+    problems = [Problem(None, text) for text in (_find_problems_of_donors(copying) if copying else ())]
     for estimate in estimates:
         expected = expected_shift(estimate.name, copying)
-        problems += _find_problems_of_values(estimate, n_undefined[estimate.name], expected)
+        texts = _find_problems_of_values(estimate, n_undefined[estimate.name], expected)
         if copying:
-            problems += _find_problems_of_degrees(estimate, copying)
+            texts += _find_problems_of_degrees(estimate, copying)
+        problems += [Problem(estimate.name, text) for text in texts]
     return problems
 
 
 def _find_problems_of_donors(copying: NodeCopying[Any]) -> list[str]:
-    """Return whether degrees of donors vary more or less than in block models, where errors are correct."""
+    """Return whether many nodes have few donors, or degrees of donors vary unlike in block models."""
+    if (share := few_donors_share(copying)) > MAX_SHARE_WITH_FEW:
+        return [
+            f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
+            "(themselves included), which keep about half of their edges or more, so that standard errors "
+            "are too small. Use a law with more donors, or another model."
+        ]
     ratio = donor_variance_ratio(copying)
     if ratio is None or DONOR_SHARES[0] <= ratio <= DONOR_SHARES[1]:
         return []
@@ -130,7 +130,7 @@ def _find_problems_of_values(estimate: Estimate, n_undefined: int, expected: flo
 def _find_problems_of_degrees(estimate: Estimate, copying: NodeCopying[Any]) -> list[str]:
     """Return how the degrees of samples are known to differ under one-endpoint copying."""
     name, problems = estimate.name, []
-    if name in OF_HUBS and poor_share(copying, power=3) > MAX_HUB_SHARE:
+    if name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE:
         problems.append(
             f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard error of "
             f"{name} may be too small: that of the degree of a node without other donors is by 13 %."
@@ -143,7 +143,7 @@ def _find_problems_of_degrees(estimate: Estimate, copying: NodeCopying[Any]) -> 
     return problems
 
 
-def poor_share(model: NodeCopying[Any], power: int = 1) -> float:
+def few_donors_share(model: NodeCopying[Any], power: int = 1) -> float:
     """Return the share of the degrees, to some power, at nodes with few donors, 1 / sum_m P_im^2 of them."""
     distribution = model.distribution_
     if isinstance(distribution, DonorLists):

@@ -13,7 +13,7 @@ from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
-from nodecopy.inference.bootstrap_results import QUESTIONS, BootstrapResult
+from nodecopy.inference.bootstrap_results import QUESTIONS, BootstrapResult, Problem
 from nodecopy.inference.bootstrapping import bootstrap
 from nodecopy.inference.intervals import estimate_interval
 from nodecopy.inference.measurement import Statistic
@@ -83,10 +83,14 @@ class GraphDifference:
         return "\n".join([self.question, f"{self.level:.0%} intervals", *lines, *warnings])
 
     @property
-    def problems(self) -> tuple[str, ...]:
+    def problems(self) -> tuple[Problem, ...]:
         """Return reasons not to trust an interval, which were also given as warnings."""
         results = {"first": self.first, "second": self.second}
-        return tuple(f"{name} graph: {text}" for name, result in results.items() for text in result.problems)
+        return tuple(
+            Problem(statistic, f"{name} graph: {text}")
+            for name, result in results.items()
+            for statistic, text in result.problems
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, ready for JSON."""
@@ -94,7 +98,7 @@ class GraphDifference:
             row.name: {key: value for key, value in row._asdict().items() if key != "name"} for row in self
         }
         settings = {"question": self.question, "level": self.level}
-        return {**settings, "statistics": rows, "problems": list(self.problems)}
+        return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per statistic."""

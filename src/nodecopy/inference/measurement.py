@@ -14,8 +14,7 @@ from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import count_communities, spectral_communities
-from nodecopy.inference.spectra import largest_eigenvalue as largest_eigenvalue
-from nodecopy.inference.spectra import pagerank as pagerank
+from nodecopy.inference.spectra import largest_eigenvalue, pagerank
 from nodecopy.interop.igraph import to_igraph
 from nodecopy.io import to_networkx
 from nodecopy.metrics import statistics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.lookup import check_name
 from nodecopy._core.notices import warn_about_data
 from nodecopy._core.optional_imports import import_optional
-from nodecopy._core.random import Rng, child
+from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.conversion import GraphLike
 from nodecopy.copying import NodeCopying
@@ -21,14 +21,8 @@ from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import Statistic, prepare_measure
-from nodecopy.inference.resampling import (
-    InferenceSeeds,
-    Sampler,
-    choose_sampler,
-    measure_samples,
-    open_store,
-)
-from nodecopy.inference.sample_store import choose_seed
+from nodecopy.inference.resampling import Sampler, start_sampling
+from nodecopy.metrics.monte_carlo import ALTERNATIVES, MonteCarloTest
 
 NULL_MODELS: dict[str, Callable[[], Sampler | None]] = {
     "configuration": ConfigurationModel,
@@ -36,22 +30,6 @@ NULL_MODELS: dict[str, Callable[[], Sampler | None]] = {
     "erdos-renyi": lambda: ErdosRenyi(fixed_edges=True),
     "node-copying": lambda: None,  # the default of intervals
 }
-ALTERNATIVES = ("two-sided", "greater", "less")
-
-
-class TailCount(NamedTuple):
-    """Samples at least as extreme as the observed value on one side, and the samples drawn for that."""
-
-    n_extreme: int
-    n_samples: int
-    is_complete: bool
-
-    @property
-    def p_value(self) -> float:
-        """Return the p-value of Besag and Clifford: h / l once h are extreme, else (h + 1) / (n + 1)."""
-        if self.is_complete:
-            return self.n_extreme / self.n_samples
-        return (self.n_extreme + 1) / (self.n_samples + 1)
 
 
 @dataclass(frozen=True)
@@ -218,104 +196,57 @@ def test(
             raise InputError(
                 f"statistic of test must be a finite number; {name} of the graph is {value!r}. Test others."
             )
-    seed = choose_seed(rng, store)
-    sampler = choose_sampler(null, "edges", directed=observed.directed)
-    sampler = sampler.fit(observed, rng=child(seed, InferenceSeeds.FIT))
-    if isinstance(sampler, (NodeCopying, DirectedCopying)):
+    sampling = start_sampling(
+        observed,
+        measure,
+        values,
+        null,
+        call="test",
+        n=n,
+        workers=workers,
+        processes=processes,
+        store=store,
+        rng=rng,
+    )
+    if isinstance(sampling.sampler, (NodeCopying, DirectedCopying)):
         warn_about_data(
             "samples of node copying are centred near the observed graph, so that the test rejects too "
             "rarely. Use another null model."
         )
-    if isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
-        sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
-    shapes = {name: np.shape(value) for name, value in values.items()}
-    folder = open_store(store, "test", observed, sampler, seed, shapes, measure)
-    samples = measure_samples(
-        sampler,
-        measure,
-        n,
-        child(seed, InferenceSeeds.SAMPLES),
-        workers,
-        store=folder,
-        shapes=shapes,
-        processes=processes,
-    )
-    drawn: dict[str, list[Any]] = {name: [] for name in values}
-    for sample in samples:
+    counts = {name: MonteCarloTest(float(value), alternative, stop_after) for name, value in values.items()}
+    rows: dict[str, list[float]] = {name: [] for name in values}
+    for sample in sampling.samples:
         for name, value in sample.items():
-            drawn[name].append(value)
-        if stop_after is not None and all(
-            _is_clear(drawn[name], values[name], alternative, stop_after) for name in values
-        ):
+            rows[name].append(float(value))
+            counts[name].add(float(value))
+        if all(count.is_clear for count in counts.values()):
             break
-    for name, rows in drawn.items():
-        if n_undefined := int((~np.isfinite(rows)).sum()):
-            warn_about_data(
-                f"{name} is undefined in {n_undefined} of {len(rows)} samples, which count as extreme: the "
-                "p-value is too large, rather than too small."
-            )
-    settings = {"null": repr(sampler), "alternative": alternative}
+    settings = {"null": repr(sampling.sampler), "alternative": alternative}
     return SignificanceTests(
-        tuple(
-            _summarise(name, value, np.array(drawn[name]), stop_after, n, settings)
-            for name, value in values.items()
-        )
+        tuple(_summarise(name, count, np.array(rows[name]), n, settings) for name, count in counts.items())
     )
-
-
-def _is_clear(drawn: list[Any], observed: Any, alternative: str, stop_after: int) -> bool:
-    """Return whether enough samples are extreme on every side that counts."""
-    sides = _find_extreme(np.array(drawn), observed)
-    counted = sides.values() if alternative == "two-sided" else [sides[alternative]]
-    return min(int(side.sum()) for side in counted) >= stop_after
-
-
-def _find_extreme(values: NDArray[np.float64], observed: Any) -> dict[str, NDArray[np.bool_]]:
-    """Return which samples are at least as extreme on each side; undefined values are on both."""
-    undefined = ~np.isfinite(values)
-    return {"greater": (values >= observed) | undefined, "less": (values <= observed) | undefined}
 
 
 def _summarise(
-    name: str,
-    observed: Any,
-    values: NDArray[np.float64],
-    stop_after: int | None,
-    n: int,
-    settings: dict[str, str],
+    name: str, count: MonteCarloTest, values: NDArray[np.float64], n: int, settings: dict[str, str]
 ) -> SignificanceTest:
-    """Return the test of one statistic; samples with an undefined value count as extreme."""
-    sides = _find_extreme(values, observed)
-    tails = {side: count_tail(is_extreme, stop_after) for side, is_extreme in sides.items()}
-    if settings["alternative"] == "two-sided":
-        tail = min(tails.values(), key=lambda count: count.p_value)
-        factor = 2.0
-    else:
-        tail, factor = tails[settings["alternative"]], 1.0
-    p = tail.p_value
+    """Return the test of one statistic, after a warning if some samples have an undefined value."""
     finite = values[np.isfinite(values)]
+    if n_undefined := len(values) - len(finite):
+        warn_about_data(
+            f"{name} is undefined in {n_undefined} of {len(values)} samples, which count as extreme: the "
+            "p-value is too large, rather than too small."
+        )
     deviation = float(finite.std(ddof=1)) if len(finite) > 1 else float("nan")
-    difference = float(observed - finite.mean()) if len(finite) else float("nan")
+    difference = float(count.observed - finite.mean()) if len(finite) else float("nan")
     return SignificanceTest(
         name=name,
-        observed=float(observed),
-        p_value=min(factor * p, 1.0),
-        p_value_error=factor * float(np.sqrt(p * (1 - p) / (tail.n_samples + 1))),
+        observed=count.observed,
+        p_value=count.p_value,
+        p_value_error=count.p_value_error,
         z_score=difference / deviation if deviation else float("nan"),
         n_samples=len(values),
         stopped_early=len(values) < n,
         values=values,
         **settings,
     )
-
-
-def count_tail(is_extreme: NDArray[np.bool_], stop_after: int | None) -> TailCount:
-    """Return the count of extreme samples up to the one at which ``stop_after`` of them have been seen.
-
-    >>> count_tail(np.array([True, False, True, True]), 2)
-    TailCount(n_extreme=2, n_samples=3, is_complete=True)
-    """
-    counts = np.cumsum(is_extreme)
-    if stop_after is None or not len(counts) or counts[-1] < stop_after:
-        return TailCount(int(is_extreme.sum()), len(is_extreme), False)
-    return TailCount(stop_after, int(np.searchsorted(counts, stop_after)) + 1, True)

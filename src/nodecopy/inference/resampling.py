@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -12,16 +12,23 @@ from numpy.typing import NDArray
 
 from nodecopy._core.formats import PathLike
 from nodecopy._core.progress import track
-from nodecopy._core.random import child
+from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import show
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
+from nodecopy.generators import BlockConfigurationModel, ConfigurationModel
 from nodecopy.graph import Graph
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import GraphMeasure, Measure, Values
 from nodecopy.inference.node_resampling import NodeBootstrap, NodeResampler
-from nodecopy.inference.sample_store import SampleStore, describe_seed, digest_function, digest_graph
+from nodecopy.inference.sample_store import (
+    SampleStore,
+    choose_seed,
+    describe_seed,
+    digest_function,
+    digest_graph,
+)
 from nodecopy.models import GraphModel, sample_stream
 
 Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
@@ -60,30 +67,68 @@ def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sample
     raise InputError(f"model for target={target!r} must be {allowed[target]}; got {show(model)}.")
 
 
-def open_store(
-    store: PathLike | None,
-    call: str,
-    graph: Graph,
-    sampler: Sampler,
-    seed: SeedSequence,
-    shapes: Shapes,
-    measure: GraphMeasure,
-) -> SampleStore | None:
-    """Return the store of a run, after a check that it holds samples of the same run.
+class Sampling(NamedTuple):
+    """The samples of a call, which are drawn as ``samples`` is read."""
 
-    ``call`` is the name of the function that was called: the same statistic can mean another thing there.
+    sampler: Sampler
+    """The fitted model."""
+    seed: SeedSequence
+    """The seed of the call."""
+    shapes: Shapes
+    """Those of the values of each statistic."""
+    store: SampleStore | None
+    samples: Iterator[Values]
+    """The values of the statistics in each sample."""
+
+
+def start_sampling(
+    graph: Graph,
+    measure: GraphMeasure,
+    observed: Values,
+    model: Any,
+    *,
+    call: str,
+    n: int,
+    target: str = "edges",
+    workers: int = 1,
+    processes: bool = False,
+    store: PathLike | None = None,
+    rng: Rng = None,
+) -> Sampling:
+    """Fit the model and return its samples, with the values that ``measure`` takes of them.
+
+    Parameters
+    ----------
+    graph, measure, observed
+        The graph, its statistics (see :func:`.prepare_measure`) and their values in it.
+    model, target, n, workers, processes, store, rng
+        As in :func:`.bootstrap`.
+    call
+        The name of the function that was called. The same statistic can mean another thing in another one,
+        and Markov chains of ``"test"`` start at a graph that a chain reached from the observed one.
     """
-    if store is None:
-        return None
-    settings = {
-        "call": call,
-        "graph": digest_graph(graph),
-        "model": repr(sampler),
-        "statistics": {name: list(shape) for name, shape in shapes.items()},
-        "functions": {part.name: digest_function(part.function) for part in measure.functions},
-        "seed": describe_seed(seed),
-    }
-    return SampleStore(store, settings)
+    seed = choose_seed(rng, store)
+    sampler = choose_sampler(model, target, directed=graph.directed)
+    sampler = sampler.fit(graph, rng=child(seed, InferenceSeeds.FIT))
+    if call == "test" and isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
+        sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
+    shapes = {name: np.shape(value) for name, value in observed.items()}
+    folder = None
+    if store is not None:
+        settings = {
+            "call": call,
+            "graph": digest_graph(graph),
+            "model": repr(sampler),
+            "statistics": {name: list(shape) for name, shape in shapes.items()},
+            "functions": {part.name: digest_function(part.function) for part in measure.functions},
+            "seed": describe_seed(seed),
+        }
+        folder = SampleStore(store, settings)
+    seed_of_samples = child(seed, InferenceSeeds.SAMPLES)
+    samples = measure_samples(
+        sampler, measure, n, seed_of_samples, workers, processes=processes, store=folder, shapes=shapes
+    )
+    return Sampling(sampler, seed, shapes, folder, samples)
 
 
 def measure_samples(

@@ -23,7 +23,10 @@ def _is_compiled(graph: Graph) -> bool:
 
 
 def largest_eigenvalue(graph: Graph) -> float:
-    """Return the largest eigenvalue of the adjacency matrix, of A A^T, as a root, of a directed graph."""
+    """Return the largest singular value of the adjacency matrix A, the root of the eigenvalue of A^T A.
+
+    It is the largest eigenvalue of A if the graph is undirected.
+    """
     if _is_compiled(graph):
         from nodecopy.inference import spectral_kernels
 
@@ -37,7 +40,7 @@ def largest_eigenvalue(graph: Graph) -> float:
         image = matrix @ vector
         image = matrix.T @ image
         length = float(np.linalg.norm(image))
-        if length <= value * (1 + 1e-10):
+        if length <= value * (1 + EIGENVALUE_TOLERANCE):
             break
         vector, value = image / length, length
     return float(value**0.5)

@@ -48,20 +48,8 @@ def to_igraph(graph: Graph) -> Any:
     return network
 
 
-def sample(network: Any, *, rng: Rng = None, **settings: Any) -> Any:
-    """Return a sample of an igraph graph by node copying; the parameters are those of :func:`sample_many`.
-
-    >>> import igraph
-    >>> from nodecopy import Jaccard
-    >>> sample(igraph.Graph.Famous("Zachary"), law=Jaccard(), rng=0).vcount()
-    34
-    """
-    return next(sample_many(network, 1, rng=rng, **settings))
-
-
-def sample_many(
+def sample(
     network: Any,
-    n: int,
     *,
     label: str | None = None,
     law: DonorLaw | None = None,
@@ -69,15 +57,13 @@ def sample_many(
     symmetrise: str = "one-endpoint",
     weight: str = "weight",
     rng: Rng = None,
-) -> Iterator[Any]:
-    """Yield ``n`` samples of an igraph graph, as igraph graphs.
+) -> Any:
+    """Return a sample of an igraph graph by node copying.
 
     Parameters
     ----------
     network
         Any igraph graph; it is not changed.
-    n
-        Number of samples.
     label
         Vertex attribute with classes. Required unless ``law`` is given.
     law
@@ -94,8 +80,33 @@ def sample_many(
     >>> import igraph
     >>> ring = igraph.Graph.Ring(4)
     >>> ring.vs["side"] = ["a", "b", "a", "b"]
-    >>> [other.vs["side"] for other in sample_many(ring, 1, label="side", rng=0)]
-    [['a', 'b', 'a', 'b']]
+    >>> sample(ring, label="side", rng=0).vs["side"]
+    ['a', 'b', 'a', 'b']
+    """
+    return next(
+        sample_many(
+            network, 1, label=label, law=law, keep=keep, symmetrise=symmetrise, weight=weight, rng=rng
+        )
+    )
+
+
+def sample_many(
+    network: Any,
+    n: int,
+    *,
+    label: str | None = None,
+    law: DonorLaw | None = None,
+    keep: float = 0.0,
+    symmetrise: str = "one-endpoint",
+    weight: str = "weight",
+    rng: Rng = None,
+) -> Iterator[Any]:
+    """Yield ``n`` samples, the first of which is that of :func:`sample`, with the same parameters.
+
+    >>> import igraph
+    >>> from nodecopy import Jaccard
+    >>> [other.vcount() for other in sample_many(igraph.Graph.Famous("Zachary"), 2, law=Jaccard(), rng=0)]
+    [34, 34]
     """
     igraph = import_optional("igraph", "nodecopy.interop.igraph")
     if label is None and law is None:

@@ -17,6 +17,7 @@ from nodecopy._core.validation import type_name
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+from nodecopy.metrics.monte_carlo import MonteCarloTest
 from nodecopy.metrics.structure import Statistics, statistics
 
 
@@ -32,7 +33,9 @@ class Row(NamedTuple):
     high: float
     """The quantile 0.975 of the samples, or their largest value."""
     p_value: float
-    """Of the two-sided Monte Carlo test: how often samples are as far out as the observed graph."""
+    """Of the two-sided Monte Carlo test: how often samples are as far out as the observed graph.
+
+    Samples in which the statistic is undefined count as such."""
 
 
 HEADS = ("deviation", "low", "high", "p-value")
@@ -115,7 +118,7 @@ def compare(
 
     Samples are taken one at a time and not stored, so ``samples`` may be a generator of large graphs. The
     standard deviation has the divisor n - 1 and is ``nan`` for a single sample. A statistic that is
-    undefined for any sample has an undefined mean.
+    undefined for any sample has an undefined mean; such samples count as extreme in its p-value.
 
     Parameters
     ----------
@@ -170,9 +173,16 @@ def compare(
 
 
 def _summarise_tails(observed: float, values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return two quantiles and the two-sided p-value; all are ``nan`` where a value is undefined."""
-    if not np.isfinite([observed, *values]).all():
+    """Return two quantiles, ``nan`` where a sample is undefined, and the two-sided p-value.
+
+    Undefined samples count as extreme. If the observed value is undefined, all are ``nan``.
+    """
+    if not math.isfinite(observed):
         return math.nan, math.nan, math.nan
+    monte_carlo = MonteCarloTest(observed)
+    for value in values.tolist():
+        monte_carlo.add(value)
+    if not np.isfinite(values).all():
+        return math.nan, math.nan, monte_carlo.p_value
     low, high = np.quantile(values, [TAIL, 1 - TAIL], method="weibull")
-    n_extreme = min(int((values >= observed).sum()), int((values <= observed).sum()))
-    return float(low), float(high), min(2 * (n_extreme + 1) / (len(values) + 1), 1.0)
+    return float(low), float(high), monte_carlo.p_value

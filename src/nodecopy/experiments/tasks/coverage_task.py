@@ -37,7 +37,8 @@ from nodecopy.experiments.tasks.base import Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed
 from nodecopy.graph import Graph
 from nodecopy.inference import BootstrapResult, bootstrap, count_communities, spectral_communities
-from nodecopy.inference.measurement import compute_modularity, pagerank, prepare_measure
+from nodecopy.inference.measurement import compute_modularity, prepare_measure
+from nodecopy.inference.spectra import pagerank
 
 N_TRUE = 2_000
 """Networks from which the truth is simulated."""
@@ -54,7 +55,7 @@ STATISTICS = {
     "transitivity": "transitivity",
     "assortativity": "assortativity",
     "modularity": "modularity of the true blocks",
-    "found_modularity": "modularity of the communities found",
+    "found_modularity": "modularity of estimated communities",
     "path_length": "path length",
     "largest_eigenvalue": "eigenvalue",
     "pagerank_of_first": "PageRank of a node",
@@ -308,15 +309,14 @@ class CoverageTask(Task):
 def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
     """Return whether each interval holds the truth, the ratio of standard errors, bias and warnings."""
     scores: dict[str, float] = {}
-    general = [problem for problem in result.problems if not any(row.name in problem for row in result)]
+    doubtful = {problem.statistic for problem in result.problems}
     for row in result:
         truth = truths[row.name]
         if np.isfinite(row.low) and truth.deviation > 0:
-            is_warned = bool(general) or any(row.name in problem for problem in result.problems)
             scores[f"{row.name} covered"] = float(row.low <= truth.mean <= row.high)
             scores[f"{row.name} ratio"] = float(row.standard_error) / truth.deviation
             scores[f"{row.name} bias"] = float(row.bias) / truth.deviation
-            scores[f"{row.name} warned"] = float(is_warned)
+            scores[f"{row.name} warned"] = float(bool(doubtful & {None, row.name}))
     return scores
 
 
