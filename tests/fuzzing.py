@@ -8,6 +8,7 @@ limits on memory and on the time of an input, and ends by a signal if compiled c
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import resource
@@ -15,157 +16,28 @@ import signal
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from nodecopy import (
-    Graph,
-    Interactions,
-    NodeCopying,
-    SameLabel,
-    Weighted,
-    load,
-    read_graph,
-    read_interactions,
-    write_graph,
-    write_interactions,
-)
+from nodecopy import Graph, Interactions
 from nodecopy._core.sparse_matrices import check_rows
-from nodecopy.classify import (
-    APPNP,
-    DGI,
-    GCN,
-    MLP,
-    SBMGCN,
-    BayesianGCN,
-    Classifier,
-    DFNet,
-    LabelPropagation,
-    SelfTraining,
-)
-from nodecopy.datasets import read_split
+from nodecopy.classify import DGI, Classifier, LabelPropagation
+from nodecopy.defend import Defence
 from nodecopy.errors import InputError
-from nodecopy.experiments import toml
-from nodecopy.experiments.spec import Experiment
-from nodecopy.experiments.store import Record, Store
-from nodecopy.generators import VGAE, BarabasiAlbert, ErdosRenyi
+from nodecopy.inference import BootstrapResult
+from nodecopy.io import FeatureEncoder
 from nodecopy.models import GraphModel
-from nodecopy.recommend import (
-    BPRMF,
-    EASE,
-    IALS,
-    MGCCF,
-    CopyEASE,
-    EnsembleBPR,
-    Fusion,
-    ItemKNN,
-    LightGCN,
-    Popularity,
-    Recommender,
-    SampledGraphBPR,
-)
+from nodecopy.recommend import Recommender
+from tests.fuzz_corpus import build_corpus, build_graph
 
 MEMORY, SECONDS = 6 * 2**30, 20
 """Limits on the address space of the process and on the time of an input."""
+GRAPH = build_graph()
+VALUES: list[Any] = [None, True, -1, 0.5, "x", [], {}, {"list": [1, "x"]}, {"dict": {"x": 1}}, {"array": "x"}]
+"""What takes the place of a value of JSON."""
 NUMBERS = ["-1", "0", "1e400", "nan", "9" * 30, str(2**63), str(2**31), "-0.5", "", "true", '"', "\0"]
-
-
-def build_corpus(folder: Path) -> list[tuple[Path, Callable[[Path], Any]]]:
-    """Write valid files, and return them with their readers."""
-    draws = np.random.default_rng(0)
-    matrix: Any = sparse.random_array((12, 12), density=0.3, rng=draws, format="csr")
-    graph = Graph(matrix, draws.random((12, 3)), draws.integers(0, 3, 12), [f"n{i}" for i in range(12)])
-    log = Interactions(matrix, [f"u{i}" for i in range(12)])
-    readers: dict[str, Callable[[Path], Any]] = {}
-    for suffix in ("npz", "csv", "parquet", "graphml"):
-        write_graph(graph, folder / f"graph.{suffix}")
-        readers[f"graph.{suffix}"] = read_graph
-    write_graph(graph.replace(features=sparse.csr_array(np.eye(12))), folder / "sparse.npz")
-    for suffix in ("npz", "csv", "parquet"):
-        write_interactions(log, folder / f"log.{suffix}")
-        readers[f"log.{suffix}"] = read_interactions
-    for kind in ("csr", "csc", "coo", "bsr", "dia"):
-        sparse.save_npz(folder / f"{kind}.npz", matrix.asformat(kind))
-        readers[f"{kind}.npz"] = read_graph
-    entries = zip(*matrix.nonzero(), strict=True)
-    lines = ["%%MatrixMarket matrix coordinate real general", f"12 12 {matrix.nnz}"]
-    (folder / "graph.mtx").write_text("\n".join([*lines, *(f"{i + 1} {j + 1} 0.5" for i, j in entries), ""]))
-    NodeCopying(SameLabel(), keep=0.3).fit(graph).save(folder / "lists.npz")
-    NodeCopying(Weighted(matrix)).fit(log).save(folder / "rows.npz")
-    EASE().fit(log).save(folder / "ease.npz")
-    readers |= {"sparse.npz": read_graph, "graph.mtx": read_graph}
-    readers |= dict.fromkeys(("lists.npz", "rows.npz", "ease.npz"), load)
-    readers |= _write_models(folder, graph, log) | _write_splits(folder, matrix) | _write_experiments(folder)
-    return [(folder / name, read) for name, read in readers.items()]
-
-
-def _write_models(folder: Path, graph: Graph, log: Interactions) -> dict[str, Callable[[Path], Any]]:
-    """Save a classifier, a recommender and a graph model of every kind."""
-    few: dict[str, Any] = {"n_epochs": 2}
-    gcn, bpr = GCN(**few), BPRMF(3, n_epochs=2)
-    models: list[Any] = [
-        model.fit(graph, np.arange(9), rng=0)
-        for model in (
-            gcn, APPNP(**few), MLP(**few), BayesianGCN(None, 2, 2, base=gcn), SelfTraining(gcn, 1),
-            LabelPropagation(), SBMGCN(base=gcn), DFNet(widths=(4,), **few), DGI(4, **few),
-        )
-    ]  # fmt: skip
-    models += [
-        model.fit(log, rng=0)
-        for model in (
-            Popularity(), ItemKNN(3), IALS(3, n_iterations=2), CopyEASE(), Fusion(ItemKNN(3), EASE()),
-            bpr, LightGCN(3, n_epochs=2), MGCCF(3, n_epochs=2), EnsembleBPR(bpr, n_graphs=2),
-            SampledGraphBPR(LightGCN(3, n_epochs=2), threshold=0.3),
-        )
-    ]  # fmt: skip
-    graph_models = VGAE(**few, n_hidden=4, n_latent=3), ErdosRenyi(), BarabasiAlbert()
-    models += [model.fit(graph, rng=0) for model in graph_models]
-    names = [f"{type(model).__name__}.npz" for model in models]
-    for name, model in zip(names, models, strict=True):
-        model.save(folder / name)
-    return dict.fromkeys(names, load)
-
-
-def _write_splits(folder: Path, matrix: Any) -> dict[str, Callable[[Path], Any]]:
-    """Write lists of items, an atomic file of RecBole and the test part of a split."""
-    rows, columns = (part.tolist() for part in matrix.nonzero())
-    lists = "".join(
-        f"{row} {' '.join(str(c) for r, c in zip(rows, columns, strict=True) if r == row)}\n"
-        for row in sorted(set(rows))
-    )
-    (folder / "items.txt").write_text(lists)
-    (folder / "train.txt").write_text("0 12 13\n1 14\n")
-    (folder / "split.txt").write_text(lists)
-    pairs = "".join(f"{r}\t{c}\t{r}.5\n" for r, c in zip(rows, columns, strict=True))
-    (folder / "log.inter").write_text("user_id:token\titem_id:token\trating:float\n" + pairs)
-    train = folder / "train.txt"
-    return {
-        "items.txt": lambda path: read_interactions(path, lists=True),
-        "log.inter": read_interactions,
-        "split.txt": lambda path: read_split(train, path).test,
-    }
-
-
-def _write_experiments(folder: Path) -> dict[str, Callable[[Path], Any]]:
-    """Write the file of an experiment, and a record of the store."""
-    config = files("nodecopy.experiments") / "configs" / "table2.toml"
-    (folder / "table.toml").write_text(config.read_text(encoding="utf-8"))
-    cell, store = next(iter(toml.load("table2").cells(0))), Store(folder / "store")
-    record = Record(0, {"accuracy": 0.5}, 1.0, {"note": "x"}, {"commit": "1"})
-    store.write(cell, record)
-    target = store.path(cell, 0)
-    (folder / "record.json").write_bytes(target.read_bytes())
-
-    def read_record(path: Path) -> Any:
-        target.write_bytes(path.read_bytes())
-        return store.read(cell, 0)
-
-    return {"table.toml": lambda path: toml.load(path, trust=False), "record.json": read_record}
 
 
 def mutate(content: bytes, other: bytes, name: str, rng: np.random.Generator) -> bytes:
@@ -173,7 +45,7 @@ def mutate(content: bytes, other: bytes, name: str, rng: np.random.Generator) ->
     kind = rng.integers(6)
     data = bytearray(content)
     if name.endswith("npz") and kind >= 2:
-        return _mutate_arrays(content, rng)
+        return mutate_arrays(content, rng)
     if kind == 0:
         return content[: rng.integers(len(content))]
     if kind == 1:
@@ -182,18 +54,22 @@ def mutate(content: bytes, other: bytes, name: str, rng: np.random.Generator) ->
         numbers = list(re.finditer(rb"-?\d+(\.\d+)?", content))
         chosen = numbers[rng.integers(len(numbers))]
         return content[: chosen.start()] + str(rng.choice(NUMBERS)).encode() + content[chosen.end() :]
+    if kind == 4 and name.endswith("json"):
+        return mutate_json(content.decode(), rng).encode()
     for position in rng.integers(0, len(data), rng.integers(1, 9)):
         data[position] ^= 1 << int(rng.integers(8))
     return bytes(data)
 
 
-def _mutate_arrays(content: bytes, rng: np.random.Generator) -> bytes:
+def mutate_arrays(content: bytes, rng: np.random.Generator) -> bytes:
     """Return an archive with a damaged array, or with two arrays swapped."""
     with np.load(io.BytesIO(content)) as archive:
         arrays = dict(archive)
     first, second = rng.choice(list(arrays), 2)
     if rng.random() < 0.2:
         arrays[first], arrays[second] = arrays[second], arrays[first]
+    elif first == "tree" and rng.random() < 0.5:
+        arrays[first] = np.array(mutate_json(str(arrays[first]), rng))
     elif first == "tree":
         numbers = list(re.finditer(r"-?\d+(\.\d+)?", text := str(arrays[first])))
         chosen = numbers[rng.integers(len(numbers))]
@@ -203,6 +79,27 @@ def _mutate_arrays(content: bytes, rng: np.random.Generator) -> bytes:
     damaged = io.BytesIO()
     np.savez(damaged, **arrays)
     return damaged.getvalue()
+
+
+def mutate_json(text: str, rng: np.random.Generator) -> str:
+    """Return JSON in which a value has another type, is missing, or is that of another place."""
+    tree = json.loads(text)
+    places: list[tuple[Any, Any]] = []
+    parts = [tree]
+    for part in parts:
+        keys = list(part) if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else []
+        places += [(part, key) for key in keys]
+        parts += [part[key] for key in keys]
+    part, key = places[rng.integers(len(places))]
+    kind = rng.integers(4)
+    if kind == 0:
+        del part[key]
+    elif kind == 1:
+        other, source = places[rng.integers(len(places))]
+        part[key] = json.loads(json.dumps(other[source]))
+    else:
+        part[key] = VALUES[rng.integers(len(VALUES))]
+    return json.dumps(tree)
 
 
 def _mutate_array(array: Any, rng: np.random.Generator) -> Any:
@@ -216,31 +113,44 @@ def _mutate_array(array: Any, rng: np.random.Generator) -> Any:
         return np.concatenate([changed.ravel()] * 2)
     if kind == 3 or changed.dtype.kind not in "iuf" or not changed.size:
         dtype = np.dtype(rng.choice(["f4", "i1", ">i8", "U3", "c8"]))
-        return np.zeros(changed.shape, dtype) if changed.dtype.kind in "US" else changed.astype(dtype)
+        with np.errstate(all="ignore"):
+            return np.zeros(changed.shape, dtype) if changed.dtype.kind in "US" else changed.astype(dtype)
     wrong = [-1, 0, 10**6, 2**31 - 1, -(2**31)] + [np.nan, np.inf, -1e308] * (changed.dtype.kind == "f")
-    changed.flat[rng.integers(changed.size)] = np.array(rng.choice(wrong)).astype(changed.dtype)
-    return changed if kind == 4 else changed * changed.dtype.type(rng.choice([-1, 3]))
+    with np.errstate(all="ignore"):
+        changed.flat[rng.integers(changed.size)] = np.array(rng.choice(wrong)).astype(changed.dtype)
+        return changed if kind == 4 else changed * changed.dtype.type(rng.choice([-1, 3]))
 
 
 def check(result: Any) -> None:
     """Raise an error unless what was read is a valid graph, table or model, which can be used."""
-    if isinstance(result, NodeCopying):
-        result = result.sample(rng=0)
-    if isinstance(result, GraphModel):
-        result = result.sample(rng=0)
-    if isinstance(result, Recommender):
-        result.recommend(k=2)
-        result = result.interactions_
     if isinstance(result, Classifier):
         assert np.allclose(result.predict_proba().sum(axis=1), 1, atol=1e-3)
-    if result is None or isinstance(result, (Classifier, Experiment, Record)):
-        return
-    rows = result.rows
+        if not isinstance(result, (LabelPropagation, DGI)):  # which predict on the graph of fit alone
+            assert np.isfinite(result.predict_proba(graph=GRAPH)).all()
+    if isinstance(result, Defence):
+        assert np.isfinite(result.correct_proba([0, 3], graph=GRAPH)).all()
+    if isinstance(result, FeatureEncoder):
+        columns: Any = {"age": [1, None], "city": ["Rome", "Bonn"]}
+        assert np.isfinite(result.transform(columns)).all()
+    if isinstance(result, BootstrapResult):
+        assert all(np.isfinite(estimate.standard_error).all() for estimate in result)
+    if isinstance(result, GraphModel):
+        check_rows_of(result.sample(rng=0))
+    if isinstance(result, Recommender):
+        result.recommend(k=2)
+        check_rows_of(result.interactions_)
+    if isinstance(result, (Graph, Interactions)):
+        check_rows_of(result)
+
+
+def check_rows_of(data: Any) -> None:
+    """Raise an error unless the rows of a graph or of interactions are valid."""
+    rows = data.rows
     check_rows(rows.indptr, rows.indices, rows.n_rows, rows.n_columns, "the result")
     weights = rows.csr.data
     assert np.isfinite(weights).all()
     assert (weights > 0).all()
-    if isinstance(result, Graph) and not result.directed:
+    if isinstance(data, Graph) and not data.directed:
         assert (rows.csr != rows.csr.T).nnz == 0
 
 

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from nodecopy._core.saving import Saveable
+from tests.contracts.public_calls import NAMES, import_object
+from tests.fuzz_corpus import build_corpus
 
 
 def test_damaged_files_give_a_result_or_an_error_of_the_package() -> None:
     command = [sys.executable, "-m", "tests.fuzzing", "0", "1000"]
     child = subprocess.run(command, capture_output=True, text=True)
     assert (child.returncode, child.stdout) == (0, "inputs 0 to 1000: nothing wrong\n"), child.stderr
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_corpus_holds_a_file_of_every_class_that_is_saved(tmp_path: Path) -> None:
+    classes = [value for value in map(import_object, NAMES) if inspect.isclass(value)]
+    saved = {cls.__name__ for cls in classes if issubclass(cls, Saveable) and not inspect.isabstract(cls)}
+    bases = {"Classifier", "NetworkClassifier", "Defence"}
+    cannot = {"ModuleClassifier"}  # whose file would need the code of the module
+    files = {path.stem for path, _ in build_corpus(tmp_path)}
+    assert saved - bases - cannot <= files

@@ -11,6 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.random import SeedSequence
 
+from nodecopy._core.csr import check_row_data
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.saving import Saveable
@@ -101,6 +102,17 @@ class GraphModel(Saveable, ABC, Generic[Data]):
             return sample
         verb = "return" if not isinstance(sample, kind) else "return a sample with"
         raise InputError(f"draw of {type(self).__name__} must {verb} {allowed}; got {got}.")
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        if not state:  # a part of another object, which fits copies of it
+            return
+        super().set_state(state)
+        check_row_data(self.graph_, "graph_")
+        self._check_state()
+
+    def _check_state(self) -> None:
+        """Check the fitted attributes of a file, or compute them again from the observed graph."""
 
     def save(self, path: PathLike) -> None:
         self.check_fitted()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from nodecopy import Graph, GraphModel
 from nodecopy._core.params import Configurable
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.models import check_graph_model
+from tests.fuzzing import check_rows_of, mutate_arrays
 
 
 def community_graph(*, directed: bool = False, weighted: bool = False) -> Graph:
@@ -94,6 +96,17 @@ class GraphModelContract:
         assert loaded.fit(observed, rng=0).sample(rng=3) == fitted.sample(rng=3)
         loaded.save(tmp_path / "again.npz")
         assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
+
+    def test_damaged_files_give_samples_or_an_error_of_the_package(
+        self, fitted: GraphModel[Graph], tmp_path: Path
+    ) -> None:
+        path, kind = tmp_path / "model.npz", type(fitted)
+        fitted.save(path)
+        content = path.read_bytes()
+        for seed in range(40):
+            path.write_bytes(mutate_arrays(content, np.random.default_rng(seed)))
+            with suppress(InputError):
+                check_rows_of(kind.load(path).sample(rng=0))
 
     def test_same_seed_same_graph(self, fitted: GraphModel[Graph]) -> None:
         assert fitted.sample(rng=3) == fitted.sample(rng=3)

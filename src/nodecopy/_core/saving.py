@@ -47,6 +47,11 @@ class Saveable(Configurable):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over what :meth:`get_state` returned."""
+        methods = [name for name in state if callable(getattr(type(self), name, None))]
+        if methods:
+            raise InputError(
+                f"the state of {type(self).__name__} must not replace methods; got {methods[0]}."
+            )
         vars(self).update(state)
 
     def save(self, path: PathLike) -> None:

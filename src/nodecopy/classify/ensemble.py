@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from threading import Event
@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from torch import Tensor
 
-from nodecopy._core.validation import as_array, check_finite, check_integer, check_vector, type_name
+from nodecopy._core.validation import (
+    as_array,
+    check_finite,
+    check_integer,
+    check_type,
+    check_vector,
+    type_name,
+)
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
@@ -134,8 +141,11 @@ class Prediction:
         if entropies.dtype.kind != "f" or not isinstance(self.details, dict):
             raise InputError(f"mean_entropy must be floats, and details a dictionary; got {entropies.dtype}.")
         check_finite(entropies, "mean_entropy")
-        if isinstance(self.networks, Ensemble):
-            self.networks.check(n_classes)
+        if not (self.networks is None or callable(getattr(self.networks, "predict", None))):
+            raise InputError(f"networks must predict; got {type_name(self.networks)}.")
+        check: Callable[[int], None] | None = getattr(self.networks, "check", None)
+        if check is not None:
+            check(n_classes)
 
     def uncertainty(self) -> Uncertainty:
         """Return the entropy of the mean, the mean entropy, and the difference of both."""
@@ -223,9 +233,8 @@ class Ensemble:
 
     def check(self, n_classes: int) -> None:
         """Raise an error unless the weights fit the recipe and are finite; compiled code checks nothing."""
-        kinds = [(self.recipe, Recipe), (self.feature_scaling, FeatureScaling)]
-        if not all(isinstance(part, kind) for part, kind in [*kinds, (self.weight_scaling, WeightScaling)]):
-            raise InputError("networks must have a recipe and scalings of features and weights.")
+        check_type(self.recipe, Recipe, "recipe of the networks", "a recipe")
+        check_scalings(self.feature_scaling, self.weight_scaling)
         check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
         check_integer(self.recipe.n_steps, "n_steps", low=0, high=MAX_STEPS)
         keys, first = as_array(self.keys, "keys"), as_array(self.weights[0], "weights")
@@ -263,6 +272,12 @@ class Ensemble:
         stack = SparseStack([features] * len(self.keys), device)
         weights = [torch.tensor(weight, device=device) for weight in self.weights]
         return self.recipe.network_type(self.recipe, stack, weights, torch.tensor(self.keys, device=device))
+
+
+def check_scalings(features: Any, weights: Any) -> None:
+    """Raise an error unless these are scalings of features and edge weights."""
+    check_type(features, FeatureScaling, "feature_scaling", "a FeatureScaling")
+    check_type(weights, WeightScaling, "weight_scaling", "a WeightScaling")
 
 
 def max_networks(

@@ -17,8 +17,15 @@ from torch import Tensor
 from nodecopy._core.csr import Rows
 from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy._core.progress import track
+from nodecopy._core.validation import (
+    check_finite,
+    check_integer,
+    check_numbers,
+    check_sequence,
+    check_vector,
+)
 from nodecopy.classify.batch import TrialBatch
-from nodecopy.classify.ensemble import Prediction, entropy
+from nodecopy.classify.ensemble import MAX_STEPS, Prediction, check_scalings, entropy
 from nodecopy.classify.trial import Trial
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
@@ -182,6 +189,21 @@ class ModuleEnsemble:
     n_weight_samples: int
     feature_scaling: FeatureScaling
     weight_scaling: WeightScaling
+
+    def check(self, n_classes: int) -> None:
+        """Raise an error unless every module has a seed and finite numbers; torch compares the shapes."""
+        check_scalings(self.feature_scaling, self.weight_scaling)
+        check_integer(self.n_weight_samples, "n_weight_samples", low=0, high=MAX_STEPS)
+        states = check_sequence(self.weights, "weights", "the states of modules")
+        seeds = check_vector(self.seeds, "seeds", length=len(states), per="module")
+        sizes = check_sequence(self.sizes, "sizes", "the numbers of features and classes")
+        if not states or seeds.dtype.kind not in "iu" or len(sizes) != 2 or sizes[1] != n_classes:
+            raise InputError("networks must have states, seeds and the numbers of features and classes.")
+        check_integer(sizes[0], "sizes", low=0, high=max(sum(w.size for w in s.values()) for s in states))
+        for name, array in (item for state in states for item in state.items()):
+            if not check_numbers(array, name).dtype.isnative:
+                raise InputError(f"{name} must be in the byte order of this machine; got {array.dtype}.")
+            check_finite(array, name)
 
     def predict(self, graph: Graph, device: str) -> Prediction:
         """Return the prediction on a graph, with the modules' own dropout masks."""

@@ -99,12 +99,10 @@ class NodeCopying(GraphModel[Data]):
         self.graph_, self.keep_, self.symmetrise_ = data, keep, symmetrise
         return self
 
-    def set_state(self, state: dict[str, Any]) -> None:
-        if not state:  # a part of another object, which fits copies of it
-            return
+    def _check_state(self) -> None:
+        state = vars(self)  # files of old versions lack the settings
         settings = state.get("keep_", self.keep), state.get("symmetrise_", self.symmetrise)
-        keep, symmetrise = self._check_settings(*settings)  # files of old versions do not hold them
-        super().set_state(state | {"keep_": keep, "symmetrise_": symmetrise})
+        self.keep_, self.symmetrise_ = self._check_settings(*settings)
         check_distribution(self.distribution_, self.graph_, "the fitted law of NodeCopying")
 
     @staticmethod

@@ -12,7 +12,15 @@ from scipy import sparse
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.sparse_matrices import as_matrix, native
-from nodecopy._core.validation import check_choice, check_finite, check_text, check_type
+from nodecopy._core.validation import (
+    check_choice,
+    check_finite,
+    check_numbers,
+    check_real,
+    check_text,
+    check_type,
+    check_vector,
+)
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.feature_encoder import FeatureEncoder
@@ -38,6 +46,8 @@ MIN_COLUMNS = 20
 """Fewer columns of counts are no words, unless all values are zero or one."""
 MAX_DEVIATION = 2.0
 """Weights whose standard deviation is more than this many times their mean are heavy-tailed."""
+SMALLEST = 5e-324
+"""The smallest positive number."""
 ROUNDING = 1e-12
 """A column whose standard deviation is below this share of its largest value is constant."""
 
@@ -67,6 +77,16 @@ class FeatureScaling:
     kind: str
     means: NDArray[np.float64] | None = None
     deviations: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "kind of FeatureScaling", FEATURE_SCALINGS)
+        for name in ("means", "deviations"):
+            if getattr(self, name) is not None:
+                numbers = check_numbers(check_vector(getattr(self, name), name), name).astype(np.float64)
+                check_finite(numbers, name)
+                object.__setattr__(self, name, numbers)
+        if (self.kind == "standardise") > (self.deviations is not None):
+            raise InputError("deviations of FeatureScaling must be given to standardise; got None.")
 
     @classmethod
     def fit(
@@ -132,6 +152,11 @@ class FeatureScaling:
     def apply(self, features: Any) -> sparse.csr_array:
         """Return features, scaled and in single precision."""
         features = _check_matrix(features)
+        for numbers in (self.means, self.deviations):
+            if numbers is not None and len(numbers) != features.shape[1]:
+                raise InputError(
+                    f"features must have {len(numbers)} columns, as in fit; got {features.shape[1]}."
+                )
         if self.kind == "standardise":
             return self._standardise(features)
         with np.errstate(over="ignore"):
@@ -192,6 +217,10 @@ class WeightScaling:
 
     kind: str
     unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "kind of WeightScaling", WEIGHT_SCALINGS)
+        check_real(self.unit, "unit of WeightScaling", low=SMALLEST)
 
     @classmethod
     def fit(cls, adjacency: sparse.csr_array, kind: str = "auto") -> WeightScaling:

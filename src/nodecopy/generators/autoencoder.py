@@ -18,7 +18,7 @@ from torch import Tensor
 
 from nodecopy._core.csr import freeze
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy._core.validation import check_choice, check_integer, check_real, check_type
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, check_node_rows, check_pairs, list_edges, replace_edges
@@ -118,15 +118,12 @@ class GraphAutoencoder(GraphModel[Graph]):
             self._set_fitted(graph, z, decoder(z))
         return self
 
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
-        if not state:  # a part of another object, which fits copies of it
-            return
-        super().set_state(state)
-        self.sampler_ = state.get("sampler_", self.sampler)  # files of old versions lack the settings
+    def _check_state(self) -> None:
+        state = vars(self)  # files of old versions lack the settings
+        self.sampler_ = state.get("sampler_", self.sampler)
         self.balanced_ = state.get("balanced_", self.balanced)
         self._check_sampler(self.sampler_, self.balanced_)
-        n_nodes = self.graph_.n_nodes
+        n_nodes = check_type(self.graph_, Graph, "graph_", "a Graph").n_nodes
         self.embeddings_ = freeze(check_node_rows(self.embeddings_, "embeddings_", n_nodes, np.float32))
         self.decoded_ = freeze(check_node_rows(self.decoded_, "decoded_", n_nodes, np.float32))
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng, seed_sequence
-from nodecopy._core.validation import check_finite, check_indices, check_numbers, check_vector
+from nodecopy._core.validation import check_finite, check_indices, check_numbers, check_type, check_vector
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -51,6 +51,13 @@ class EdgeListModel(GraphModel[Graph]):
     def draw(self, seed: SeedSequence) -> Graph:
         return replace_edges(self.graph_, *self._draw_edges(self.graph_, np.random.default_rng(seed)))
 
+    def _check_state(self) -> None:
+        self._restore(check_type(self.graph_, Graph, "graph_", "a Graph"))
+
+    def _restore(self, graph: Graph) -> None:
+        """Check the fitted attributes of a file; by default they are estimated again, which draws nothing."""
+        self._estimate(graph, np.random.default_rng(0))
+
     @abstractmethod
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         """Set the fitted attributes."""
@@ -75,6 +82,12 @@ def check_node_rows(values: Any, name: str, n_nodes: int, dtype: Any = np.float6
         raise InputError(f"{name} must hold one row for each of {n_nodes} nodes; got shape {array.shape}.")
     check_finite(array, name)
     return array
+
+
+def check_blocks(values: Any, graph: Graph) -> Nodes:
+    """Return the block of each node after checking the numbers of a file."""
+    blocks = check_vector(values, "blocks_", length=graph.n_nodes)
+    return check_indices(blocks, "blocks_", size=graph.n_nodes)
 
 
 def list_edges(graph: Graph) -> Edges:

@@ -6,7 +6,7 @@ Time and memory of all of them grow with the number of nodes and edges.
 from __future__ import annotations
 
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -18,6 +18,7 @@ from nodecopy.generators.base import (
     Edges,
     Nodes,
     assign_blocks,
+    check_blocks,
     list_edges,
     remove_duplicates,
 )
@@ -57,10 +58,16 @@ class ErdosRenyi(EdgeListModel):
         self.fixed_edges = fixed_edges
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
+        self._count_edges(graph, self.fixed_edges)
+
+    def _restore(self, graph: Graph) -> None:
+        self._count_edges(graph, self.n_edges_ is not None)
+
+    def _count_edges(self, graph: Graph, fixed_edges: bool) -> None:
         n_pairs = graph.n_nodes * (graph.n_nodes - 1) / (1 if graph.directed else 2)
         n_edges = len(list_edges(graph)[0])
         self.density_ = n_edges / max(n_pairs, 1)
-        self.n_edges_ = n_edges if self.fixed_edges else None
+        self.n_edges_ = n_edges if fixed_edges else None
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         if self.n_edges_ is not None:
@@ -172,7 +179,13 @@ class ConfigurationModel(EdgeListModel):
         self.n_swaps = n_swaps
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
-        self.n_swaps_ = check_integer(self.n_swaps, "n_swaps of ConfigurationModel", low=0)
+        self._list_edges(graph, self.n_swaps)
+
+    def _restore(self, graph: Graph) -> None:
+        self._list_edges(graph, self.n_swaps_)
+
+    def _list_edges(self, graph: Graph, n_swaps: Any) -> None:
+        self.n_swaps_ = check_integer(n_swaps, "n_swaps of ConfigurationModel", low=0)
         rows, columns = graph.rows.row_numbers.astype(np.int64), graph.rows.indices.astype(np.int64)
         self.edges_, self.self_loops_ = list_edges(graph), rows[rows == columns]
 
@@ -226,6 +239,10 @@ class BlockConfigurationModel(EdgeListModel):
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.n_swaps_ = check_integer(self.n_swaps, "n_swaps of BlockConfigurationModel", low=0)
         self.blocks_ = assign_blocks(graph, rng)
+
+    def _restore(self, graph: Graph) -> None:
+        self.n_swaps_ = check_integer(self.n_swaps_, "n_swaps_", low=0)
+        self.blocks_ = check_blocks(self.blocks_, graph)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         first, second = list_edges(graph)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from nodecopy._core.linalg import truncated_svd
 from nodecopy._core.validation import check_integer
-from nodecopy.generators.base import EdgeListModel, Edges, Nodes, binary_adjacency
+from nodecopy.errors import InputError
+from nodecopy.generators.base import EdgeListModel, Edges, Nodes, binary_adjacency, check_node_rows
 from nodecopy.generators.independent_edges import IndependentEdges
 from nodecopy.graph import Graph
 
@@ -70,6 +71,15 @@ class RandomDotProduct(EdgeListModel):
             order = order[: max(1, int((s > noise).sum()))]
         self.left_, self.right_ = u[:, order] * s[order], vt[order].T
         self.__dict__.pop("_pairs", None)
+
+    def _restore(self, graph: Graph) -> None:
+        positions = [check_node_rows(part, "positions", graph.n_nodes) for part in (self.left_, self.right_)]
+        if positions[0].shape != positions[1].shape or np.abs(positions).max(initial=0) > graph.n_nodes + 1:
+            raise InputError(  # singular values of a binary matrix are at most its size
+                f"left_ and right_ must have one shape and entries up to {graph.n_nodes}; got "
+                f"{positions[0].shape} and {positions[1].shape}, with larger ones."
+            )
+        self.left_, self.right_ = positions
 
     @cached_property
     def _pairs(self) -> IndependentEdges:

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_callable, check_integer, check_real
+from nodecopy._core.validation import check_callable, check_integer, check_numbers, check_real, check_type
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, replace_edges
@@ -33,6 +33,8 @@ from nodecopy.metrics import edge_overlap
 from nodecopy.models import GraphModel
 from nodecopy.nn.devices import check_device
 
+MAX_SCORE = 2.0**63
+"""Largest score, so that sums of scores are finite; scores are probabilities or counts."""
 Callback: TypeAlias = Callable[[int, Graph], Any]
 """Receives the step and the sample of each evaluation; training ends if it returns something true."""
 
@@ -105,6 +107,20 @@ class EdgeScoreModel(GraphModel[Graph]):
                 break
         vars(self).update(vars(fitted), graph_=graph)
         return self
+
+    def _check_state(self) -> None:
+        """Check the settings of the fit, and that there is a score of every pair of nodes with edges."""
+        graph = check_type(self.graph_, Graph, "graph_", "a Graph")
+        check_real(self.overlap_, "overlap_", low=0.0, high=1.0)
+        check_integer(self.n_steps_, "n_steps_", low=1)
+        n_nodes, n_rows = self._select_adjacency(graph).shape[0], 0
+        for scores in self._score_blocks():
+            check_numbers(scores, "scores of pairs")
+            if scores.shape[1:] != (n_nodes,) or not ((scores >= 0) & (scores <= MAX_SCORE)).all():
+                break
+            n_rows += len(scores)
+        if n_rows != n_nodes:
+            raise InputError(f"scores of pairs must be finite, not negative, and {n_nodes} for every node.")
 
     def draw(self, seed: SeedSequence) -> Graph:
         return self._draw_graph(self.graph_, np.random.default_rng(seed))

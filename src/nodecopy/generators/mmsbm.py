@@ -10,13 +10,22 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nodecopy._core.validation import as_array, check_choice, check_finite, check_integer, check_real
+from nodecopy._core.validation import (
+    as_array,
+    check_choice,
+    check_finite,
+    check_integer,
+    check_numbers,
+    check_real,
+    check_vector,
+)
 from nodecopy.errors import InputError
 from nodecopy.generators.base import (
     EdgeListModel,
     Edges,
     Nodes,
     assign_blocks,
+    check_node_rows,
     check_pairs,
     list_edges,
     remove_duplicates,
@@ -144,6 +153,19 @@ class MMSBM(EdgeListModel):
         self.sampling_memberships_ = np.eye(pi.shape[1])[pi.argmax(axis=1)] if hard else pi
         self.strengths_ = np.minimum(theta[1] / theta.sum(axis=0), MAX_PROBABILITY)
         self.delta_ = self.delta
+
+    def _restore(self, graph: Graph) -> None:
+        names = "memberships_", "sampling_memberships_"
+        for name in names:
+            pi = check_node_rows(getattr(self, name), name, graph.n_nodes)
+            if (pi < 0).any() or not np.allclose(pi.sum(axis=1), 1):
+                raise InputError(f"{name} must hold probabilities that add up to one for every node.")
+            setattr(self, name, pi)
+        beta = check_vector(check_numbers(self.strengths_, "strengths_"), "strengths_", length=pi.shape[1])
+        if not ((beta >= 0) & (beta <= MAX_PROBABILITY)).all():
+            raise InputError(f"strengths_ must lie between 0 and {MAX_PROBABILITY}; got others.")
+        self.strengths_ = beta.astype(np.float64, copy=False)
+        self.delta_ = check_real(self.delta_, "delta_", low=0.0, high=MAX_PROBABILITY)
 
     def _draw_edges(self, graph: Graph, rng: Generator) -> Edges:
         """Draw candidate pairs, then accept each with the ratio of the two probabilities.

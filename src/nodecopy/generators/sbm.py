@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from nodecopy.generators.base import EdgeListModel, Edges, Nodes, assign_blocks, list_edges, remove_duplicates
+from nodecopy.generators.base import (
+    EdgeListModel,
+    Edges,
+    Nodes,
+    assign_blocks,
+    check_blocks,
+    list_edges,
+    remove_duplicates,
+)
 from nodecopy.generators.block_pairs import count_pairs, draw_block_edges
 from nodecopy.graph import Graph
 
@@ -39,6 +47,13 @@ class SBM(EdgeListModel):
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.blocks_ = assign_blocks(graph, rng)
+        self._estimate_densities(graph)
+
+    def _restore(self, graph: Graph) -> None:
+        self.blocks_ = check_blocks(self.blocks_, graph)
+        self._estimate_densities(graph)
+
+    def _estimate_densities(self, graph: Graph) -> None:
         self.block_pairs_, n_edges = _count_block_edges(graph, self.blocks_)
         sizes = np.bincount(self.blocks_)
         self.probabilities_ = n_edges / count_pairs(self.block_pairs_, sizes, directed=graph.directed)
@@ -78,6 +93,13 @@ class DegreeCorrectedSBM(EdgeListModel):
 
     def _estimate(self, graph: Graph, rng: Generator) -> None:
         self.blocks_ = assign_blocks(graph, rng)
+        self._count_edges(graph)
+
+    def _restore(self, graph: Graph) -> None:
+        self.blocks_ = check_blocks(self.blocks_, graph)
+        self._count_edges(graph)
+
+    def _count_edges(self, graph: Graph) -> None:
         self.block_pairs_, self.n_block_edges_ = _count_block_edges(graph, self.blocks_)
         first, second = list_edges(graph)
         if not graph.directed:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import Rows
 from nodecopy._core.random import Rng
+from nodecopy._core.validation import check_type
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
@@ -66,10 +67,15 @@ class DirectedCopying(GraphModel[Graph]):
         law = DegreeClasses(self.communities, self.tolerance)
         codes = law.find_communities(graph)
         both: Any = np.concatenate([codes, codes + codes.max(initial=0) + 1])
-        cover = Graph(sparse.block_array([[None, graph.adjacency], [graph.adjacency.T, None]], format="csr"))
-        self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(cover)
+        self.model_ = NodeCopying(DegreeClasses(both, self.tolerance)).fit(_bipartite_cover(graph))
         self.graph_ = graph
         return self
+
+    def _check_state(self) -> None:
+        check_type(self.graph_, Graph, "graph_", "a Graph")
+        check_type(self.model_, NodeCopying, "model_", "node copying")
+        if self.model_.check_fitted() != _bipartite_cover(self.graph_):
+            raise InputError("model_ must be fitted to the sources and targets of graph_.")
 
     def draw(self, seed: SeedSequence) -> Graph:
         rows, n_nodes = self.model_.draw(seed).rows, self.graph_.n_nodes
@@ -78,3 +84,8 @@ class DirectedCopying(GraphModel[Graph]):
         indptr = np.concatenate([[0], np.cumsum(np.bincount(sources[selected], minlength=n_nodes))])
         weights = None if rows.weights is None else rows.weights[selected]
         return self.graph_.with_rows(Rows.canonical(indptr, targets[selected], weights, n_nodes))
+
+
+def _bipartite_cover(graph: Graph) -> Graph:
+    """Return the graph that has every node twice, first as a source and then as a target."""
+    return Graph(sparse.block_array([[None, graph.adjacency], [graph.adjacency.T, None]], format="csr"))

@@ -111,22 +111,28 @@ def read_settings(folder: Path) -> dict[str, Any]:
         return {}
     try:
         settings = json.loads(path.read_text())
-    except ValueError:
+    except (ValueError, RecursionError, OSError):
         settings = None
     if not isinstance(settings, dict):
-        raise InputError(f"store: {path} is damaged. Choose another folder, or delete this one.")
+        raise _damaged(folder)
     return settings
+
+
+def _damaged(folder: Path) -> InputError:
+    return InputError(f"store: {folder / SETTINGS} is damaged. Choose another folder, or delete this one.")
 
 
 def choose_seed(rng: Rng, store: PathLike | None) -> SeedSequence:
     """Return the seed of ``rng``, or without one that of the run which is continued."""
     if store is not None:
         check_path(store, "store")
-    stored = {} if store is None or rng is not None else read_settings(Path(store))
-    if "seed" not in stored:
+    if store is None or rng is not None or "seed" not in (stored := read_settings(Path(store))):
         return seed_sequence(rng)
-    entropy, key = stored["seed"]
-    return SeedSequence([int(word) for word in entropy], spawn_key=key)
+    try:
+        entropy, key = stored["seed"]
+        return SeedSequence([int(word) for word in entropy], spawn_key=key)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _damaged(Path(store)) from error
 
 
 def describe_seed(seed: SeedSequence) -> list[Any]:

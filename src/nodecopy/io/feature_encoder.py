@@ -13,7 +13,17 @@ from nodecopy._core.formats import is_frame
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer, check_sequence, is_missing, list_names, type_name
+from nodecopy._core.validation import (
+    check_integer,
+    check_mapping,
+    check_real,
+    check_sequence,
+    check_text,
+    is_missing,
+    list_names,
+    show,
+    type_name,
+)
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.io.column_types import is_date
 from nodecopy.io.column_values import GROUPED_HINT
@@ -108,13 +118,7 @@ class FeatureEncoder(Saveable):
         self.categories_ = {name: self._find_categories(name, column) for name, column in texts.items()}
         if not self.medians_ and not self.categories_:
             raise InputError("the table must have a column of ids and at least one of numbers or text.")
-        marks = [f"{name} is missing" for name in self.incomplete_]
-        values = [
-            f"{name} = {value}" if value else f"{name} is missing"
-            for name, categories in self.categories_.items()
-            for value in categories
-        ]
-        self.feature_names_ = [*self.medians_, *marks, *values]
+        self.feature_names_ = self._name_features()
         self._log_encoding(full, empty)
         return self
 
@@ -152,6 +156,33 @@ class FeatureEncoder(Saveable):
                     "occur where the encoder was fitted and belong to none of its categories."
                 )
         return np.stack(parts, axis=1).astype(np.float64)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        super().set_state(state)
+        if not state:  # not fitted
+            return
+        medians = check_mapping(self.medians_, "medians_", "numbers by column")
+        for name, median in medians.items():
+            check_real(median, f"the median of {name}")
+        for name, values in check_mapping(self.categories_, "categories_", "values by column").items():
+            for value in check_sequence(values, f"the categories of {name}", "texts"):
+                check_text(value, f"a category of {name}")
+        if not set(check_sequence(self.incomplete_, "incomplete_", "names of columns")) <= medians.keys():
+            raise InputError(f"incomplete_ must name columns of numbers; got {show(self.incomplete_)}.")
+        if self.feature_names_ != self._name_features():
+            raise InputError(
+                f"feature_names_ must name medians, marks and categories; got {show(self.feature_names_)}."
+            )
+
+    def _name_features(self) -> list[str]:
+        marks = [f"{name} is missing" for name in self.incomplete_]
+        values = [
+            f"{name} = {value}" if value else f"{name} is missing"
+            for name, categories in self.categories_.items()
+            for value in categories
+        ]
+        return [*self.medians_, *marks, *values]
 
     def has_same_columns(self, other: FeatureEncoder) -> bool:
         """Return whether the matrices of both have the same columns."""
