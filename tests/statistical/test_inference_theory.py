@@ -1,0 +1,98 @@
+"""Simulations of the statements about block models on the page "Theory of inference by node copying".
+
+Means over independent graphs with fixed seeds. A mean may differ by five of its standard errors, which it
+does with chance below 1e-3 (Student's t for ten graphs), and by terms of relative order one over the block
+size, which are below two percent here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy import Graph, NodeCopying, SameLabel
+from nodecopy.inference import edge_count_variance
+from tests.inference.known_graphs import draw_graph, two_blocks
+
+Floats = NDArray[np.float64]
+FINITE_BLOCKS = 0.02
+
+
+def assert_mean(values: ArrayLike, expected: float) -> None:
+    values = np.asarray(values, np.float64)
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    assert error < 0.03 * expected, "the simulation cannot tell"
+    assert values.mean() == pytest.approx(expected, abs=5 * error + FINITE_BLOCKS * expected)
+
+
+def true_variance(probabilities: Floats) -> float:
+    return float(np.triu(probabilities * (1 - probabilities), 1).sum())
+
+
+def test_donors_of_the_same_degree_leave_out_half_of_the_variance() -> None:
+    """So that standard errors fall to 0.71; classes are the nodes of a block with the same degree."""
+    probabilities, rng = two_blocks(1_000, 0.03, 0.01), np.random.default_rng(0)
+    ratios = []
+    for _ in range(10):
+        graph = draw_graph(probabilities, rng)
+        classes = 2 * graph.degrees + np.arange(1_000) % 2
+        variance = edge_count_variance(NodeCopying(SameLabel(classes)).fit(graph))
+        ratios.append(variance.total / true_variance(probabilities))
+    assert_mean(ratios, 0.5)
+
+
+def test_donors_with_other_expected_degrees_add_their_variance() -> None:
+    """One group of donors in a network of rank one: both parts of the variance, as the page states them."""
+    n, rng = 1_000, np.random.default_rng(0)
+    activity = 1 + np.arange(n) % 4
+    probabilities = 0.01 * np.outer(activity, activity).astype(np.float64)
+    np.fill_diagonal(probabilities, 0)
+    truth, column_means = true_variance(probabilities), probabilities.mean(axis=0)
+    added = n * probabilities.sum(axis=1).var() / 4
+    products = np.triu(probabilities**2 - np.outer(column_means, column_means), 1).sum() / 2
+    parts = []
+    for _ in range(10):
+        graph = draw_graph(probabilities, rng)
+        parts.append(edge_count_variance(NodeCopying(SameLabel(np.zeros(n, int))).fit(graph)))
+    assert added > 2 * truth  # more than is there without it
+    assert_mean([part.donors for part in parts], truth / 2 + added)
+    assert_mean([part.coins for part in parts], truth / 2 + products)
+
+
+def copy_with_shares(graph: Graph, across: float, rng: Generator) -> Floats:
+    """Return the degrees of a sample in which nodes of the first half decide pairs across with a probability.
+
+    Pairs inside of a half are decided by fair coins; every node may be a donor.
+    """
+    n, A = graph.n_nodes, graph.adjacency.toarray()
+    rows = A[rng.integers(0, n, n)]
+    in_first = np.arange(n) < n // 2
+    chance = 0.5 + (across - 0.5) * (in_first[:, None].astype(float) - in_first)
+    is_own = np.triu(rng.random((n, n)) < chance, 1)
+    sample = np.triu(np.where(is_own, rows, rows.T), 1)
+    return np.asarray((sample + sample.T).sum(axis=1), np.float64)
+
+
+@pytest.mark.parametrize("across", [0.5, 0.9])
+def test_the_variance_of_degrees_by_the_share_of_pairs_that_a_node_decides(across: float) -> None:
+    """It is 1 + (1 - f)^2 of the truth in each half, and the mean is smallest for fair coins."""
+    n, p, rng = 600, 0.1, np.random.default_rng(0)
+    shares = np.array([0.25 + across / 2, 0.75 - across / 2])
+    ratios = []
+    for _ in range(60):
+        degrees = copy_with_shares(draw_graph(np.full((n, n), p), rng), across, rng)
+        ratios.append(degrees.reshape(2, -1).var(axis=1, ddof=1) / (n * p * (1 - p)))
+    for half, share in enumerate(shares):
+        assert_mean([ratio[half] for ratio in ratios], 1 + (1 - share) ** 2)
+
+
+def test_the_standard_error_of_the_variance_of_degrees_is_overstated() -> None:
+    """Its variance is (3 v^2 + v) / n in samples instead of (2 v^2 + v) / n, so that 1.22 is the limit."""
+    n, p, rng = 400, 0.1, np.random.default_rng(0)
+    v, variances = n * p * (1 - p), []
+    for _ in range(20):
+        model = NodeCopying(SameLabel(np.zeros(n, int))).fit(draw_graph(np.full((n, n), p), rng))
+        variances.append(np.var([sample.degrees.var() for sample in model.sample_many(200, rng=rng)], ddof=1))
+    assert_mean(variances, (3 * v**2 + v) / n)
