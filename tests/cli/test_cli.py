@@ -88,7 +88,7 @@ def test_help_lists_every_command_with_its_summary(run: Run, monkeypatch: pytest
     monkeypatch.setenv("COLUMNS", "120")
     lines = run("--help").out.splitlines()
     for name, summary in cli.COMMANDS.items():
-        assert any(line.split(maxsplit=2)[1:2] == [name] and summary in line for line in lines), name
+        assert any(line.split(maxsplit=1)[:2] == [name, summary] for line in lines), name
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -113,7 +113,8 @@ def test_an_unknown_command_is_one_line_with_close_matches(run: Run, name: str, 
         ("stats karate --frobnicate", r"No such option: --frobnicate\."),
         ("stats karate --direkted", r"No such option: --direkted\. Did you mean --directed\?"),
         ("sample karate --law jacard", r"Invalid value for '--law': 'jacard' is .* Did you mean jaccard\?"),
-        ("sample karate --seed abc", r"Invalid value for '--seed': .* valid integer.*\."),
+        ("sample karate --seed abc", r"--seed must be an integer; got 'abc'\."),
+        ("sample karate --keep=half", r"--keep must be a number; got 'half'\."),
         ("sample", r"Missing argument .*\."),
         ("stats --labels", r"Option '--labels' requires an argument\."),
     ],

@@ -33,7 +33,7 @@ def test_all_options_that_were_given_are_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-n", "-1"), "--n must be an integer of at least 0; got -1."),
+        (("-n", "0"), "--n must be an integer of at least 1; got 0."),
         (("--keep", "nan"), "--keep must be a number between 0 and 1; got nan."),
         (("--max-donors", "0"), "--max-donors must be an integer of at least 1; got 0."),
     ],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,14 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     classifiers = pytest.importorskip("nodecopy.classify.gcn")
     monkeypatch.setattr(report, "N_GRAPHS", 1)
     monkeypatch.setitem(classifiers.GCN.presets, "kipf", replace(classifiers.KIPF, n_epochs=30))
+
+
+def test_json_names_the_page_and_its_sections(run: Run) -> None:
+    printed = json.loads(run("report", "karate", "--samples", "2", "--json", "--quiet").out)
+    assert (printed["source"], printed["page"]) == ("karate", "report.html")
+    sections = sections_of(Path("report.html"))
+    assert [part["title"] for part in printed["sections"]] == [part["title"] for part in sections]
+    assert printed["sections"][0]["headline"] == sections[0]["headline"] != ""
 
 
 def test_a_graph_alone(run: Run) -> None:

@@ -171,7 +171,7 @@ def test_a_failed_run_leaves_nothing_behind(run: Run) -> None:
     [
         (["karat"], "Did you mean karate?"),
         (["nowhere.csv"], "nowhere.csv does not exist"),
-        (["karate", "--n", "-1"], "--n must be an integer of at least 0; got -1."),
+        (["karate", "--n", "0"], "--n must be an integer of at least 1; got 0."),
         (["karate", "--seed", "-1"], "--seed must be an integer of at least 0; got -1."),
         (
             ["karate", "--directed"],

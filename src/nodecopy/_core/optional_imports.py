@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 from nodecopy.errors import MissingExtraError
 
@@ -33,8 +38,23 @@ def import_optional(module: str, purpose: str) -> Any:
         package = module.partition(".")[0]
         extra = EXTRA_OF[package]
         raise MissingExtraError(
-            f"{purpose} needs {package}, which is not installed: pip install 'nodecopy[{extra}]'."
+            f"{purpose} needs {package}, which is not installed: {install_command(extra)}."
         ) from error
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, from the checkout that nodecopy came from, if any."""
+    try:
+        origin = json.loads(distribution("nodecopy").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = urlparse(str(origin.get("url", "")))
+    folder = Path(url2pathname(url.path))
+    if url.scheme != "file" or not (folder / "pyproject.toml").is_file():
+        return f"pip install 'nodecopy[{extra}]'"
+    is_editable = origin.get("dir_info", {}).get("editable", False)
+    place = "." if folder == Path.cwd() else folder
+    return f"pip install {'-e ' * is_editable}'{place}[{extra}]'"
 
 
 class OptionalModule:

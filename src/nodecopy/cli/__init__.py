@@ -8,14 +8,14 @@ import signal
 import sys
 from difflib import get_close_matches
 from importlib import import_module
-from inspect import getdoc
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from nodecopy._core.lookup import check_name
+from nodecopy.cli.help_pages import HelpGroup, add_command
 from nodecopy.cli.option_names import OptionNames
 from nodecopy.errors import InputError, MissingExtraError
 
@@ -38,7 +38,7 @@ in the module ``nodecopy.cli.x``."""
 UsageError: Any = typer.BadParameter.__mro__[1]  # Typer has its own copy of Click and exports only this error
 
 
-class LazyCommands(TyperGroup):
+class LazyCommands(HelpGroup):
     """A group that imports a command when it is run; its help and completion use ``COMMANDS`` only."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -65,7 +65,7 @@ def import_command(name: str) -> Any:
     command = getattr(import_module(f"nodecopy.cli.{name}"), name)
     if not isinstance(command, typer.Typer):
         app = typer.Typer(add_completion=False)
-        app.command(name, help=re.sub(r"(?<=\S)\n(?=\S)", " ", getdoc(command) or ""))(command)
+        add_command(app, name)(command)
         command = app
     return get_command(command)
 
@@ -128,6 +128,9 @@ def _describe_usage_error(error: Any) -> str:
         error.show()
         return ""
     message, nearest = error.format_message().replace("Value error, ", ""), []
+    if kind := re.search("'(--[a-z-]+)'.*(?:valid|parse) (integer|number)", message):
+        article = "an" if kind[2] == "integer" else "a"
+        return f"{kind[1]} must be {article} {kind[2]}; got {_find_value(kind[1])!r}."
     if possible := getattr(error, "possibilities", None):
         message, nearest = error.message, list(possible)
     elif " is not one of " in message:
@@ -135,6 +138,12 @@ def _describe_usage_error(error: Any) -> str:
         nearest = get_close_matches(value, choices, cutoff=0.5)
     message = message if message.endswith((".", "?")) else f"{message}."
     return " ".join(message.split()) + (f" Did you mean {' or '.join(nearest)}?" if nearest else "")
+
+
+def _find_value(option: str) -> str:
+    """Return what the command line gives as the value of an option."""
+    words = [word for part in sys.argv[1:] for word in part.split("=", 1)] + [""]
+    return words[words.index(option) + 1] if option in words else ""
 
 
 def name_options(error: InputError, arguments: list[str]) -> str:

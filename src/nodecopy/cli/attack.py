@@ -17,13 +17,13 @@ from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import (
-    error_console,
     estimate_time,
     print_json,
     print_note,
     print_table,
     print_written,
     show_progress,
+    show_status,
 )
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
@@ -89,6 +89,10 @@ def attack(
     targets are labelled nodes. Without features, the attacker uses the identity matrix. A budget that is
     larger than the number of possible flips is spent as far as possible. An isolated target has degree 0
     and so no budget by default.
+
+    Examples:
+        nodecopy attack digits --n-targets 2 --flips flips.npz
+        nodecopy attack edges.csv --labels labels.csv --nodes ann,bob --method dice --out attacked.csv
     """
     check_outputs([source, labels, features], out=(out, FORMATS), flips=(flips, (*TABLES, ".npz")))
     import_optional("torch", "nodecopy attack")
@@ -100,10 +104,10 @@ def attack(
     split, root = node_splits.split_for_attack(graph, source, seed)
     rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
     targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
-    with error_console.status("preparing the attack") as status:
+    with show_status("preparing the attack") as end_status:
 
         def show_targets(targets: list[int]) -> Iterator[int]:
-            status.stop()
+            end_status()
             return show_progress(estimate_time(targets, len(targets), "targets"), len(targets), "attacking")
 
         perturbation = attacker.attack(

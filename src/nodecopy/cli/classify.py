@@ -29,6 +29,7 @@ from nodecopy.cli.classifier_options import (
     load_classifier,
     load_graph,
 )
+from nodecopy.cli.completions import complete_dataset
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
@@ -53,6 +54,8 @@ def classify(
         help="The name of a dataset (see 'nodecopy datasets list') or a file of edges: .csv .tsv .txt "
         ".parquet .npz .mtx .graphml .gexf .json. A table of features alone gets a graph of nearest "
         "neighbours.",
+        metavar="SOURCE",
+        autocompletion=complete_dataset,
     ),
     labels: options.Labels = None,
     features: options.Features = None,
@@ -128,6 +131,11 @@ def classify(
     Nodes with a label in the file are the training nodes, and the others are predicted. For a dataset, the
     training, validation and test nodes are those of the first trial of the experiments, and the accuracy on
     the test nodes is printed.
+
+    Examples:
+        nodecopy classify digits --labels-per-class 5
+        nodecopy classify edges.csv --features features.csv --labels few_labels.csv --out predictions.csv
+        nodecopy classify edges.csv --labels few_labels.csv --method label-propagation
     """
     check_outputs([source, labels, features, load], out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")

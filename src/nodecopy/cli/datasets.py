@@ -7,17 +7,29 @@ from typing import Annotated
 import typer
 
 from nodecopy import datasets as catalogue
+from nodecopy.cli.completions import complete_dataset
+from nodecopy.cli.help_pages import HelpGroup, add_command
 from nodecopy.cli.options import AsJson
 from nodecopy.cli.terminal import console, format_value, print_error, print_json, print_table, show_progress
 from nodecopy.errors import InputError
 
-datasets = typer.Typer(help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False)
-Names = Annotated[list[str] | None, typer.Argument(help="Names of datasets. (default: all)")]
+datasets = typer.Typer(
+    cls=HelpGroup, help="List, fetch and verify datasets.", no_args_is_help=True, add_completion=False
+)
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Names of datasets. (default: all)", autocompletion=complete_dataset),
+]
 
 
-@datasets.command("list")
+@add_command(datasets, "list")
 def list_datasets(json_: AsJson = False) -> None:
-    """List the datasets and where their files are."""
+    """List the datasets and where their files are.
+
+    Examples:
+        nodecopy datasets list
+        nodecopy datasets list --json
+    """
     descriptions = [catalogue.describe(name) for name in catalogue.names()]
     if json_:
         print_json(
@@ -41,31 +53,46 @@ def list_datasets(json_: AsJson = False) -> None:
     print_table(["name", "kind", "size", "present", "summary"], rows)
 
 
-@datasets.command("fetch")
-def fetch_datasets(names: Names = None) -> None:
-    """Fetch and verify the files of datasets that are missing."""
+@add_command(datasets, "fetch")
+def fetch_datasets(names: Names = None, json_: AsJson = False) -> None:
+    """Fetch and verify the files of datasets that are missing.
+
+    Examples:
+        nodecopy datasets fetch karate digits
+    """
     requested = names or list(catalogue.names())
     for name in requested:
         catalogue.describe(name)  # an unknown name is an error before anything is fetched
-    missing = []
+    n_files, missing = {}, []
     for name in show_progress(requested, len(requested), "fetching"):
         try:
-            _print_verified(name, len(catalogue.fetch(name)))
+            n_files[name] = len(catalogue.fetch(name))
         except InputError as error:
             missing.append(name)
             print_error(f"{name}: {error}")
+    _print_verified(n_files, as_json=json_)
     if missing:
         raise InputError(f"all datasets must be fetched; missing are {', '.join(missing)}, see above.")
 
 
-@datasets.command("verify")
-def verify_datasets(names: Names = None) -> None:
-    """Check the SHA-256 digests of the files that are present; nothing is fetched."""
+@add_command(datasets, "verify")
+def verify_datasets(names: Names = None, json_: AsJson = False) -> None:
+    """Check the SHA-256 digests of the files that are present; nothing is fetched.
+
+    Examples:
+        nodecopy datasets verify
+        nodecopy datasets verify karate --json
+    """
     requested = names or [name for name in catalogue.names() if catalogue.describe(name).present]
-    for name in show_progress(requested, len(requested), "verifying"):
-        _print_verified(name, len(catalogue.verify(name)))
+    progress = show_progress(requested, len(requested), "verifying")
+    _print_verified({name: len(catalogue.verify(name)) for name in progress}, as_json=json_)
 
 
-def _print_verified(name: str, n_files: int) -> None:
-    files = f"{n_files} files, all verified" if n_files else "embedded, no files needed"
-    console.print(f"{name}: {files}")
+def _print_verified(n_files: dict[str, int], *, as_json: bool) -> None:
+    """Print the number of verified files of each dataset."""
+    if as_json:
+        print_json({"verified": n_files})
+        return
+    for name, number in n_files.items():
+        files = f"{number} files, all verified" if number else "embedded, no files needed"
+        console.print(f"{name}: {files}")

@@ -14,7 +14,7 @@ from nodecopy._core.random import child
 from nodecopy.cli import node_splits, options, sources
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.terminal import error_console, print_json, print_note, print_table, print_written
+from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_status
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -75,6 +75,11 @@ def defend(
     A GCN is trained on the attacked graph. Each attacked node is then predicted with the neighbourhoods of
     similar nodes in place of its own. Nodes named by --nodes or --flips are not training nodes, even where
     they have labels.
+
+    Examples:
+        nodecopy defend digits --flips flips.npz --out corrected.csv
+        nodecopy defend edges.csv --features features.csv --labels labels.csv --nodes ann,bob
+        nodecopy defend edges.csv --features features.csv --labels labels.csv --suspects 0.1
     """
     check_outputs([source, labels, features, flips], out=(out, TABLES), scores=(scores, TABLES))
     _check_targets(nodes, suspects, trust_edges, scores)
@@ -89,7 +94,7 @@ def defend(
     graph = add_identity_features(graph)
     defence = _create_defence(suspects, donors, n_donors, retrain, trust_edges, device)
     train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
-    with error_console.status("training the classifier" if suspects is None else "detecting attacked nodes"):
+    with show_status("training the classifier" if suspects is None else "detecting attacked nodes"):
         defence.fit(graph, train, validation=validation, rng=child(root, TrialSeeds.METHOD))
         corrected = attacked if suspects is None else _find_suspects(defence, suspects)
         columns = _correct(defence, graph, corrected)

@@ -42,6 +42,9 @@ def demo(
 
     The demo samples the karate club graph, recommends books, classifies digits from few labels, and attacks
     and corrects one digit. The results are printed and shown on one page, report.html.
+
+    Examples:
+        nodecopy demo --out demo
     """
     tables = [] if results is None else [report.results_section(results)]  # before anything is computed
     page = _sample_karate(out, seed)

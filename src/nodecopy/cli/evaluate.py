@@ -16,6 +16,7 @@ from nodecopy._core.formats import TABLES
 from nodecopy._core.lookup import check_name
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import options, sources
+from nodecopy.cli.completions import complete_among, complete_interactions
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.recommenders import NETWORKS, Model, fit_recommender, make_recommender, select_positive
@@ -51,7 +52,9 @@ class Parts:
 def evaluate(
     source: str = typer.Argument(
         help="The name of a dataset of interactions, or a file: .csv .tsv .txt .inter .parquet .npz. With "
-        "--test, the training part."
+        "--test, the training part.",
+        metavar="SOURCE",
+        autocompletion=complete_interactions,
     ),
     test: Path | None = option("File of the test part; the source is then the training part."),
     validation: Path | None = option("File of the validation part, which is inside the training part."),
@@ -65,11 +68,14 @@ def evaluate(
         between(0, 1),
     ),
     model: list[str] | None = option(
-        f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity and copy-ease)"
+        f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity and copy-ease)",
+        metavar="NAME",
+        complete=complete_among(lambda: MODELS),
     ),
     metric: list[str] | None = option(
         "A metric and the length of the list, such as recall@20: recall, ndcg, precision, hit_rate, map, "
-        "mrr, popularity, diversity, coverage or novelty. May be repeated. (default: six of them at 20)"
+        "mrr, popularity, diversity, coverage or novelty. May be repeated. (default: six of them at 20)",
+        metavar="NAME",
     ),
     tune: bool = flag("--tune", "First choose the parameters of EASE and CopyEASE on the validation part."),
     min_rating: float | None = option("Lowest rating that is a positive interaction; others are left out."),
@@ -90,6 +96,10 @@ def evaluate(
     All items are ranked, except those that a user has in the training part. Metrics are means over the users
     with test items. Where there is no validation part, a tenth of the training part stands for it; only
     --tune and networks use it. Finally every recommender is fitted to the whole training part.
+
+    Examples:
+        nodecopy evaluate library --model popularity --model copy-ease
+        nodecopy evaluate ratings.csv --split time --metric recall@5 --json
     """
     check_outputs([source, test, validation], **{"per-user": (per_user, TABLES)})
     recommenders = _make_recommenders(model or DEFAULT_MODELS, split, tune, device)

@@ -10,6 +10,7 @@ import numpy as np
 
 from nodecopy._core.atomic_files import atomic_write
 from nodecopy.cli import options, sources
+from nodecopy.cli.completions import complete_among
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
@@ -24,7 +25,7 @@ from nodecopy.inference import (
     bootstrap,
     test,
 )
-from nodecopy.inference.measurement import NODE_STATISTICS
+from nodecopy.inference.measurement import NODE_STATISTICS, statistic_names
 
 Target = Literal["edges", "nodes"]
 Method = Literal["basic", "percentile", "normal", "studentised"]
@@ -66,6 +67,8 @@ def infer(
         "A statistic, such as transitivity, modularity, density or pagerank; an unknown name lists all. May "
         "be repeated.",
         ["density", "transitivity", "assortativity"],
+        metavar="NAME",
+        complete=complete_among(statistic_names),
     ),
     labels: options.Labels = None,
     directed: options.Directed = False,
@@ -101,6 +104,10 @@ def infer(
 
     An interval is for the expectation of the statistic if the network were drawn again. With --null, a
     p-value says how often graphs of a null model have a value as far out as the observed one.
+
+    Examples:
+        nodecopy infer karate --statistic transitivity --null configuration
+        nodecopy infer edges.csv --statistic pagerank --redraw nodes --json
     """
     check_outputs([source, labels], picture=(picture, PICTURES))
     create = next(iter(MODELS[redraw].values())) if model is None else MODELS[redraw].get(model)

@@ -14,13 +14,16 @@ from nodecopy._core.atomic_files import resolve
 from nodecopy._core.formats import target_format
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer, check_real
+from nodecopy.cli.completions import Complete, complete_dataset, complete_device
 from nodecopy.errors import InputError
 
 Source: TypeAlias = Annotated[
     str,
     typer.Argument(
         help="The name of a dataset (see 'nodecopy datasets list') or a file: .csv .tsv .txt .parquet .npz "
-        ".mtx .graphml .gexf .json."
+        ".mtx .graphml .gexf .json.",
+        metavar="SOURCE",
+        autocompletion=complete_dataset,
     ),
 ]
 Labels: TypeAlias = Annotated[
@@ -39,7 +42,12 @@ LargestComponent: TypeAlias = Annotated[
     bool, typer.Option("--largest-component", help="Use the largest connected component only.")
 ]
 Device: TypeAlias = Annotated[
-    str, typer.Option(help="The device on which networks are trained: cpu or cuda.")
+    str,
+    typer.Option(
+        help="The device on which networks are trained: cpu or cuda.",
+        metavar="NAME",
+        autocompletion=complete_device,
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Callback: TypeAlias = Callable[[typer.CallbackParam, Any], Any]
@@ -55,9 +63,16 @@ Spreadsheet: TypeAlias = Annotated[
 ]
 
 
-def option(help: str, default: Any = None, check: Callback | None = None, *names: str) -> Any:
+def option(
+    help: str,
+    default: Any = None,
+    check: Callback | None = None,
+    *names: str,
+    complete: Complete | None = None,
+    metavar: str | None = None,
+) -> Any:
     """Return an option as the default of a parameter; ``check`` is ``at_least(...)`` or ``between(...)``."""
-    return typer.Option(default, *names, help=help, callback=check)
+    return typer.Option(default, *names, help=help, callback=check, autocompletion=complete, metavar=metavar)
 
 
 def flag(name: str, help: str) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nodecopy._core.formats import TABLES
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import options, sources, terminal
+from nodecopy.cli.completions import complete_interactions
 from nodecopy.cli.options import at_least, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.recommenders import Model, fit_recommender, make_recommender, select_positive
@@ -78,6 +79,8 @@ def recommend(
         None,
         help="The name of a dataset of interactions, or a file with one interaction per row: .csv .tsv .txt "
         ".inter .parquet .npz. Not with --model-file.",
+        metavar="SOURCE",
+        autocompletion=complete_interactions,
     ),
     user: list[str] | None = option("Id of a user, as in the file. May be repeated."),
     users: str | None = option("Ids of users, separated by commas, or a file with one id per line."),
@@ -119,6 +122,10 @@ def recommend(
     a rating that is not a number is an error that names its line. Users without positive interactions (cold
     start) get the most popular items. A user who has interacted with nearly all items gets fewer than k.
     Items rated below --min-rating are not recommended, also by a recommender that --save wrote.
+
+    Examples:
+        nodecopy recommend library --user "reader 001" --k 5 --explain 2
+        nodecopy recommend ratings.csv --all-users --min-rating 4 --out recommendations.csv
     """
     from nodecopy.recommend.best_items import list_best
 
@@ -211,7 +218,7 @@ def _fit_recommender(
     if tune:
         with terminal.show_training(f"tuning {model}"):
             recommender.tune(positive, rng=child(seed_sequence(seed), TrialSeeds.VALIDATION))
-    with terminal.error_console.status(f"fitting {model}"):
+    with terminal.show_status(f"fitting {model}"):
         return fit_recommender(recommender, positive, seed, seen=None if positive is seen else seen)
 
 

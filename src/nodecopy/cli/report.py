@@ -21,12 +21,13 @@ from nodecopy.cli.classifier_options import (
     ScaleWeights,
     load_graph,
 )
+from nodecopy.cli.completions import complete_dataset, complete_interactions
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, check_outputs, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.report_classification import Classification, classify_for_report
 from nodecopy.cli.sample import create_law, name_law
-from nodecopy.cli.terminal import console, error_console, print_note, show_training
+from nodecopy.cli.terminal import console, print_json, print_note, show_status, show_training
 from nodecopy.copying import NodeCopying, choose_law
 from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, MissingExtraError
@@ -70,13 +71,17 @@ def report(
         None,
         help="The name of a dataset or a file with a graph, or a table of features alone. Optional with "
         "--features, --interactions or --results.",
+        metavar="SOURCE",
+        autocompletion=complete_dataset,
     ),
     labels: options.Labels = None,
     features: options.Features = None,
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
     interactions: str | None = option(
-        "A dataset or a table of user, item[, rating, time], for recommendations."
+        "A dataset or a table of user, item[, rating, time], for recommendations.",
+        metavar="SOURCE",
+        complete=complete_interactions,
     ),
     results: Path | None = option("Folder of results tables that nodecopy reproduce wrote."),
     samples: int = option("Number of samples behind the statistics.", 20, at_least(1)),
@@ -86,6 +91,7 @@ def report(
     without: list[Part] | None = option("Leave out a part that trains networks. May be repeated."),
     seed: int = option("Seed of samples, splits and training.", 0, at_least(0)),
     out: Path = option("File for the page: .html.", Path("report.html")),
+    json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them.
@@ -93,6 +99,11 @@ def report(
     With labels and features, the page has predictions with their uncertainty and, where the graph is
     undirected and unweighted, one attacked node and its correction. One label in five is held out to
     evaluate the predictions. The page is one file that loads nothing from the network.
+
+    Examples:
+        nodecopy report karate --out karate.html
+        nodecopy report edges.csv --labels labels.csv --features features.csv
+        nodecopy report --interactions ratings.csv --out readers.html
     """
     check_outputs([source, labels, features, interactions], out=(out, (".html",)))
     if source is None and features is None and interactions is None and results is None:
@@ -117,7 +128,7 @@ def report(
         from nodecopy.recommend import CopyEASE
         from nodecopy.recommend.copy_ease import default_donor_law, donor_matrix
 
-        with error_console.status("fitting CopyEASE"):
+        with show_status("fitting CopyEASE"):
             donors = donor_matrix(default_donor_law(), log)
             evaluations = _evaluate_recommenders(log, seed)
             recommender = CopyEASE().fit(log)
@@ -126,7 +137,11 @@ def report(
     names = [Path(name).name for name in given if name is not None]
     origin = f"{', '.join(names)}; seed {seed}"
     write_page(out, f"Node copying: {names[0]}", [*page, *tables], origin=origin)
-    print_headlines([*page, *tables])
+    if json_:
+        sections = [{key: part.get(key) for key in ("title", "headline")} for part in (*page, *tables)]
+        print_json(sources.describe_run(names[0], seed=seed, page=str(out), sections=sections))
+    else:
+        print_headlines([*page, *tables])
     print_note(f"page written to {out}: open it in a browser")
 
 
@@ -157,7 +172,7 @@ def _graph_sections(
             }
             labelled = _fill_labels(graph, result)
         if Part.ATTACK not in without and not graph.directed and not graph.is_weighted:
-            with error_console.status("attacking one node"):
+            with show_status("attacking one node"):
                 trained += _attack_sections(graph, split, seed)
     else:
         print_note(f"no classification: {reason}")

@@ -15,7 +15,8 @@ from rich.text import Text
 from nodecopy._core.atomic_files import atomic_write, check_writable
 from nodecopy._core.escaping import join_lines
 from nodecopy.cli import options
-from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table
+from nodecopy.cli.completions import complete_experiment, complete_part
+from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table, shows_progress
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, runner, toml
 from nodecopy.experiments.runner import BatchResult
@@ -36,14 +37,23 @@ class Backend(StrEnum):
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(help=f"{', '.join(toml.names())}, or the path of a .toml file."),
+        typer.Argument(
+            help=f"{', '.join(toml.names())}, or the path of a .toml file.",
+            metavar="EXPERIMENT",
+            autocompletion=complete_experiment,
+        ),
     ],
     trust: Annotated[
         bool,
         typer.Option("--trust", help="Run the code of classes outside nodecopy that a .toml file names."),
     ] = False,
     dataset: Annotated[
-        str | None, typer.Option(help="Some of its datasets, separated by commas; all by default.")
+        str | None,
+        typer.Option(
+            help="Some of its datasets, separated by commas; all by default.",
+            metavar="NAMES",
+            autocompletion=complete_part("datasets"),
+        ),
     ] = None,
     labels: Annotated[
         str | None, typer.Option(help="Some of its numbers of labels per class, such as 5,10.")
@@ -52,8 +62,22 @@ def reproduce(
         str | None,
         typer.Option(help="Some of its numbers of validation nodes that methods are given, such as 0."),
     ] = None,
-    attacks: Annotated[str | None, typer.Option(help="Some of its attacks, such as dice-50,nettack.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Some of its methods, such as gcn,bgcn-copy.")] = None,
+    attacks: Annotated[
+        str | None,
+        typer.Option(
+            help="Some of its attacks, such as dice-50,nettack.",
+            metavar="NAMES",
+            autocompletion=complete_part("attacks"),
+        ),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Some of its methods, such as gcn,bgcn-copy.",
+            metavar="NAMES",
+            autocompletion=complete_part("methods"),
+        ),
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -110,6 +134,10 @@ def reproduce(
     the mean over trials, which differ in their random splits and seeds. Every finished trial is written to
     the store at once. If a run is stopped, by Ctrl-C or otherwise, the same command continues it; on a CPU at
     most half a minute or one trial is lost. Trials of other settings, seeds or splits are not used.
+
+    Examples:
+        nodecopy reproduce table2 --dataset cora --labels 5 --methods gcn --trials 2 --out tables
+        nodecopy reproduce table2 --dataset cora --labels 5 --methods gcn --trials 2 --stored
     """
     given = {
         "datasets": dataset,
@@ -157,8 +185,7 @@ def _run(experiment: Experiment, store: Store, *, seed: int, fresh: bool, **run_
     cells = experiment.cells(seed)
     n_missing = sum(len(trials if fresh else store.find_missing(cell, trials)) for cell in cells)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    is_hidden = not error_console.is_terminal
-    with Progress(*columns, console=error_console, transient=True, disable=is_hidden) as bar:
+    with Progress(*columns, console=error_console, transient=True, disable=not shows_progress()) as bar:
         progress = bar.add_task("trials", total=n_missing)
         skipped: set[str] = set()
         totals: dict[tuple[str, ...], list[float]] = {}

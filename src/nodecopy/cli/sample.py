@@ -15,7 +15,14 @@ from nodecopy.cli import options, sample_engines, sources
 from nodecopy.cli.options import at_least, between, check_applicable, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample_files import create_sample_folder
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_progress
+from nodecopy.cli.terminal import (
+    print_json,
+    print_note,
+    print_table,
+    print_written,
+    show_progress,
+    show_status,
+)
 from nodecopy.copying import (
     DonorLaw,
     Jaccard,
@@ -96,7 +103,7 @@ def sample(
     n: int = option(
         "Number of samples.",
         1,
-        at_least(0),
+        at_least(1),
         "--n",
         "-n",
     ),
@@ -120,6 +127,11 @@ def sample(
     With --out, each sample is written as a table of source, target and weight with the ids of the input,
     and samples.json records the source, the settings and the seed. Without it, only a summary is printed.
     With --engine duckdb or spark, Parquet files of any size are sampled; the same seed gives the same edges.
+
+    Examples:
+        nodecopy sample karate --n 5 --out samples
+        nodecopy sample edges.csv --labels labels.csv --law same-label --seed 7
+        nodecopy sample edges.parquet --engine duckdb --out large
     """
     settings = {"keep": keep, "symmetrise": symmetrise, "seed": seed, "n": n}
     of_laws = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
@@ -130,7 +142,8 @@ def sample(
         data: Any = _load(source, interactions, reading, **of_graphs, largest_component=largest_component)
         donor_law, law_settings = _choose_law(law, data, similarity, of_laws)
         origin = sources.describe_run(source, **law_settings, **settings)
-        model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
+        with show_status("fitting the donor law"):
+            model: NodeCopying[Any] = NodeCopying(donor_law, keep, symmetrise).fit(data)
         suffix = _choose_format(format, source, data) if out else ""
         given = [None if sources.is_dataset(source) else source, labels, features, similarity]
         write: Any = write_interactions if isinstance(data, Interactions) else write_graph

@@ -18,6 +18,7 @@ from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_unique
 from nodecopy.cli.options import check_applicable
 from nodecopy.cli.reading_options import ReadingOptions
+from nodecopy.cli.terminal import show_status
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
@@ -48,7 +49,8 @@ def load_graph(
     if is_dataset(source):
         got, files = f"the dataset {source!r}", {"labels": labels, "features": features}
         check_applicable("files", got, **files, directed=directed, **reading.given("graph"))
-        graph = datasets.load(source, largest_component=largest_component)
+        with show_status(f"loading {source}"):
+            graph = datasets.load(source, largest_component=largest_component)
         if not isinstance(graph, Graph):
             raise InputError(f"the source must be a graph for this command; {source} holds interactions.")
         return graph
@@ -59,7 +61,8 @@ def load_graph(
     elif encoder is None:
         encoder = FeatureEncoder(reading.ignore_columns or ())
     tables: dict[str, Any] = {"labels": labels, "features": features, "encoder": encoder}
-    graph = read_graph(source, **tables, directed=True if directed else None, **reading.of("graph"))
+    with show_status(f"reading {Path(source).name}"):
+        graph = read_graph(source, **tables, directed=True if directed else None, **reading.of("graph"))
     if not graph.n_nodes:
         raise InputError(f"{source} must hold at least one node; it holds none.")
     return graph.largest_component() if largest_component else graph
@@ -68,14 +71,16 @@ def load_graph(
 def load_interactions(source: str, reading: ReadingOptions = DEFAULT) -> Interactions:
     """Load the interactions of a dataset or of a file."""
     if not is_dataset(source):
-        interactions = read_interactions(source, **reading.of("interactions"))
+        with show_status(f"reading {Path(source).name}"):
+            interactions = read_interactions(source, **reading.of("interactions"))
         if not interactions.n_interactions:
             raise InputError(
                 f"{source} must hold at least one interaction; it holds none (a rating of zero is none)."
             )
         return interactions
     check_applicable("files", f"the dataset {source!r}", **reading.given("interactions"))
-    loaded = datasets.load(source)
+    with show_status(f"loading {source}"):
+        loaded = datasets.load(source)
     if not isinstance(loaded, Interactions):
         raise InputError(f"the source must hold interactions for this command; {source} is a graph.")
     return loaded

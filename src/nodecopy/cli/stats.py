@@ -12,7 +12,7 @@ from nodecopy.cli import options, sources
 from nodecopy.cli.options import option
 from nodecopy.cli.reading_options import ReadingOptions, reads
 from nodecopy.cli.sample_files import find_samples
-from nodecopy.cli.terminal import print_json, print_note, print_table, show_progress
+from nodecopy.cli.terminal import print_json, print_note, print_table, show_progress, show_status
 from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
@@ -39,6 +39,10 @@ def stats(
 
     With --samples, low and high hold 95 % of the samples, and the p-value says how often a sample is as far
     out as the graph.
+
+    Examples:
+        nodecopy stats karate
+        nodecopy stats edges.csv --labels labels.csv --samples samples
     """
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
     if samples:
@@ -52,7 +56,8 @@ def stats(
             for sentence in comparison.outside.values():
                 print_note(sentence)
         return
-    values = statistics(graph, path_length=path_length)
+    with show_status("computing statistics"):
+        values = statistics(graph, path_length=path_length)
     if json_:
         print_json(values)
     else:

@@ -7,7 +7,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -29,6 +29,18 @@ LONG = 20.0
 """Seconds from which on an estimate is printed."""
 notices: list[str] = []
 """Decisions and warnings of this run."""
+_is_quiet = False
+
+
+def set_quiet(quiet: bool) -> None:
+    """Print notes and progress, or neither."""
+    global _is_quiet
+    _is_quiet = quiet
+
+
+def shows_progress() -> bool:
+    """Return whether progress is shown: on a terminal, unless the run is quiet."""
+    return error_console.is_terminal and not _is_quiet
 
 
 def print_error(message: str) -> None:
@@ -38,7 +50,8 @@ def print_error(message: str) -> None:
 
 def print_note(message: str) -> None:
     """Print a line on the standard error, apart from the results."""
-    _print_line("", message, "dim")
+    if not _is_quiet:
+        _print_line("", message, "dim")
 
 
 def print_warning(message: str) -> None:
@@ -60,6 +73,7 @@ def show_notices(options: OptionNames) -> Iterator[None]:
     """
     handler, show_other, level = _NoticeHandler(options), warnings.showwarning, LOGGER.level
     notices.clear()
+    set_quiet(False)
 
     def show_warning(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
         if isinstance(message, DataWarning):
@@ -105,17 +119,26 @@ def print_written(path: Path | None, what: str, *, option: str = "") -> None:
 
 def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Yield items under a progress bar that disappears at the end; without a terminal there is no bar."""
-    if not error_console.is_terminal:
+    if not shows_progress():
         return iter(items)
     return iter(track(items, description=what, total=total, console=error_console, transient=True))
+
+
+@contextmanager
+def show_status(what: str) -> Iterator[Callable[[], None]]:
+    """Show what is being done while it lasts; only on a terminal. The value is a function that ends it."""
+    if not shows_progress():
+        yield lambda: None
+        return
+    with error_console.status(what) as status:
+        yield status.stop
 
 
 @contextmanager
 def show_training(what: str) -> Iterator[None]:
     """Show a bar that moves with the progress that the package reports, if it does; only on a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    is_hidden = not error_console.is_terminal
-    with Progress(*columns, console=error_console, transient=True, disable=is_hidden) as bar:
+    with Progress(*columns, console=error_console, transient=True, disable=not shows_progress()) as bar:
         task = bar.add_task(what, total=None)
 
         def update(item: str, n_done: int, n: int) -> None:

@@ -1,0 +1,207 @@
+"""The help of commands: options in panels, and examples; the terminal and the documentation show the same."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shutil
+import textwrap
+from collections.abc import Callable, Iterator
+from enum import EnumMeta
+from functools import wraps
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+MAX_WIDTH, NAME_WIDTH = 100, 24
+"""Columns of a help page, and of the names of options in it."""
+PANELS = {
+    "Input": "source labels features directed interactions largest_component samples test validation split "
+    "test_share min_rating ignore_columns_column results load model_file names experiment trust dataset user "
+    "users all_users items exclude unknown labels_per_class nodes n_targets flips",
+    "Model": "",
+    "Engine": "engine memory master scratch workers device store resume stored batch_size backend scheduler "
+    "neighbours max_item_degree",
+    "Output": "out out_folder format overwrite scores save per_user picture spreadsheet json_ quiet help",
+    "Tables in files": "",
+}
+"""The parameters in each panel; others are settings of the model."""
+PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()} | {
+    "attack flips": "Output",
+    "classify validation": "Model",
+    "recommend explain": "Output",
+    "reproduce labels": "Input",
+    "report samples": "Model",
+}
+"""The panel of each parameter; the name of a command before it tells apart what other commands call so."""
+METAVARS = {int: "N", float: "X", str: "TEXT"}
+
+
+class Entry(NamedTuple):
+    """An option, an argument or a command, and what it means."""
+
+    names: str
+    text: str
+
+
+class HelpPage(NamedTuple):
+    """What the help of a command says."""
+
+    usage: str
+    description: str
+    panels: dict[str, list[Entry]]
+    examples: list[str]
+
+
+class HelpCommand(TyperCommand):
+    """A command whose help has panels and examples."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(render(describe_command(self, ctx)))
+
+
+class HelpGroup(TyperGroup):
+    """A group of commands with the same kind of help."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        commands = [
+            Entry(name, (command.help or "").partition("\n")[0])
+            for name in self.list_commands(ctx)
+            if (command := self.get_command(ctx, name)) is not None
+        ]
+        page = describe_command(self, ctx)
+        formatter.write(render(page._replace(panels={"Commands": commands, **page.panels})))
+
+
+def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds a function to an app as a command with the option ``--quiet``.
+
+    Its help is the docstring, with the lines of each paragraph joined; indented lines stay as they are.
+    """
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(command) or "")
+        app.command(name, cls=HelpCommand, help=text)(_accept_quiet(command))
+        return command
+
+    return add
+
+
+def _accept_quiet(command: Callable[..., None]) -> Callable[..., None]:
+    signature = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def run(*, quiet: bool, **arguments: Any) -> None:
+        from nodecopy.cli import terminal
+
+        terminal.set_quiet(quiet)
+        command(**arguments)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    text = "Print no notes and no progress; results, warnings and errors are printed."
+    quiet = Annotated[bool, typer.Option("--quiet", "-q", help=text)]
+    parameters = [parameter.replace(kind=keyword) for parameter in signature.parameters.values()]
+    parameters.append(inspect.Parameter("quiet", keyword, default=False, annotation=quiet))
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def describe_command(command: Any, ctx: Any) -> HelpPage:
+    """Return the help of a command; ``ctx`` is the context that it was called in."""
+    annotations = inspect.signature(command.callback).parameters if command.callback else {}
+    panels: dict[str, list[Entry]] = {name: [] for name in PANELS}
+    arguments = []
+    for parameter in [*command.params, command.get_help_option(ctx)]:
+        panel = getattr(parameter, "rich_help_panel", None)
+        own = PANEL_OF.get(f"{command.name} {parameter.name}")
+        chosen = panel or own or PANEL_OF.get(parameter.name, "Model")
+        annotated = annotations.get(parameter.name)
+        panels[chosen].append(_describe_parameter(parameter, annotated and annotated.annotation))
+        if parameter.param_type_name == "argument":
+            name = parameter.name.upper()
+            arguments.append(name if parameter.required else f"[{name}]")
+    if isinstance(command, TyperGroup):
+        arguments = ["COMMAND", "..."]
+        panels = {"Options": [entry for entries in panels.values() for entry in entries]}
+    description, _, examples = (command.help or "").partition("\nExamples:\n")
+    return HelpPage(
+        " ".join([ctx.command_path, *arguments, "[OPTIONS]" if arguments[-1:] != ["..."] else ""]).rstrip(),
+        description.strip(),
+        {name: entries for name, entries in panels.items() if entries},
+        [line.strip() for line in examples.splitlines() if line.strip()],
+    )
+
+
+def _describe_parameter(parameter: Any, annotation: Any) -> Entry:
+    kind, is_list = _unwrap(annotation)
+    text, _, default = (parameter.help or "").partition(" (default: ")
+    default = default and f" (default: {default}"
+    if choices := _choices(kind):
+        text += f" One of {', '.join(choices)}."
+    if parameter.param_type_name == "argument":
+        return Entry(parameter.name.upper() + " ..." * is_list, text + default)
+    names = sorted(parameter.opts, key=len)
+    if parameter.secondary_opts:
+        return Entry(f"{names[-1]}, {parameter.secondary_opts[0]}", text + default)
+    if getattr(parameter, "is_flag", False):
+        return Entry(", ".join(names), text + default)
+    if not default and parameter.default not in (None, [], ()):
+        values = parameter.default if isinstance(parameter.default, (list, tuple)) else [parameter.default]
+        default = f" (default: {', '.join(str(getattr(value, 'value', value)) for value in values)})"
+    return Entry(f"{', '.join(names)} {parameter.metavar or _metavar(kind, text)}", text + default)
+
+
+def _unwrap(annotation: Any) -> tuple[Any, bool]:
+    """Return the type of one value, and whether there may be several."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Union, UnionType):
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    if get_origin(annotation) is list:
+        return get_args(annotation)[0], True
+    return annotation, False
+
+
+def _choices(kind: Any) -> list[str]:
+    if isinstance(kind, EnumMeta):
+        return [str(member.value) for member in kind]  # type: ignore[var-annotated]
+    return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
+
+
+def _metavar(kind: Any, text: str) -> str:
+    """Return what stands for the value of an option; "Folder ..." tells it from a file."""
+    if _choices(kind):
+        return "NAME"
+    if kind is Path:
+        return "FOLDER" if text.startswith("Folder") else "PATH" if "folder" in text else "FILE"
+    return METAVARS.get(kind, "TEXT")
+
+
+def render(page: HelpPage) -> str:
+    """Return a help page as text for the terminal, at most ``MAX_WIDTH`` columns wide."""
+    width = max(50, min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns))
+    lines = [f"{typer.style('Usage:', bold=True)} {page.usage}", ""]
+    for paragraph in page.description.split("\n\n"):
+        lines += [*textwrap.wrap(paragraph, width), ""]
+    options = [entry for title, panel in page.panels.items() if title != "Commands" for entry in panel]
+    for title, entries in page.panels.items():
+        aligned = entries if title == "Commands" else options
+        column = min(NAME_WIDTH, max(len(entry.names) for entry in aligned)) + 4
+        lines += [typer.style(title, bold=True), *_render_entries(entries, column, width), ""]
+    if page.examples:
+        lines += [typer.style("Examples", bold=True), *(f"  {line}" for line in page.examples), ""]
+    return "\n".join(lines)
+
+
+def _render_entries(entries: list[Entry], column: int, width: int) -> Iterator[str]:
+    for names, text in entries:
+        first, *rest = textwrap.wrap(text, width - column) or [""]
+        if len(names) > column - 4:
+            yield f"  {names}"
+            names = ""
+        yield f"  {names:{column - 4}}  {first}".rstrip()
+        yield from (" " * column + line for line in rest)
