@@ -14,7 +14,7 @@ from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.inference.communities import count_communities, spectral_communities
-from nodecopy.inference.spectra import largest_eigenvalue, pagerank
+from nodecopy.inference.spectra import largest_eigenvalue, pagerank, spectral_statistics
 from nodecopy.interop.igraph import to_igraph
 from nodecopy.io import to_networkx
 from nodecopy.metrics import statistics
@@ -59,6 +59,8 @@ EXTRA: dict[str, Callable[[Graph], float | NDArray[np.float64]]] = {
     "pagerank": pagerank,
 }
 """Statistics beside those of :func:`nodecopy.statistics` and ``modularity``."""
+SPECTRAL = ("largest_eigenvalue", "pagerank")
+"""Those that are computed together."""
 NODE_STATISTICS = ("degrees", "pagerank")
 """Those with one value per node."""
 
@@ -87,7 +89,9 @@ class GraphMeasure:
 
     def __call__(self, graph: Graph) -> Values:
         values: dict[str, Any] = dict(select_statistics(graph, self._structural)) if self._structural else {}
-        values |= {part: EXTRA[part](graph) for part in self.names if part in EXTRA}
+        if spectral := [part for part in self.names if part in SPECTRAL]:
+            values |= spectral_statistics(graph, spectral)
+        values |= {part: EXTRA[part](graph) for part in self.names if part in EXTRA and part not in values}
         if self._modularity is not None:
             values["modularity"] = self._modularity(graph)
         if self.functions:

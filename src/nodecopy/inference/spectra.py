@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,26 @@ EIGENVALUE_TOLERANCE, RESIDUAL_TOLERANCE = 1e-10, 1e-8
 """Relative change of the eigenvalue, and relative residual of PageRank, at which compiled code ends."""
 
 
-def _is_compiled(graph: Graph) -> bool:
-    return not graph.directed and graph.rows.n_entries >= MIN_COMPILED_ENTRIES
+def spectral_statistics(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
+    """Return ``largest_eigenvalue``, ``pagerank`` or both; compiled code sorts the nodes once for them.
+
+    >>> spectral_statistics(Graph([[0, 1], [1, 0]]), ["largest_eigenvalue"])
+    {'largest_eigenvalue': 1.0}
+    """
+    if graph.directed or graph.rows.n_entries < MIN_COMPILED_ENTRIES:
+        functions: dict[str, Any] = {"largest_eigenvalue": _largest_eigenvalue, "pagerank": _pagerank}
+        return {name: functions[name](graph) for name in names}
+    from nodecopy.inference import spectral_kernels
+
+    *rows, number = spectral_kernels.sort_by_degree(graph.rows.indptr, graph.rows.indices)
+    values: dict[str, Any] = {}
+    if "largest_eigenvalue" in names:
+        value = spectral_kernels.largest_eigenvalue(*rows, EIGENVALUE_TOLERANCE, POWER_STEPS)
+        values["largest_eigenvalue"] = float(value)
+    if "pagerank" in names:
+        rank = spectral_kernels.pagerank(*rows, DAMPING, RESIDUAL_TOLERANCE, MAX_PAGERANK_STEPS)
+        values["pagerank"] = np.asarray(rank)[number]
+    return values
 
 
 def largest_eigenvalue(graph: Graph) -> float:
@@ -27,13 +46,15 @@ def largest_eigenvalue(graph: Graph) -> float:
 
     It is the largest eigenvalue of A if the graph is undirected.
     """
-    if _is_compiled(graph):
-        from nodecopy.inference import spectral_kernels
+    return float(spectral_statistics(graph, ["largest_eigenvalue"])["largest_eigenvalue"])
 
-        rows = graph.rows
-        return float(
-            spectral_kernels.largest_eigenvalue(rows.indptr, rows.indices, EIGENVALUE_TOLERANCE, POWER_STEPS)
-        )
+
+def pagerank(graph: Graph) -> NDArray[np.float64]:
+    """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
+    return np.asarray(spectral_statistics(graph, ["pagerank"])["pagerank"], np.float64)
+
+
+def _largest_eigenvalue(graph: Graph) -> float:
     matrix: Any = _pattern(graph)
     vector, value = np.ones(graph.n_nodes) / max(graph.n_nodes, 1) ** 0.5, 0.0
     for _ in range(POWER_STEPS):
@@ -46,13 +67,7 @@ def largest_eigenvalue(graph: Graph) -> float:
     return float(value**0.5)
 
 
-def pagerank(graph: Graph) -> NDArray[np.float64]:
-    """Return the PageRank of each node, with damping 0.85; it adds up to one. Weights are ignored."""
-    if _is_compiled(graph):
-        from nodecopy.inference import spectral_kernels
-
-        settings = DAMPING, RESIDUAL_TOLERANCE, MAX_PAGERANK_STEPS
-        return np.asarray(spectral_kernels.pagerank(graph.rows.indptr, graph.rows.indices, *settings))
+def _pagerank(graph: Graph) -> NDArray[np.float64]:
     n_nodes = graph.n_nodes
     out = np.maximum(graph.degrees, 1)
     transition = sparse.csr_array(_pattern(graph).T / out)

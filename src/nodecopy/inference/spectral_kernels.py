@@ -15,6 +15,8 @@ from nodecopy._core.compilation import njit
 from nodecopy._core.csr import IntArray
 
 compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+in_order = njit(cache=True, nogil=True)
+"""For sums over neighbours: vectors of gathered numbers, which reordering allows, take a sixth longer."""
 BISECTIONS = 80
 
 
@@ -45,13 +47,22 @@ def sort_by_degree(indptr: IntArray, indices: IntArray) -> Any:
     return starts, targets, number
 
 
+@in_order
+def _sum_neighbours(indptr: IntArray, indices: IntArray, vector: Any, image: Any) -> None:
+    for u in range(len(image)):
+        total = 0.0
+        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+            total += vector[np.uint64(indices[e])]
+        image[u] = total
+
+
 @compiled
 def largest_eigenvalue(indptr: IntArray, indices: IntArray, tolerance: float, max_steps: int) -> Any:
     """Return the largest eigenvalue by Lanczos steps that start from the degrees.
 
-    Vectors are not made orthogonal again: what is lost are copies of eigenvalues, not the largest one.
+    Vectors are not made orthogonal again: what is lost are copies of eigenvalues, not the largest one. Nodes
+    should be sorted by degree.
     """
-    indptr, indices, _ = sort_by_degree(indptr, indices)
     n = len(indptr) - 1
     vector, previous, image = np.empty(n), np.zeros(n), np.empty(n)
     for u in range(n):
@@ -61,12 +72,9 @@ def largest_eigenvalue(indptr: IntArray, indices: IntArray, tolerance: float, ma
     value = 0.0
     for k in range(max_steps):
         product = square = 0.0
+        _sum_neighbours(indptr, indices, vector, image)
         for u in range(n):
-            total = 0.0
-            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                total += vector[np.uint64(indices[e])]
-            image[u] = total
-            product += total * vector[u]
+            product += image[u] * vector[u]
         diagonal[k] = product
         for u in range(n):
             image[u] -= product * vector[u] + beside[k] * previous[u]
@@ -105,9 +113,8 @@ def pagerank(indptr: IntArray, indices: IntArray, damping: float, tolerance: flo
     """Return the PageRank of each node of an undirected graph by conjugate gradients.
 
     With S = D^-1/2, the system x = damping A D^-1 x + 1 is symmetric in y = S x, and x is scaled to sum one
-    at the end, which also distributes the rank of nodes without edges.
+    at the end, which also distributes the rank of nodes without edges. Nodes should be sorted by degree.
     """
-    indptr, indices, number = sort_by_degree(indptr, indices)
     n = len(indptr) - 1
     scale, rank, image, scaled = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
     for u in range(n):
@@ -121,11 +128,9 @@ def pagerank(indptr: IntArray, indices: IntArray, damping: float, tolerance: flo
         for u in range(n):
             scaled[u] = direction[u] * scale[u]
         curvature = 0.0
+        _sum_neighbours(indptr, indices, scaled, image)
         for u in range(n):
-            total = 0.0
-            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                total += scaled[np.uint64(indices[e])]
-            image[u] = direction[u] - damping * scale[u] * total
+            image[u] = direction[u] - damping * scale[u] * image[u]
             curvature += direction[u] * image[u]
         length, before, square = square / curvature, square, 0.0
         for u in range(n):
@@ -135,4 +140,4 @@ def pagerank(indptr: IntArray, indices: IntArray, damping: float, tolerance: flo
         for u in range(n):
             direction[u] = residual[u] + square / before * direction[u]
     rank /= scale
-    return (rank / rank.sum())[number]
+    return rank / rank.sum()
