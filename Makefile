@@ -1,11 +1,12 @@
 # `make demo` and `make test` do all set-up themselves; PYTHON chooses the interpreter.
 PYTHON ?= python3
-BIN := .venv/bin
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := .venv/$(SCRIPTS)
 READY := .venv/ready
 
 DOCS_READY := .venv/docs-ready
 
-.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs fuzz kills clean
+.PHONY: demo test browser-test screenshots lint types bench spark-demo test-clusters docs dist fuzz kills clean
 
 demo: $(READY)
 	$(BIN)/nodecopy demo --out demo --results results
@@ -68,6 +69,20 @@ docs: $(DOCS_READY)
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
+# The wheel and the source archive: built, checked, and the wheel installed and tried in an environment of its own.
+dist: export PYTHONPATH =
+dist:
+	rm -rf build/dist dist
+	$(PYTHON) -m venv build/dist/tools
+	build/dist/tools/$(SCRIPTS)/pip install --quiet --disable-pip-version-check build twine
+	build/dist/tools/$(SCRIPTS)/python -m build --outdir dist
+	build/dist/tools/$(SCRIPTS)/twine check --strict dist/*
+	$(PYTHON) -m venv build/dist/try
+	build/dist/try/$(SCRIPTS)/pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd build/dist && try/$(SCRIPTS)/nodecopy doctor
+	cd build/dist && try/$(SCRIPTS)/nodecopy sample karate --n 2 --out samples
+	cd build/dist && try/$(SCRIPTS)/nodecopy stats karate --samples samples --quiet
+
 $(DOCS_READY): $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
@@ -78,4 +93,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo docs/_build docs/api docs/gallery docs/tables
+	rm -rf .venv build dist demo docs/_build docs/api docs/gallery docs/tables

@@ -32,6 +32,7 @@ COMMANDS = {
     "reproduce": "Reproduce a table of the paper, or the part of it that the options choose.",
     "report": "Write an HTML page with a graph, its samples and what can be learnt from them.",
     "demo": "Run node copying on the datasets that ship with the package.",
+    "doctor": "Check the installation: versions, extras, data, processor, GPU and a short self-test.",
 }
 """Each command and the first line of its help. Command ``x`` is the function, or the Typer app, called ``x``
 in the module ``nodecopy.cli.x``."""

@@ -1,0 +1,204 @@
+"""``nodecopy doctor``: describe the installation and the machine, and test that they work together."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import nodecopy
+from nodecopy import datasets
+from nodecopy._core.notices import mute_decisions
+from nodecopy._core.optional_imports import import_optional, install_command
+from nodecopy.cli import options
+from nodecopy.cli.terminal import print_json, print_note, print_table, show_status
+from nodecopy.copying import NodeCopying, SameLabel
+from nodecopy.datasets import fetching
+from nodecopy.errors import InputError, MissingExtraError
+
+CPU_FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
+"""Instructions that compiled code uses where they exist."""
+GROUPS = ("all", "dev", "docs")
+"""Extras that only add up others, or are for development."""
+EXPECTED_EDGES = 54
+"""Edges of the sample of the karate club with seed 0, by the default settings."""
+
+
+def doctor(json_: options.AsJson = False) -> None:
+    """Check the installation: versions, extras, data, processor, GPU and a short self-test.
+
+    The output is what a bug report needs: paste it there. Folders below the home directory start with ~. If a
+    part of the self-test fails, the exit code is 1.
+
+    Examples:
+        nodecopy doctor
+        nodecopy doctor --json
+    """
+    with show_status("checking the installation"):
+        extras, checks = _describe_extras(), _run_checks()
+        about = {"system": _describe_system(), "extras": extras, "data": _describe_data(), "checks": checks}
+    if json_:
+        print_json(about)
+    else:
+        _print(about)
+    if any(check["error"] for check in checks.values()):
+        raise typer.Exit(1)
+
+
+def _describe_system() -> dict[str, str]:
+    """Return versions, the processor and the GPU."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    names = [name for name in CPU_FEATURES if features.get(name)]
+    needed = [re.split(r"[^\w-]", line)[0] for line in requires("nodecopy") or () if "extra ==" not in line]
+    return {
+        "nodecopy": f"{nodecopy.__version__} in {_shorten(Path(nodecopy.__file__).parent)}",
+        "Python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "system": platform.platform(),
+        "processor": f"{llvm.get_host_cpu_name()}, {os.cpu_count()} cores; {', '.join(names)}",
+        "GPU": _describe_gpu(),
+        **{name: version(name) for name in sorted(needed)},
+    }
+
+
+def _describe_gpu() -> str:
+    try:
+        torch = import_optional("torch", "a GPU")
+    except MissingExtraError:
+        return "unknown, since torch is not installed"
+    if not torch.cuda.is_available():
+        return "none that torch can use"
+    count = torch.cuda.device_count()
+    return f"{torch.cuda.get_device_name(0)} ({count} device{'s' * (count > 1)}), CUDA {torch.version.cuda}"
+
+
+def _describe_extras() -> dict[str, dict[str, Any]]:
+    """Return the versions of the packages of each extra, ``None`` for those that are missing."""
+    extras: dict[str, dict[str, str | None]] = {}
+    for line in requires("nodecopy") or ():
+        match = re.fullmatch(r"([\w.-]+).*extra == [\"'](\w+)[\"']", line)
+        if match is not None and match[2] not in GROUPS:
+            extras.setdefault(match[2], {})[match[1]] = _find_version(match[1])
+    return {
+        name: {
+            "present": None not in packages.values(),
+            "packages": packages,
+            "install": None if None not in packages.values() else install_command(name),
+        }
+        for name, packages in sorted(extras.items())
+    }
+
+
+def _find_version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _describe_data() -> dict[str, Any]:
+    """Return the folders of datasets, and which datasets are there."""
+    try:
+        folder = fetching.data_folder()
+        descriptions = [datasets.describe(name) for name in datasets.names()]
+    except InputError as error:
+        return {"error": str(error)}
+    return {
+        "NODECOPY_DATA": None if folder is None else _shorten(folder),
+        "cache": _shorten(fetching.cache_folder()),
+        "present": [dataset.name for dataset in descriptions if dataset.present],
+        "missing": [dataset.name for dataset in descriptions if not dataset.present],
+    }
+
+
+def _run_checks() -> dict[str, dict[str, Any]]:
+    """Run the parts of the self-test; each returns what it computed, and errors are kept as text."""
+    checks: dict[str, Callable[[], str]] = {
+        "sample": _check_sampling,
+        "recommend": _check_recommendation,
+        "classify": _check_classification,
+    }
+    results: dict[str, dict[str, Any]] = {}
+    for name, check in checks.items():
+        start, error, result = time.perf_counter(), None, None
+        try:
+            with mute_decisions():
+                result = check()
+        except MissingExtraError as missing:
+            result = f"left out: {missing}"
+        except Exception as problem:
+            error = f"{type(problem).__name__}: {problem}"
+        results[name] = {
+            "result": result,
+            "error": error,
+            "seconds": round(time.perf_counter() - start, 2),
+        }
+    return results
+
+
+def _check_sampling() -> str:
+    graph = datasets.load("karate")
+    sample = NodeCopying(SameLabel()).fit(graph).sample(rng=0)
+    if sample.n_edges != EXPECTED_EDGES:
+        raise AssertionError(f"the sample must have {EXPECTED_EDGES} edges; it has {sample.n_edges}")
+    return f"a sample of the karate club has {sample.n_edges} edges, as it must"
+
+
+def _check_recommendation() -> str:
+    from nodecopy.recommend import CopyEASE
+
+    library = datasets.load("library")
+    items, _ = CopyEASE().fit(library).recommend(library.user_ids[:1], 1)
+    return f"{library.user_ids[0]} gets {items[0, 0]}"
+
+
+def _check_classification() -> str:
+    import_optional("torch", "classification")
+    from nodecopy.classify import LabelPropagation
+
+    club = datasets.load("karate")
+    accuracy = LabelPropagation().fit(club, [0, 33]).score()
+    if accuracy < 0.8:
+        raise AssertionError(f"the accuracy at the karate club must be at least 0.8; it is {accuracy:.2f}")
+    return f"two labels of the karate club give an accuracy of {accuracy:.2f}"
+
+
+def _print(about: dict[str, Any]) -> None:
+    print_table(["part", "value"], about["system"].items())
+    print()
+    rows = []
+    for name, extra in about["extras"].items():
+        packages = ", ".join(f"{part} {number or 'missing'}" for part, number in extra["packages"].items())
+        rows.append([name, "yes" if extra["present"] else "no", packages, extra["install"] or ""])
+    print_table(["extra", "present", "packages", "to install it"], rows)
+    print()
+    lists = (
+        (key, ", ".join(value) if isinstance(value, list) else value) for key, value in about["data"].items()
+    )
+    print_table(["data", "value"], [[key, value or "none"] for key, value in lists])
+    print()
+    checks = [
+        [
+            name,
+            "failed" if check["error"] else "passed",
+            f"{check['seconds']:.2f} s",
+            check["error"] or check["result"],
+        ]
+        for name, check in about["checks"].items()
+    ]
+    print_table(["self-test", "status", "time", "result"], checks)
+    print_note("Paste the lines above into a bug report.")
+
+
+def _shorten(path: Path) -> str:
+    """Return a path with ~ in place of the home directory."""
+    home = Path.home()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
