@@ -91,6 +91,14 @@ def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
     assert "do not represent it" in find_problems(model, [row._replace(bias=0.1)], {"density": 0})[-1].text
 
 
+def test_modularity_of_estimated_communities_is_a_warning() -> None:
+    graph = draw_graph(two_blocks(200), np.random.default_rng(0))
+    with pytest.warns(DataWarning, match="modularity is that of communities that are estimated"):
+        (problem,) = bootstrap(graph, ["density", "modularity"], n=20, rng=0).problems
+    assert problem.statistic == "modularity"
+    assert not bootstrap(graph.replace(labels=np.arange(200) % 2), "modularity", n=20, rng=0).problems
+
+
 def test_a_block_model_has_no_warning_for_density() -> None:
     graph = KnownNetwork.by_name("sbm", 200, 15, SeedSequence(1)).draw(SeedSequence(2))
     assert not bootstrap(graph, ["density", "transitivity"], n=60, rng=0).problems

@@ -12,8 +12,8 @@ from nodecopy._core.progress import track
 from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import GraphLike
-from nodecopy.inference.bootstrap_results import BootstrapResult
-from nodecopy.inference.diagnosis import find_problems
+from nodecopy.inference.bootstrap_results import BootstrapResult, Problem
+from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, find_problems
 from nodecopy.inference.intervals import METHODS, estimate_interval
 from nodecopy.inference.measurement import Measure, Statistic, prepare_measure
 from nodecopy.inference.resampling import (
@@ -143,6 +143,8 @@ def bootstrap(
     ]
     undefined = {name: sum(not np.isfinite(row).all() for row in rows) for name, rows in values.items()}
     problems = find_problems(sampler, estimates, undefined)
+    if measure.estimates_communities:
+        problems.append(Problem("modularity", ESTIMATED_COMMUNITIES))
     for problem in problems:
         warn_about_data(problem.text)
     return BootstrapResult(

@@ -27,6 +27,11 @@ OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalu
 """Statistics to which nodes contribute by powers of their degrees, and the share of cubed degrees at nodes
 with few donors from which a warning says so."""
 
+ESTIMATED_COMMUNITIES = (
+    "modularity is that of communities that are estimated from each sample, so that its standard error may "
+    "be too small, and is zero if there is one community. Give labels if groups are known."
+)
+
 
 def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[Problem]:
     """Return the reasons not to trust the intervals, in sentences."""

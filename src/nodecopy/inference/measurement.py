@@ -81,9 +81,16 @@ class GraphMeasure:
     """Compute chosen statistics of graphs; the observed graph comes first and defines the order of values."""
 
     def __init__(
-        self, names: Sequence[str], functions: Sequence[KeyedFunction], convert: Any, modularity: Any
+        self,
+        names: Sequence[str],
+        functions: Sequence[KeyedFunction],
+        convert: Any,
+        modularity: Any,
+        *,
+        estimates_communities: bool = False,
     ) -> None:
         self.names, self.functions = names, functions
+        self.estimates_communities = estimates_communities
         self._convert, self._modularity = convert, modularity
         self._structural = [part for part in names if part not in EXTRA and part != "modularity"]
 
@@ -187,7 +194,8 @@ def prepare_measure(
     if twice := [name for name in every if every.count(name) > 1]:
         raise InputError(f"statistic must name each statistic once; got {twice[0]!r} more than once.")
     modularity = _modularity_of(own, fixed_nodes, fixed_number) if "modularity" in names else None
-    return own, GraphMeasure(names, functions, convert, modularity)
+    is_estimated = modularity is not None and own.labels is None
+    return own, GraphMeasure(names, functions, convert, modularity, estimates_communities=is_estimated)
 
 
 def _name_function(function: Callable[[Any], Any], number: int) -> str:
