@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from nodecopy.experiments.null_networks import NULL_NETWORKS, StubMatching
+from nodecopy.experiments.null_networks import NULL_NETWORKS, StubMatching, factored_odds
 from nodecopy.metrics.structure import select_statistics
 
 
@@ -16,6 +16,16 @@ def test_networks_depend_on_their_seeds_alone(name: str) -> None:
     assert first.labels is not None
     assert first.labels.max() == 1
     assert 5 < first.degrees.mean() < 16
+
+
+def test_odds_factor_within_pairs_of_blocks() -> None:
+    network = factored_odds(200, 15, SeedSequence(1))
+    p, blocks = network.probabilities, network.blocks
+    odds = p / (1 - p)
+    assert odds.max() > 1  # a limit of probabilities would be seen
+    for first, second in ((0, 0), (0, 1), (1, 1)):
+        part = odds[np.ix_(blocks == first, blocks == second)]
+        assert part == pytest.approx(np.outer(part[:, 0], part[0]) / part[0, 0])
 
 
 def test_planted_triangles_are_there() -> None:

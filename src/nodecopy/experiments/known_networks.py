@@ -19,7 +19,7 @@ from nodecopy.models import GraphModel
 
 Floats = NDArray[np.float64]
 MAX_PROBABILITY = 0.95
-"""Probabilities of edges are cut off here."""
+"""Probabilities of edges are cut off here by default."""
 CORNERS = np.array([[0.5, 0.1, 0.1], [0.1, 0.45, 0.1], [0.1, 0.1, 0.4]])
 """Corners of the latent positions of the dot product graph."""
 
@@ -104,12 +104,17 @@ class KnownNetwork(GraphModel[Graph]):
         self.directed = directed
 
     @classmethod
-    def by_name(cls, name: str, n_nodes: int, degree: float, seed: SeedSequence) -> KnownNetwork:
-        """Return the model with the name, about the mean degree, and the nodes that belong to a seed."""
+    def by_name(
+        cls, name: str, n_nodes: int, degree: float, seed: SeedSequence, limit: float = MAX_PROBABILITY
+    ) -> KnownNetwork:
+        """Return the model with the name, about the mean degree, and the nodes that belong to a seed.
+
+        Probabilities are cut off at ``limit``.
+        """
         draw_nodes, mean = KNOWN_NETWORKS[name]
         blocks, probabilities = draw_nodes(n_nodes, np.random.default_rng(seed))
         probabilities *= degree / (n_nodes * mean)
-        return cls(np.minimum(probabilities, MAX_PROBABILITY), blocks, name == "directed")
+        return cls(np.minimum(probabilities, limit), blocks, name == "directed")
 
     def fit(self, graph: Graph, *, rng: Rng = None) -> Self:
         """Store the graph; nothing is estimated."""

@@ -65,17 +65,22 @@ def _planted_communities(n_nodes: int, degree: int, seed: SeedSequence) -> Graph
     return KnownNetwork(p * (degree / n_nodes / p.mean()), blocks).draw(seed)
 
 
-def _degree_corrected_blocks(n_nodes: int, degree: int, seed: SeedSequence) -> Graph:
-    """Return a network whose edges have odds that factor, so that it is uniform given the edges to blocks."""
-    odds = KnownNetwork.by_name("dc-sbm", n_nodes, degree, child(seed, 0))
-    return KnownNetwork(odds.probabilities / (1 + odds.probabilities), odds.blocks).draw(child(seed, 1))
+def factored_odds(n_nodes: int, degree: int, seed: SeedSequence) -> KnownNetwork:
+    """Return a degree-corrected block model whose odds of edges factor.
+
+    Its networks are uniform given the number of edges from each node to each block.
+    """
+    odds = KnownNetwork.by_name("dc-sbm", n_nodes, degree, seed, np.inf)  # odds with a limit would not factor
+    return KnownNetwork(odds.probabilities / (1 + odds.probabilities), odds.blocks)
 
 
 NULL_NETWORKS: dict[str, Callable[[int, int, SeedSequence], Graph]] = {
     "erdos-renyi": _erdos_renyi,
     "configuration": _configuration,
     "sbm": lambda n_nodes, degree, seed: _known("sbm", n_nodes, degree, seed),
-    "dc-sbm": _degree_corrected_blocks,
+    "dc-sbm": lambda n_nodes, degree, seed: factored_odds(n_nodes, degree, child(seed, 0)).draw(
+        child(seed, 1)
+    ),
     "planted-triangles": _planted_triangles,
     "planted-communities": _planted_communities,
 }
