@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,28 +61,40 @@ def test_no_rounds_are_the_base_alone() -> None:
     assert np.array_equal(alone, wrapped)
 
 
-@pytest.mark.parametrize(("balance", "n_expected"), [(0.0, [8, 2]), (1.0, [5, 4])])
+# Free nodes are 4 to 23: 16 are predicted to be of class 0 and 4 of class 1, with rising confidence.
+@pytest.mark.parametrize(
+    ("balance", "expected"),
+    [
+        (0.0, [range(12, 20), [22, 23]]),
+        (1.0, [range(15, 20), [4, 20, 21, 22, 23]]),  # the least confident of class 0 fills up class 1
+    ],
+)
 def test_the_most_confident_nodes_of_each_class_get_pseudo_labels(
-    balance: float, n_expected: list[int]
+    balance: float, expected: list[Sequence[int]]
 ) -> None:
     graph = planted_graph().subgraph(np.arange(24)).replace(labels=np.arange(24) % 2)
-    codes = np.array([0, 1] + [0] * 18 + [1] * 4)  # of the 20 free nodes 16 and 4 are predicted
-    confidence = np.linspace(0.6, 0.9, 24)
-    base = Scripted([confident(codes, confidence)] * 2)
+    codes = np.array([0, 1] + [0] * 18 + [1] * 4)
+    base = Scripted([confident(codes, np.linspace(0.6, 0.9, 24))] * 2)
     train, validation = np.array([0, 1]), np.array([2, 3])
     trial = Trial(graph, train, validation, 0)
     SelfTraining(base, 1, share=0.5, balance=balance).fit_trials([trial])
     after = base.trials[1]
     pseudo = after.train[2:]
     assert np.array_equal(after.train[:2], train)
-    assert not set(pseudo.tolist()) & {0, 1, 2, 3}
-    for code, n in enumerate(n_expected):
-        members = np.flatnonzero((codes == code) & (np.arange(24) > 3))
-        assert set(pseudo[codes[pseudo] == code].tolist()) == set(members[-n:].tolist())
-    assert np.array_equal(after.codes[pseudo], codes[pseudo])
+    for code, nodes in enumerate(expected):
+        assert sorted(pseudo[after.codes[pseudo] == code]) == list(nodes)
     assert np.array_equal(after.codes[train], trial.codes[train])
     assert after.weights is not None
     assert after.weights[2:].sum() == pytest.approx(len(train), rel=1e-5)
+
+
+def test_a_class_that_no_node_is_predicted_to_be_of_gets_pseudo_labels() -> None:
+    probabilities = np.random.default_rng(0).dirichlet([60, 30, 10], GRAPH.n_nodes)
+    assert not (probabilities.argmax(axis=1) == 2).any()
+    base = Scripted([probabilities] * 2)
+    SelfTraining(base, 1, balance=1).fit_trials([Trial(GRAPH, SPLIT.train, rng=0)])
+    after = base.trials[1]
+    assert (np.bincount(after.codes[after.train[len(SPLIT.train) :]], minlength=3) > 0).all()
 
 
 def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:

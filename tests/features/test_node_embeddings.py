@@ -12,6 +12,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import InputError
+from nodecopy.features import node_embeddings
 from nodecopy.features.node_embeddings import (
     NodeEmbeddings,
     cosines,
@@ -147,9 +148,20 @@ def test_shared_neighbourhoods_live_as_long_as_their_graph(has_features: bool) -
     features = np.eye(4)[[0, 0, 1, 1]] if has_features else None
     graph = Graph.from_edges([0, 1, 2], [1, 2, 3], features=features)
     embedding = shared_neighbourhoods(graph)
-    np.testing.assert_array_equal(embedding, NodeEmbeddings(graph).neighbourhoods)
+    np.testing.assert_allclose(embedding, NodeEmbeddings(graph).neighbourhoods, atol=1e-8)
     assert shared_neighbourhoods(graph.replace(labels=[0, 1, 0, 1])) is embedding
     references: list[Any] = [ref(embedding), ref(graph.features if has_features else graph.rows)]
     del graph, embedding, features
     gc.collect()
     assert [reference() for reference in references] == [None, None]
+
+
+def test_shared_neighbourhoods_do_not_show_errors_of_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact, graph = embed_neighbourhoods, wide_graph()
+    noise = 1e-15 * np.random.default_rng(0).standard_normal((120, 64))  # as of another number of threads
+    monkeypatch.setattr(
+        node_embeddings, "embed_neighbourhoods", lambda graph, features: exact(graph, features) + noise
+    )
+    with_noise = shared_neighbourhoods(graph)
+    monkeypatch.undo()
+    assert np.array_equal(shared_neighbourhoods(wide_graph()), with_noise)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,11 @@ from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.nn.module_training import Factory
 
+Probabilities: TypeAlias = NDArray[np.float32]
+N_SCALINGS = 20
+"""Steps in which probabilities are scaled to sizes of classes; they converge in fewer."""
+TINY = np.finfo(np.float64).tiny
+"""In place of a sum of zeros."""
 RECOMMENDED_BASE = (
     "The recommended method with a network of your own is "
     f"SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), {N_GRAPHS}, base=build))."
@@ -53,9 +58,10 @@ class SelfTraining(Classifier):
         0.62 with five.
     balance
         How the size of a class is estimated: ``n ** (1 - balance) * m ** balance``, where n is the number
-        of nodes that are predicted to be of it and m the mean over classes. 0 trusts the predictions, 1
-        makes all classes equal. By default 1 / r, with the r of ``share``, since predictions from few labels
-        favour some classes too much.
+        of nodes that are predicted to be of it and m the mean over classes. Probabilities are scaled by
+        class to these sizes before pseudo-labels are chosen, so that no class dies out over the rounds.
+        0 trusts the predictions, 1 makes all classes equal. By default 1 / r, with the r of ``share``, since
+        predictions from few labels favour some classes too much.
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
     loss_weights
@@ -182,8 +188,9 @@ class SelfTraining(Classifier):
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
         """Return the problem of a round: labels, pseudo-labels, and a seed of its own."""
-        probabilities = prediction.probabilities
-        nodes = self._choose_nodes(trial, probabilities)
+        free = _unlabelled_nodes(trial)
+        probabilities = self._balance_classes(trial, prediction.probabilities, free)
+        nodes = self._choose_nodes(trial, probabilities, free)
         n_labels, n_pseudo = len(trial.train), len(nodes)
         weights = np.ones(n_labels + n_pseudo, np.float32)
         if self.loss_weights == "confidence":
@@ -197,21 +204,37 @@ class SelfTraining(Classifier):
             nodes, codes, soft=soft, weights=weights, predictions=probabilities, rng=seed
         )
 
-    def _choose_nodes(self, trial: Trial, probabilities: NDArray[np.float32]) -> NDArray[np.int64]:
+    def _balance_classes(
+        self, trial: Trial, probabilities: Probabilities, free: NDArray[np.int64]
+    ) -> Probabilities:
+        """Return the probabilities, scaled by class until they add up to its estimated size."""
+        of_free = probabilities[free].astype(np.float64)
+        target = np.maximum(self._class_sizes(trial, probabilities[free]), 1)
+        target *= len(free) / target.sum()
+        scale = np.ones(trial.n_classes)
+        for _ in range(N_SCALINGS):
+            scale *= target / np.maximum(_normalise(of_free * scale).sum(axis=0), TINY)
+        return _normalise(probabilities * scale).astype(np.float32)
+
+    def _choose_nodes(
+        self, trial: Trial, probabilities: Probabilities, free: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Return the most confident nodes of each predicted class."""
-        is_free = np.ones(len(probabilities), bool)
-        is_free[trial.train] = False
-        if trial.validation is not None:
-            is_free[trial.validation] = False
-        free = np.flatnonzero(is_free)
-        predicted, confidence = probabilities[free].argmax(axis=1), probabilities[free].max(axis=1)
-        share, balance = self._settings(trial).values()
-        n_predicted = np.bincount(predicted, minlength=trial.n_classes)
-        sizes = n_predicted ** (1 - balance) * (len(free) / trial.n_classes) ** balance
-        order = free[np.argsort(-confidence, kind="stable")]
-        ordered = probabilities[order].argmax(axis=1)
-        chosen = [order[ordered == c][: int(np.ceil(share * size))] for c, size in enumerate(sizes)]
+        share = self._settings(trial)["share"]
+        sizes = self._class_sizes(trial, probabilities[free])
+        order = free[np.argsort(-probabilities[free].max(axis=1), kind="stable")]
+        predicted = probabilities[order].argmax(axis=1)
+        chosen = [order[predicted == c][: int(np.ceil(share * size))] for c, size in enumerate(sizes)]
         return np.concatenate(chosen)
+
+    def _class_sizes(self, trial: Trial, probabilities: Probabilities) -> NDArray[np.float64]:
+        """Return the estimated sizes of the classes."""
+        balance = self._settings(trial)["balance"]
+        n_predicted = np.bincount(probabilities.argmax(axis=1), minlength=trial.n_classes)
+        sizes: NDArray[np.float64] = (
+            n_predicted ** (1 - balance) * (len(probabilities) / trial.n_classes) ** balance
+        )
+        return sizes
 
     def _settings(self, trial: Trial) -> dict[str, float]:
         """Return the share and the balance, which depend on the number of labels unless they are given."""
@@ -240,6 +263,21 @@ class SelfTraining(Classifier):
             f"self-training: the prediction is that of {message}",
             Hint("{} changes the number.", n_rounds=int),
         )
+
+
+def _unlabelled_nodes(trial: Trial) -> NDArray[np.int64]:
+    """Return the nodes that are neither labelled nor held out for validation."""
+    is_free = np.ones(trial.graph.n_nodes, bool)
+    is_free[trial.train] = False
+    if trial.validation is not None:
+        is_free[trial.validation] = False
+    return np.flatnonzero(is_free)
+
+
+def _normalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows, each scaled to the sum one."""
+    normalised: NDArray[np.float64] = rows / np.maximum(rows.sum(axis=1, keepdims=True), TINY)
+    return normalised
 
 
 def _scarcity(trial: Trial) -> float:

@@ -31,6 +31,8 @@ FEATURE_WEIGHT = 0.5
 """Weight of a node's features beside its (expected) neighbourhood in ``"expected"`` searches."""
 PURPOSE = "to find similar nodes"
 """What features are scaled for, in messages."""
+N_DECIMALS = 8
+"""Decimals of embeddings that laws of copying search in."""
 RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 
@@ -127,7 +129,8 @@ def shared_neighbourhoods(graph: Graph) -> Matrix:
         for rows, features, result in _RECENT:
             if rows() is graph.rows and features() is graph.features and result:
                 return result[0]
-    embedding = NodeEmbeddings(graph).neighbourhoods
+    # Rounded, since nodes that tie would otherwise be ordered by errors that depend on the number of threads.
+    embedding = np.round(NodeEmbeddings(graph).neighbourhoods, N_DECIMALS)
     embedding.setflags(write=False)
     result = [embedding]
     features = (lambda: None) if graph.features is None else ref(graph.features, lambda _: result.clear())
