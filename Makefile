@@ -26,6 +26,7 @@ screenshots: .venv/browser demo
 	command -v chromium >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium; } \
 	  || $(BIN)/playwright install chromium
+	if command -v npm >/dev/null; then npm install --silent --prefix .venv/npm axe-core@4.14.0; fi # accessibility
 	touch $@
 
 lint: $(READY)

@@ -17,6 +17,7 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 READY = "html[data-ready=yes]"
+AXE = Path(__file__).parents[2] / ".venv" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @dataclass
@@ -42,6 +43,7 @@ def opened(
     scheme: str = "light",
     density: float = 1,
     touch: bool = False,
+    address: str = "",
 ) -> Iterator[Watched]:
     """Open a file in a browser with a fresh profile, and wait until it has drawn itself."""
     from playwright.sync_api import sync_playwright
@@ -66,12 +68,19 @@ def opened(
         page.on("dialog", lambda dialog: watched.complaints.append(dialog.message))
         page.on("request", lambda asked: _note(watched, asked.url))
         start = perf_counter()
-        page.goto(html.resolve().as_uri())
+        page.goto(html.resolve().as_uri() + (f"#{address}" if address else ""))
         page.wait_for_selector(READY)
         page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         watched.seconds = perf_counter() - start
         yield watched
         context.close()
+
+
+def axe_source() -> str:
+    """The script of axe-core, or skip."""
+    if not AXE.is_file():
+        pytest.skip("needs axe-core: make browser-test")
+    return AXE.read_text(encoding="utf-8")
 
 
 def _note(watched: Watched, url: str) -> None:

@@ -43,7 +43,7 @@ def test_the_demo_compares_classifies_and_draws(run: Run) -> None:
     kinds = ["graphs", "statistics", "graphs", "classification", "attack", "recommendations"]
     assert [section["kind"] for section in sections] == kinds
     assert sections[3]["graph"] == sections[2]["title"]  # the table knows where its nodes are drawn
-    assert Path("demo/report.html").stat().st_size < 900_000
+    assert Path("demo/report.html").stat().st_size < 500_000
 
 
 @pytest.mark.usefixtures("brief")

@@ -140,8 +140,8 @@ def test_the_tables_of_this_repository_have_titles(run: Run) -> None:
     assert run("report", "--results", results).code == 0
     (tables,) = sections_of(Path("report.html"))
     second = next(entry for entry in tables["experiments"] if entry["name"] == "table2")
-    assert second["title"] == "Accuracy of semi-supervised node classification"
-    assert second["groups"][0]["rows"][0]["method"] == "GCN"
+    assert second["title"] == "Table 2: Accuracy of semi-supervised node classification"
+    assert second["groups"][0]["methods"][0] == "GCN"
 
 
 def test_what_cannot_be_reported(run: Run) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.report.result_tables import result_tables_section
+from nodecopy.report.result_tables import DATASETS, result_tables_section
 from tests.report import examples
 
 
@@ -14,18 +14,15 @@ def test_ours_beside_the_published(tmp_path: Path) -> None:
     titles = {"table9": {"": "A table", "gcn": "GCN"}}
     section = result_tables_section(examples.write_results(tmp_path / "results"), titles=titles)
     (experiment,) = section["experiments"]
-    assert experiment["title"] == "A table"
+    assert experiment["title"] == "Table 9: A table"
     (group,) = experiment["groups"]
-    assert group["dataset"] == "cora"
+    assert group["dataset"] == "Cora"
     assert group["columns"] == ["5 labels", "10 labels"]
-    first, second = group["rows"]
-    assert first["method"] == "GCN"
-    assert first["cells"][1]["verdict"] == "behind"
-    assert (first["cells"][0]["mean"], first["cells"][0]["published"]) == (69.2, 70.0)
-    assert second["method"] == examples.CRAFTED[0]
-    assert "mean" not in second["cells"][0]
-    assert second["cells"][0]["published"] == 74.6
-    assert second["cells"][1] is None
+    assert group["methods"] == ["GCN", examples.CRAFTED[0]]
+    assert group["cells"] == [
+        [[69.2, 4.2, 70, 3.7, "level", 1], [74.9, 2.9, 76, 2.2, "behind", 1]],
+        [[None, None, 74.6, 2.8], None],
+    ]
     assert experiment["origin"]["commit"] == ["abc", "def"]
 
 
@@ -34,7 +31,7 @@ def test_a_table_with_one_column_is_called_after_its_score(tmp_path: Path) -> No
     head, first, *_ = file.read_text(encoding="utf-8").splitlines()
     file.write_text(f"{head}\n{first}\n", encoding="utf-8")
     (experiment,) = result_tables_section(tmp_path)["experiments"]
-    assert experiment["title"] == "table9"
+    assert experiment["title"] == "Table 9"
     assert experiment["groups"][0]["columns"] == ["accuracy"]
 
 
@@ -71,5 +68,10 @@ def test_tables_that_cannot_be_read_are_left_out(tmp_path: Path, damage: Callabl
 
 def test_the_tables_of_this_repository_are_read() -> None:
     folder = Path(__file__).parents[2] / "results"
-    names = [experiment["name"] for experiment in result_tables_section(folder)["experiments"]]
+    section = result_tables_section(folder)
+    names = [experiment["name"] for experiment in section["experiments"]]
     assert sorted(names) == sorted(path.stem for path in folder.glob("*.csv"))
+    assert names[section["open"]] == "table2"
+    assert section["experiments"][section["open"]]["title"] == "Table 2"
+    datasets = {group["dataset"] for entry in section["experiments"] for group in entry["groups"]}
+    assert datasets <= set(DATASETS.values())

@@ -293,9 +293,9 @@ def interactions_section(
     if first is not None:
         users = np.concatenate([[first], users[users != first][: MAX_USERS - 1]])
     text = (
-        "CopyEASE is fitted to interactions of which some are copied from similar users and items. Beside "
-        "each recommendation are the items of the history and the donors that add most to its score, with "
-        "their shares of it."
+        "CopyEASE is fitted to interactions of which some are copied from similar users and items. A "
+        "selected recommendation is explained by the items of the history and the donors that add most to "
+        "its score, with their shares of it."
     )
     return recommendations_section(log, recommender, donors, users, evaluations=evaluations, text=text)
 
@@ -310,8 +310,8 @@ def results_section(folder: Path) -> Section:
         named: tuple[Any, ...] = (*experiment.methods, *getattr(experiment.task, "attacks", ()))
         titles[name] = {"": experiment.title} | {method.name: method.title for method in named}
     text = (
-        "Our results, with the published results and the verdict (at two standard errors) below. The best of "
-        "our results is bold. The notes beside the tables explain differences."
+        "Below each of our results are the published one and the verdict at two standard errors. The best of "
+        "our results is bold. The Markdown files beside the CSV files of the tables explain differences."
     )
     try:
         return result_tables_section(folder, titles=titles, text=text)

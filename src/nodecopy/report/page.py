@@ -14,8 +14,12 @@ from nodecopy._core.atomic_files import atomic_write
 from nodecopy._core.formats import PathLike
 from nodecopy.report.page_sections import Section
 
-SCRIPTS = ("vendor/d3.min.js", "drawing.js", "graphs.js", "charts.js", "tables.js", "page.js")
-"""In the order in which they run. D3, https://d3js.org, is the unchanged file of npm's d3 7.9.2."""
+SCRIPTS = (
+    *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
+    *("graph_details.js", "statistics.js", "classification.js", "attack.js", "recommendations.js"),
+    *("results.js", "page.js"),
+)
+"""In the order in which they run. D3 is bundled as ``vendor/d3-subset.mjs`` says."""
 
 
 def write_page(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:

@@ -100,7 +100,11 @@ def graphs_section(
         "y": positions[:, 1].tolist(),
         "colours": colours,
         "graphs": [
-            {"title": "observed", "n_edges": observed.n_edges, "edges": _edge_pairs(part).ravel().tolist()},
+            {
+                "title": "observed",
+                "n_edges": observed.n_edges,
+                **_encode_edges(_edge_pairs(part), part.n_nodes),
+            },
             *(_sample_data(name, sample, observed, nodes) for name, sample in samples.items()),
         ],
     }
@@ -134,7 +138,7 @@ def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntAr
     return {
         "title": title,
         "n_edges": sample.graph.n_edges,
-        "edges": pairs.ravel().tolist(),
+        **_encode_edges(pairs, len(nodes)),
         "flags": "".join(map(str, flags.tolist())),
         # The number of a donor that is drawn, the id of a donor that is not.
         "donors": [int(number[d]) if number[d] >= 0 else str(ids[d]) for d in donors[nodes].tolist()],
@@ -143,7 +147,19 @@ def _sample_data(title: str, sample: CopiedSample, observed: Graph, nodes: IntAr
 
 def _edge_pairs(graph: Graph) -> NDArray[np.int64]:
     pairs = np.column_stack([graph.rows.row_numbers, graph.rows.indices]).astype(np.int64)
+    pairs = pairs[np.lexsort(pairs.T[::-1])]
     return pairs if graph.directed else pairs[pairs[:, 0] < pairs[:, 1]]
+
+
+def _encode_edges(pairs: NDArray[np.int64], n_nodes: int) -> dict[str, list[int]]:
+    """Return sorted edges in a short form: the number at each source, and differences of successive targets.
+
+    The first difference at a source is to the source itself.
+    """
+    source, target = pairs.T
+    before = np.where(np.diff(source, prepend=-1) == 0, np.roll(target, 1), source)
+    counts = np.bincount(source, minlength=n_nodes)
+    return {"counts": counts.tolist(), "steps": (target - before).tolist()}
 
 
 def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.int64]:

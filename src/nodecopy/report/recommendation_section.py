@@ -125,12 +125,12 @@ def _user_data(interactions: Interactions, user: int, donors: Any, names: _Names
         "n_items": len(own),
         "history": _numbers(interactions.item_ids[own[:MAX_HISTORY]], names.items),
         "donors": [
-            {
-                "user": _numbers(interactions.user_ids[[donor]], names.users)[0],
-                "probability": round_number(probability, 3),
-                "n_items": len(history),
-                "n_common": len(np.intersect1d(own, history)),
-            }
+            [
+                _numbers(interactions.user_ids[[donor]], names.users)[0],
+                round_number(probability, 3),
+                len(history),
+                len(np.intersect1d(own, history)),
+            ]
             for (donor, probability), history in zip(likeliest, histories, strict=True)
         ],
     }
@@ -143,30 +143,31 @@ def _item_data(
     items: NDArray[Any],
     scores: NDArray[Any],
     names: _Names,
-) -> list[dict[str, Any]]:
-    """Return the recommended items with what adds most to their scores, as shares of the scores."""
+) -> list[list[Any]]:
+    """Return the number and the score of each recommended item, and the items and donors that add most to it.
+
+    Without an explanation there is only the former; donors may be missing.
+    """
     is_explained = recommender.is_linear and interactions.rows.degrees[user] > 0
     has_donors = interactions.n_items <= MAX_ITEMS
     entries = []
     for item, score in zip(items.tolist(), scores.tolist(), strict=True):
         if not math.isfinite(score):
             continue
-        entry: dict[str, Any] = {"item": _numbers([item], names.items)[0], "score": round_number(score, 3)}
+        entry: list[Any] = [_numbers([item], names.items)[0], round_number(score, 3)]
         if is_explained and score > 0:
             user_id = interactions.user_ids[user]
             explanation = recommender.explain(user_id, item, N_REASONS, donors=has_donors)
-            entry["because_of"] = _shares(explanation.items, explanation.score, names.items)
+            entry.append(_shares(explanation.items, explanation.score, names.items))
             if has_donors and explanation.donors is not None:
-                entry["donors"] = _shares(explanation.donors, explanation.score, names.users)
+                entry.append(_shares(explanation.donors, explanation.score, names.users))
         entries.append(entry)
     return entries
 
 
-def _shares(part: Contributions, score: float, names: dict[str, int]) -> list[list[Any]]:
-    """Return the number and the share of the score of each positive contribution."""
+def _shares(part: Contributions, score: float, names: dict[str, int]) -> list[int]:
+    """Return the number of each positive contribution, followed by its share of the score in thousandths."""
     is_positive = part.values > 0
     numbers = _numbers(part.ids[is_positive], names)
-    return [
-        [number, round_number(value / score, 2)]
-        for number, value in zip(numbers, part.values[is_positive], strict=True)
-    ]
+    shares = np.rint(1000 * part.values[is_positive] / score).astype(int).tolist()
+    return [value for pair in zip(numbers, shares, strict=True) for value in pair]

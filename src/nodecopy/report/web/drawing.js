@@ -1,7 +1,9 @@
 "use strict";
 // Functions that all sections use. Text enters the page as text nodes only, so that no id becomes markup.
 
-const PALETTE = ["#4269d0", "#e08214", "#3a9a5b", "#c0392b", "#8e5bb5", "#17a2b8", "#a67c52", "#d467a5", "#7f8c3a", "#8a94a3"];
+const BODIES = {}; // the content of a section by its kind; each file adds its own
+const N_CLASS_COLOURS = 10;
+const RAMP = ["#fde725", "#5ec962", "#21918c", "#3b528b", "#440154"]; // viridis, from certain to uncertain
 
 function make(tag, options = {}, ...children) {
   const element = document.createElement(tag);
@@ -14,26 +16,52 @@ function make(tag, options = {}, ...children) {
 }
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-const classColour = (code, n) => code < 0 ? colour("edge") : n <= PALETTE.length ? PALETTE[code] : String(d3.hcl(15 + 360 * code / n, 58, code % 2 ? 68 : 52));
+
+// The colour of a class as CSS; with more classes than colours, hues around the circle.
+function classColour(code, n) {
+  if (code < 0) return "var(--edge)";
+  return n <= N_CLASS_COLOURS ? `var(--class-${code})` : String(d3.hcl(15 + 360 * code / n, 50, code % 2 ? 66 : 56));
+}
+const resolve = (css) => css.startsWith("var(") ? colour(css.slice(6, -1)) : css; // a canvas knows no variables
+
+function rampColour(share) {
+  const place = Math.min(Math.max(share, 0), 1) * (RAMP.length - 1), i = Math.min(Math.floor(place), RAMP.length - 2);
+  return d3.interpolateRgb(RAMP[i], RAMP[i + 1])(place - i);
+}
+
 const count = d3.format(",");
 const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 const readableName = (name) => name.replace(/^n_/, "").replaceAll("_", " ");
+const shorten = (text, n) => text.length > n ? `${text.slice(0, Math.max(1, n - 1))}…` : text;
 
 function formatValue(value) {
   if (value === null || value === undefined) return "–";
   if (Number.isInteger(value)) return count(value);
-  return Math.abs(value) >= 1000 ? d3.format(",.0f")(value) : Math.abs(value) < 0.001 && value !== 0 ? d3.format(".2e")(value) : d3.format(".3~g")(value);
+  const size = Math.abs(value);
+  return d3.format(size >= 1000 ? ",.0f" : size < 0.001 ? ".2e" : ".3~g")(value);
 }
 
-function percent(value, digits = 0) {
-  return value === null ? "–" : d3.format(`.${digits}f`)(100 * value) + " %";
+const percent = (value, digits = 0) => value === null ? "–" : `${d3.format(`.${digits}f`)(100 * value)} %`;
+const percentRange = ([low, high], digits = 0) => `${d3.format(`.${digits}f`)(100 * low)} to ${percent(high, digits)}`;
+
+const legendEntry = (mark, text) => make("li", {}, mark, text);
+const dot = (fill) => make("i", { class: "dot", style: `background:${fill}` });
+const lineMark = (name, style = "") => make("i", { class: `line ${style}`, style: `border-color:var(--${name})` });
+const button = (text, label, act) => make("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+
+function meter(value) {
+  return make("span", { class: "meter", "aria-hidden": "true" }, make("i", { style: `width:${Math.round(100 * Math.min(1, Math.max(0, value)))}%` }));
 }
 
-function legendEntry(mark, text) {
-  return make("li", {}, mark, text);
+function table(heads, rows, options = {}) {
+  const head = make("tr", {}, ...heads.map((text) => typeof text === "string" ? make("th", { scope: "col" }, text) : text));
+  const body = make("table", options, make("thead", {}, head), make("tbody", {}, ...rows));
+  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": options["aria-label"] ?? "table" }, body);
 }
 
 // Returns an empty drawing of a fixed shape that scales with its column.
 function drawing(width, height, label) {
   return d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", label);
 }
+
+const pathOf = (points) => points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");

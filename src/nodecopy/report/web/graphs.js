@@ -1,19 +1,33 @@
 "use strict";
 // The observed graph beside one of its samples: the same layout and the same view of both.
 
-const OBSERVED = 1, FROM_SOURCE = 2, FROM_TARGET = 4;
-const MAX_EDGES_IN_MOTION = 6000; // while the view moves, of more edges only some are drawn
-const MAX_CHIPS = 24;
+const OBSERVED = 1, FROM_SOURCE = 2, FROM_TARGET = 4; // flags of a sampled edge
+const MAX_CHIPS = 24, MAX_CLASSES_SHOWN = 20;
 const graphViews = new Map();
+
+// Returns the two ends of every edge, one after the other.
+function decodeEdges({ counts, steps }) {
+  const edges = new Uint32Array(2 * steps.length);
+  let e = 0;
+  counts.forEach((n, source) => {
+    for (let target = source, k = 0; k < n; k++, e++) {
+      target += steps[e];
+      edges.set([source, target], 2 * e);
+    }
+  });
+  return edges;
+}
 
 class GraphView {
   constructor(section) {
     this.data = section;
+    this.key = `g${graphViews.size}`;
     this.n = section.ids.length;
     this.number = new Map(section.ids.map((id, i) => [id, i]));
+    for (const graph of section.graphs) graph.edges = decodeEdges(graph);
     this.sample = Math.min(1, section.graphs.length - 1);
     this.colouring = section.colours.length ? 0 : -1;
-    this.selected = this.hovered = -1;
+    this.selected = this.hovered = this.onlyClass = -1;
     this.view = d3.zoomIdentity;
     this.incident = section.graphs.map(() => null);
     const degree = new Uint32Array(this.n);
@@ -23,8 +37,8 @@ class GraphView {
     this.extent = [d3.extent(section.x), d3.extent(section.y)];
     const ratio = (this.extent[1][1] - this.extent[1][0]) / Math.max(this.extent[0][1] - this.extent[0][0], 1);
     this.shape = Math.min(1, Math.max(0.55, ratio + 0.06)); // height of a panel for its width
-    this.element = this.build();
     graphViews.set(section.title, this);
+    this.element = this.build();
   }
 
   build() {
@@ -36,11 +50,25 @@ class GraphView {
       ? make("p", { class: "quiet" }, `Only a part of the graph is drawn: the first ${count(this.n)} of ${count(data.n_nodes)} nodes that a random walk visited. The statistics are those of the whole graph.`)
       : null;
     const body = make("div", {}, part, this.tools(),
-      make("div", { class: "pair" }, ...this.panels.map((panel) => panel.figure)), this.legend, this.detail);
+      make("div", { class: "pair" }, ...this.panels.map((panel) => panel.figure)), this.legend, this.detail,
+      downloads(data.title, { rows: () => this.edgeRows(), pictures: () => this.panels.map((panel) => [data.graphs[panel.graph].title, this.picture(panel)]) }));
     this.panels.forEach((panel) => this.connect(panel));
     new ResizeObserver(() => this.resize()).observe(this.panels[0].canvas);
     this.describe();
+    this.restore();
     return body;
+  }
+
+  restore() {
+    restoring(`${this.key}.sample`, (text) => { if (this.data.graphs[+text] && +text) this.show(+text); });
+    restoring(`${this.key}.colour`, (text) => { if (this.data.colours[+text]) this.colourBy(+text); });
+    restoring(`${this.key}.class`, (text) => this.showClass(text === "" ? -1 : +text));
+    restoring(`${this.key}.node`, (text) => this.select(this.number.get(text) ?? -1));
+    restoring(`${this.key}.view`, (text) => {
+      const [k, x, y] = text.split(",").map(Number);
+      this.wanted = k > 0 && Number.isFinite(x + y) ? [k, x, y] : null; // shares of the panel, which may have another size
+      if (this.width && this.wanted) this.moveTo(d3.zoomIdentity.translate(x * this.width, y * this.height).scale(k));
+    });
   }
 
   panel(graph) {
@@ -52,8 +80,8 @@ class GraphView {
   }
 
   caption(panel) {
-    const graph = this.data.graphs[panel.graph];
-    const drawn = graph.edges.length / 2, part = drawn < graph.n_edges ? `, ${count(drawn)} drawn` : "";
+    const graph = this.data.graphs[panel.graph], drawn = graph.edges.length / 2;
+    const part = drawn < graph.n_edges ? `, ${count(drawn)} drawn` : "";
     panel.caption.replaceChildren(graph.title + " ", make("span", {}, plural(graph.n_edges, "edge") + part));
     panel.canvas.setAttribute("aria-label", `${graph.title}: ${plural(this.data.n_nodes, "node")}, ${plural(graph.n_edges, "edge")}. ` +
       "Arrow keys move, plus and minus zoom, 0 shows the whole graph, N and P select the next and the previous node, Escape clears the selection.");
@@ -61,28 +89,49 @@ class GraphView {
 
   tools() {
     const { data } = this;
-    const select = (label, options, chosen, act) => make("label", {}, label,
-      make("select", { onchange: (event) => act(+event.target.value) },
-        ...options.map((text, i) => make("option", { value: i, selected: i === chosen }, text))));
-    const list = make("datalist", { id: `nodes-${graphViews.size}` }, ...data.ids.slice(0, 3000).map((id) => make("option", { value: id })));
+    const select = (label, options, chosen, act) => make("select", { "aria-label": label, onchange: (event) => act(+event.target.value) },
+      ...options.map((text, i) => make("option", { value: i, selected: i === chosen }, text)));
+    const labelled = (label, field) => make("label", {}, label, field);
+    const list = make("datalist", { id: `${this.key}-nodes` }, ...data.ids.slice(0, 3000).map((id) => make("option", { value: id })));
     const find = make("input", { type: "search", list: list.id, placeholder: "id", oninput: (event) => {
       const node = this.number.get(event.target.value);
       if (node !== undefined) this.select(node, true);
     } });
-    const button = (text, label, act) => make("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+    this.sampleField = select("sample", data.graphs.slice(1).map((graph) => graph.title), 0, (i) => this.show(i + 1));
+    this.colourField = select("colour by", data.colours.map((one) => one.name), this.colouring, (i) => this.colourBy(i));
     return make("div", { class: "tools" },
-      data.graphs.length > 2 ? select("sample", data.graphs.slice(1).map((graph) => graph.title), 0, (i) => this.show(i + 1)) : null,
-      data.colours.length > 1 ? select("colour by", data.colours.map((one) => one.name), this.colouring, (i) => { this.colouring = i; this.describe(); this.draw(); }) : null,
-      make("label", {}, "find a node", find), list,
+      data.graphs.length > 2 ? labelled("sample", this.sampleField) : null,
+      data.colours.length > 1 ? labelled("colour by", this.colourField) : null,
+      labelled("find a node", find), list,
       make("span", { class: "buttons" }, button("−", "zoom out", () => this.scaleBy(1 / 1.5)), button("+", "zoom in", () => this.scaleBy(1.5)), button("⤢", "show the whole graph", () => this.moveTo(d3.zoomIdentity))));
   }
 
   show(sample) {
     this.sample = this.panels[1].graph = sample;
+    this.sampleField.value = sample - 1;
+    remember(`${this.key}.sample`, sample === 1 ? null : sample);
     this.caption(this.panels[1]);
     this.describe();
     this.draw();
   }
+
+  colourBy(number) {
+    if (number !== this.colouring) this.onlyClass = -1;
+    this.colouring = this.colourField.value = number;
+    remember(`${this.key}.colour`, number || null);
+    this.describe();
+    this.draw();
+  }
+
+  // Shows the nodes of one class, and their edges; -1 shows all.
+  showClass(code) {
+    this.onlyClass = this.data.colours[this.colouring]?.classes?.[code] === undefined ? -1 : code;
+    remember(`${this.key}.class`, this.onlyClass < 0 ? null : code);
+    this.describe();
+    this.draw();
+  }
+
+  chosenCodes() { return this.onlyClass < 0 ? null : this.data.colours[this.colouring].codes; }
 
   connect(panel) {
     const { canvas } = panel;
@@ -100,16 +149,16 @@ class GraphView {
       .on("pointerleave", () => this.hover(-1))
       .on("pointerdown.focus", () => canvas.focus({ preventScroll: true }))
       .on("click", (event) => this.select(this.at(panel, event)))
-      .on("keydown", (event) => this.key(event));
+      .on("keydown", (event) => this.press(event));
   }
 
-  key(event) {
+  press(event) {
     const step = 60, moves = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
     const acts = {
       "+": () => this.scaleBy(1.4), "=": () => this.scaleBy(1.4), "-": () => this.scaleBy(1 / 1.4), "0": () => this.moveTo(d3.zoomIdentity),
       n: () => this.select((this.selected + 1) % this.n, true), p: () => this.select((Math.max(this.selected, 0) + this.n - 1) % this.n, true), Escape: () => this.select(-1),
     };
-    const act = moves[event.key] ? () => this.moveTo(this.view.translate(moves[event.key][0] / this.view.k, moves[event.key][1] / this.view.k)) : acts[event.key];
+    const move = moves[event.key], act = move ? () => this.moveTo(this.view.translate(move[0] / this.view.k, move[1] / this.view.k)) : acts[event.key];
     if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     act();
@@ -122,13 +171,18 @@ class GraphView {
     const { clientWidth: width, clientHeight: height } = this.panels[0].canvas;
     if (!width || !height) return;
     const dots = Math.min(window.devicePixelRatio || 1, 2), margin = 24;
-    [this.width, this.height, this.dots] = [width, height, dots];
+    Object.assign(this, { width, height, dots, alphas: [] });
     const [[left, right], [bottom, top]] = this.extent;
     const scale = Math.min((width - 2 * margin) / Math.max(right - left, 1), (height - 2 * margin) / Math.max(top - bottom, 1));
     this.px = Float32Array.from(this.data.x, (x) => width / 2 + scale * (x - (left + right) / 2));
     this.py = Float32Array.from(this.data.y, (y) => height / 2 - scale * (y - (bottom + top) / 2));
     this.tree = d3.quadtree(d3.range(this.n), (i) => this.px[i], (i) => this.py[i]);
     for (const { canvas } of this.panels) { canvas.width = width * dots; canvas.height = height * dots; }
+    if (this.wanted) {
+      const [k, x, y] = this.wanted;
+      this.wanted = null;
+      this.moveTo(d3.zoomIdentity.translate(x * width, y * height).scale(k));
+    }
     this.paint();
   }
 
@@ -148,6 +202,7 @@ class GraphView {
 
   select(node, centre = false) {
     this.selected = node;
+    remember(`${this.key}.node`, node < 0 ? null : this.data.ids[node]);
     if (centre && node >= 0 && this.px) {
       const [x, y] = this.view.apply([this.px[node], this.py[node]]);
       if (x < 20 || y < 20 || x > this.width - 20 || y > this.height - 20) {
@@ -184,183 +239,50 @@ class GraphView {
     return { copied: (flag & own) > 0, observed: (flag & OBSERVED) > 0 };
   }
 
+  donorOf(node) { return this.data.graphs[this.sample].donors?.[node] ?? null; }
+
   draw(moving = false) {
     this.moving = moving;
     clearTimeout(this.later);
-    if (moving) this.later = setTimeout(() => this.draw(), 140);
+    if (moving) this.later = setTimeout(() => { this.draw(); this.rememberView(); }, 140);
     if (this.waiting) return;
     this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.paint(); });
   }
 
+  rememberView() {
+    const { k, x, y } = this.view, isWhole = k === 1 && !x && !y;
+    remember(`${this.key}.view`, isWhole ? null : [k, x / this.width, y / this.height].map((value) => +value.toFixed(4)).join(","));
+  }
+
   paint() {
     if (!this.px) return;
-    const focus = this.hovered >= 0 ? this.hovered : this.selected;
     this.fills = this.colours();
-    for (const panel of this.panels) this.paintPanel(panel, focus);
+    const focus = this.hovered >= 0 ? this.hovered : this.selected;
+    for (const { graph, canvas } of this.panels) paintGraph(this, graph, canvas.getContext("2d"), this.dots, focus);
+  }
+
+  picture(panel) {
+    const pen = new SvgPen(this.width, this.height);
+    paintGraph(this, panel.graph, pen, 1, this.selected);
+    return pen.svg.node();
+  }
+
+  edgeRows() {
+    const { ids, graphs } = this.data;
+    const rows = graphs.flatMap(({ title, edges, flags }) => d3.range(edges.length / 2).map((e) => [title, ids[edges[2 * e]], ids[edges[2 * e + 1]], !flags || +flags[e] & OBSERVED ? "yes" : "no"]));
+    return [["graph", "source", "target", "observed"], ...rows];
   }
 
   colours() {
     const one = this.data.colours[this.colouring];
-    if (!one) return new Array(this.n).fill(PALETTE[0]);
+    if (!one) return new Array(this.n).fill(colour("class-0"));
     if (one.codes) {
-      const table = [...one.classes.keys()].map((code) => classColour(code, one.classes.length)), unknown = colour("edge");
-      return one.codes.map((code) => code < 0 ? unknown : table[code]);
+      const fills = one.classes.map((_, code) => resolve(classColour(code, one.classes.length))), unknown = colour("edge");
+      return one.codes.map((code) => code < 0 ? unknown : fills[code]);
     }
-    const scale = d3.scaleSequential(d3.interpolateViridis).domain([0, d3.max(one.values) || 1]);
-    return one.values.map((value) => scale(value));
-  }
-
-  paintPanel(panel, focus) {
-    const { px, py, view, dots } = this, graph = this.data.graphs[panel.graph], pen = panel.canvas.getContext("2d");
-    pen.setTransform(dots, 0, 0, dots, 0, 0);
-    pen.clearRect(0, 0, this.width, this.height);
-    pen.setTransform(dots * view.k, 0, 0, dots * view.k, dots * view.x, dots * view.y);
-    const thin = 1 / view.k, { edges, flags } = graph, n = edges.length / 2;
-    const stride = this.moving ? Math.max(1, Math.ceil(n / MAX_EDGES_IN_MOTION)) : 1;
-    const fade = (0.07 + 0.68 * Math.min(1, 500 / Math.max(n, 1))) * (focus >= 0 ? 0.25 : 1);
-    const lines = (wanted, stroke, width, alpha) => {
-      pen.beginPath();
-      for (let e = 0; e < n; e += stride) {
-        if (!wanted(e)) continue;
-        pen.moveTo(px[edges[2 * e]], py[edges[2 * e]]);
-        pen.lineTo(px[edges[2 * e + 1]], py[edges[2 * e + 1]]);
-      }
-      Object.assign(pen, { strokeStyle: stroke, lineWidth: width * thin, globalAlpha: alpha });
-      pen.stroke();
-    };
-    lines((e) => !flags || +flags[e] & OBSERVED, colour("edge"), 1, fade);
-    if (flags) lines((e) => !(+flags[e] & OBSERVED), colour("new"), 1, fade);
-    const near = focus >= 0 ? this.paintFocus(pen, panel.graph, focus, thin) : null;
-    const size = Math.min(1, Math.max(0.35, 1 / Math.sqrt(view.k))); // nodes grow more slowly than distances
-    const rim = this.n <= 600 ? colour("panel") : null;
-    for (let i = 0; i < this.n; i++) {
-      pen.globalAlpha = near && !near.has(i) ? 0.25 : 1;
-      pen.fillStyle = this.fills[i];
-      pen.beginPath();
-      pen.arc(px[i], py[i], this.radius[i] * size, 0, 2 * Math.PI);
-      pen.fill();
-      if (rim) { pen.strokeStyle = rim; pen.lineWidth = thin; pen.stroke(); }
-    }
-    pen.globalAlpha = 1;
-    if (near) this.names(pen, focus, near, size);
-  }
-
-  // The edges of one node: in the observed graph its own and those of its donor; in a sample by their origin.
-  paintFocus(pen, graph, node, thin) {
-    const near = new Set([node]), { px, py } = this, donor = this.donorOf(node);
-    const line = (from, to, stroke, dashed = false, width = 2) => {
-      Object.assign(pen, { strokeStyle: stroke, fillStyle: stroke, lineWidth: width * thin, globalAlpha: 1 });
-      pen.setLineDash(dashed ? [5 * thin, 4 * thin] : []);
-      pen.beginPath();
-      if (from === to) {
-        pen.arc(px[from], py[from] - 12 * thin, 12 * thin, 0, 2 * Math.PI);
-      } else {
-        pen.moveTo(px[from], py[from]);
-        pen.lineTo(px[to], py[to]);
-      }
-      pen.stroke();
-      near.add(from).add(to);
-      if (this.data.directed && from !== to && !dashed) arrow(from, to);
-    };
-    const arrow = (from, to) => {
-      const angle = Math.atan2(py[to] - py[from], px[to] - px[from]), back = this.radius[to] + 2 * thin;
-      const x = px[to] - back * Math.cos(angle), y = py[to] - back * Math.sin(angle);
-      pen.beginPath();
-      for (const turn of [0, 2.7, -2.7]) pen.lineTo(x + (turn && 9 * thin * Math.cos(angle + turn)), y + (turn && 9 * thin * Math.sin(angle + turn)));
-      pen.fill();
-    };
-    const edgeLine = (which, number, ...style) => line(this.data.graphs[which].edges[2 * number], this.data.graphs[which].edges[2 * number + 1], ...style);
-    const copies = typeof donor === "number" && donor !== node;
-    if (graph === 0) {
-      if (copies) for (const [, edge] of this.rowOf(donor)) edgeLine(0, edge, colour("copied"), false, 1.5);
-      for (const [, edge] of this.edgesOf(0, node)) edgeLine(0, edge, colour("own"));
-    } else {
-      for (const [, edge] of this.edgesOf(graph, node)) edgeLine(graph, edge, colour(this.origin(graph, node, edge).copied ? "copied" : "new"));
-    }
-    if (copies) line(node, donor, colour("copied"), true, 1);
-    pen.setLineDash([]);
-    return near;
-  }
-
-  names(pen, focus, near, size) {
-    const { view, dots } = this, donor = this.donorOf(focus);
-    pen.setTransform(dots, 0, 0, dots, 0, 0);
-    pen.font = "600 12px system-ui, sans-serif";
-    pen.lineWidth = 3;
-    pen.lineJoin = "round";
-    const named = near.size <= 40 && this.n <= 600 ? near : new Set([focus, ...(typeof donor === "number" ? [donor] : [])]);
-    for (const node of named) {
-      const [x, y] = view.apply([this.px[node], this.py[node]]), away = this.radius[node] * size * view.k + 4;
-      if (node === focus || node === donor) {
-        pen.strokeStyle = colour(node === focus ? "ink" : "copied");
-        pen.lineWidth = 2;
-        pen.beginPath();
-        pen.arc(x, y, away, 0, 2 * Math.PI);
-        pen.stroke();
-        pen.lineWidth = 3;
-      }
-      const text = this.data.ids[node].slice(0, 40), left = x + away + 3 + pen.measureText(text).width > this.width;
-      pen.textAlign = left ? "right" : "left";
-      pen.strokeStyle = colour("panel");
-      pen.strokeText(text, left ? x - away - 3 : x + away + 3, y + 4);
-      pen.fillStyle = colour("ink");
-      pen.fillText(text, left ? x - away - 3 : x + away + 3, y + 4);
-    }
-  }
-
-  donorOf(node) {
-    const graph = this.data.graphs[this.sample];
-    return graph.donors ? graph.donors[node] : null;
-  }
-
-  // Writes the legend, and the description of the node in focus.
-  describe() {
-    this.legend.replaceChildren(...this.legendEntries());
-    const node = this.selected >= 0 ? this.selected : this.hovered;
-    if (node < 0) {
-      this.detail.replaceChildren(make("p", {}, "Hover over a node to see its id. Select it to see its donor and its neighbours."),
-        make("p", { class: "quiet" }, "Drag to move. Zoom with the buttons, with two fingers, or with the wheel after a click on the graph. Keys: arrows move, + and − zoom, 0 shows the whole graph, N and P select nodes."));
-      return;
-    }
-    const graph = this.data.graphs[this.sample], id = this.data.ids[node], own = this.edgesOf(0, node).map(([other]) => [other, ""]);
-    const facts = this.data.colours.map((one) => one.codes ? `${one.name}: ${one.codes[node] < 0 ? "none" : one.classes[one.codes[node]]}` : `${one.name}: ${formatValue(one.values[node])}`);
-    const lines = [make("p", {}, make("b", {}, id), facts.length ? ` · ${facts.join(" · ")}` : ""), this.chips(`${plural(own.length, "observed neighbour")}${this.n < this.data.n_nodes ? " among the drawn nodes" : ""}`, own)];
-    if (graph.donors) {
-      const donor = this.donorOf(node), name = typeof donor === "number" ? this.data.ids[donor] : donor;
-      const neighbours = this.edgesOf(this.sample, node).map(([other, edge]) => [other, this.origin(this.sample, node, edge).copied ? "copied" : "new"]);
-      const origin = donor === node ? "it keeps its own neighbours" : `its donor is ${name}${typeof donor === "number" ? "" : " (not drawn)"}`;
-      const copied = neighbours.filter(([, kind]) => kind === "copied").length;
-      lines.push(this.chips(`In ${graph.title}, ${origin}: ${plural(copied, "neighbour")} ${donor === node ? "kept" : "copied from the donor"}` +
-        (neighbours.length > copied ? `, ${neighbours.length - copied} from the donors of its neighbours` : ""), neighbours.sort((a, b) => d3.ascending(a[1], b[1]))));
-    }
-    this.detail.replaceChildren(...lines);
-  }
-
-  chips(text, nodes) {
-    const list = nodes.slice(0, MAX_CHIPS).map(([node, kind]) => make("li", {},
-      make("button", { type: "button", class: kind, onclick: () => this.select(node, true) }, this.data.ids[node])));
-    if (nodes.length > MAX_CHIPS) list.push(make("li", {}, `and ${nodes.length - MAX_CHIPS} more`));
-    return make("div", {}, make("span", { class: "quiet" }, text), make("ul", { class: "chips" }, ...list));
-  }
-
-  legendEntries() {
-    const one = this.data.colours[this.colouring], entries = [];
-    const dot = (fill) => make("i", { style: `background:${fill}` });
-    const line = (name, dashed = "") => make("i", { class: `line ${dashed}`, style: `border-color:var(--${name})` });
-    if (one && one.codes) {
-      one.classes.slice(0, 20).forEach((name, code) => entries.push(legendEntry(dot(classColour(code, one.classes.length)), name)));
-      if (one.classes.length > 20) entries.push(legendEntry("", `and ${one.classes.length - 20} more`));
-      if (one.codes.includes(-1)) entries.push(legendEntry(dot(colour("edge")), "unlabelled"));
-    } else if (one) {
-      const steps = d3.range(0, 1.01, 0.25).map(d3.interpolateViridis).join(",");
-      entries.push(legendEntry(make("i", { class: "ramp", style: `background:linear-gradient(90deg,${steps})` }), `${one.name}, 0 to ${formatValue(d3.max(one.values))}`));
-    }
-    if (this.selected >= 0 || this.hovered >= 0) {
-      entries.push(legendEntry(line("own"), "observed edge of the node"), legendEntry(line("copied"), "edge of the donor, copied in the sample"), legendEntry(line("new"), "edge copied from the donor of the other end"), legendEntry(line("copied", "dashed"), "from the node to its donor"));
-    } else {
-      entries.push(legendEntry(line("edge"), "observed edge"));
-      if (this.data.graphs.length > 1) entries.push(legendEntry(line("new"), "new edge"));
-    }
-    return entries;
+    const most = d3.max(one.values) || 1;
+    return one.values.map((value) => rampColour((value ?? 0) / most));
   }
 }
+
+BODIES.graphs = (section) => new GraphView(section).element;

@@ -1,7 +1,5 @@
 "use strict";
-// Adds the sections to the page and switches between the light and the dark theme.
-
-const BODIES = { statistics: statisticsBody, classification: classificationBody, attack: attackBody, recommendations: recommendationsBody, tables: tablesBody, graphs: (section) => new GraphView(section).element };
+// Adds the sections to the page; the theme, the navigation and printing.
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
@@ -11,20 +9,69 @@ function setTheme(theme) {
   for (const view of graphViews.values()) { view.describe(); view.draw(); }
 }
 
-function start() {
-  const data = JSON.parse(document.getElementById("data").textContent), dark = window.matchMedia("(prefers-color-scheme: dark)");
-  setTheme(dark.matches ? "dark" : "light");
-  dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
-  document.getElementById("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
-  document.getElementById("origin").textContent = data.origin;
-  document.getElementById("footer").textContent = `Written by nodecopy ${data.version}. Drawn with D3 ${d3.version}. This page loads nothing from the network.`;
-  const main = document.getElementById("main"), contents = document.getElementById("contents");
-  data.sections.forEach((section, i) => {
-    const id = `section-${i}`;
-    contents.append(make("a", { href: `#${id}` }, section.title));
-    main.append(make("section", { id, "aria-labelledby": `${id}-title`, "data-kind": section.kind },
-      make("h2", { id: `${id}-title` }, section.title), section.headline ? make("p", { class: "headline" }, section.headline) : null, section.text ? make("p", {}, section.text) : null, BODIES[section.kind](section)));
+function startTheme() {
+  const dark = window.matchMedia("(prefers-color-scheme: dark)"), preferred = () => dark.matches ? "dark" : "light";
+  restoring("theme", (theme) => setTheme(["dark", "light"].includes(theme) ? theme : preferred()));
+  dark.addEventListener("change", () => setTheme(preferred()));
+  document.getElementById("theme").addEventListener("click", () => {
+    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    setTheme(theme);
+    remember("theme", theme === preferred() ? null : theme);
   });
+}
+
+function startNavigation(sections, links) {
+  const go = (id) => document.getElementById(id)?.scrollIntoView({ behavior: "instant" });
+  let current = -1;
+  const follow = () => { // the last section that starts in the upper third of the window
+    const found = sections.findLastIndex((section) => section.getBoundingClientRect().top < innerHeight / 3);
+    if (found === current) return;
+    current = found;
+    links.forEach((link, i) => i === found ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current"));
+    links[found]?.parentElement.scrollTo({ left: links[found].offsetLeft - 40 });
+    remember("at", found > 0 ? sections[found].id : null);
+  };
+  links.forEach((link, i) => link.addEventListener("click", (event) => {
+    event.preventDefault();
+    go(sections[i].id);
+    sections[i].querySelector("h2").focus({ preventScroll: true });
+  }));
+  restoring("at", (id) => { if (id) go(id); });
+  window.addEventListener("scroll", follow, { passive: true });
+  follow();
+}
+
+// On paper everything is open, and in the colours for white.
+function startPrinting() {
+  let undo = [];
+  window.addEventListener("beforeprint", () => {
+    if (undo.length) return;
+    const theme = document.documentElement.dataset.theme, closed = [...document.querySelectorAll("details:not([open])")].filter((one) => !one.fill);
+    undo = [() => setTheme(theme), ...closed.map((one) => () => { one.open = false; })];
+    for (const one of closed) one.open = true;
+    setTheme("light");
+    for (const view of graphViews.values()) view.paint();
+  });
+  window.addEventListener("afterprint", () => { for (const act of undo) act(); undo = []; });
+}
+
+function start() {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  document.getElementById("origin").textContent = data.origin;
+  document.getElementById("footer").textContent = `Written by nodecopy ${data.version}. Drawn with D3. This page loads nothing from the network.`;
+  const sections = data.sections.map((section, i) => {
+    const id = `section-${i}`;
+    return make("section", { id, "aria-labelledby": `${id}-title`, "data-kind": section.kind }, make("h2", { id: `${id}-title`, tabindex: -1 }, section.title),
+      section.headline ? make("p", { class: "headline" }, section.headline.replace(/ (?=[%±])|(?<=±) /g, "\u00a0")) : null, section.text ? make("p", {}, section.text) : null, BODIES[section.kind](section));
+  });
+  const links = data.sections.map((section, i) => make("a", { href: `#section-${i}` }, section.title));
+  document.getElementById("contents").append(...links);
+  document.getElementById("main").append(...sections);
+  const link = document.getElementById("link");
+  link.addEventListener("click", () => copyLink(link));
+  startTheme();
+  startNavigation(sections, links);
+  startPrinting();
   document.documentElement.dataset.ready = "yes";
 }
 
