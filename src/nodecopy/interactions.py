@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import RowData, Rows, freeze
-from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions
+from nodecopy._core.ids import check_ids, check_weights, deduplicate, find_positions, number_ids
 from nodecopy._core.validation import (
     check_finite,
     check_integer,
@@ -58,8 +58,8 @@ class Interactions(RowData):
         times: ArrayLike | None = None,
     ) -> None:
         rows = Rows.from_matrix(matrix, "matrix")
-        users = np.arange(rows.n_rows) if user_ids is None else user_ids
-        items = np.arange(rows.n_columns) if item_ids is None else item_ids
+        users = number_ids(rows.n_rows, "users") if user_ids is None else user_ids
+        items = number_ids(rows.n_columns, "items") if item_ids is None else item_ids
         self.__dict__.update(
             rows=rows,
             user_ids=check_ids(users, "user_ids", rows.n_rows),

@@ -15,7 +15,7 @@ from nodecopy._core.csr import check_row_data
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy._core.saving import Saveable
-from nodecopy._core.validation import check_integer, type_name
+from nodecopy._core.validation import check_integer, show, type_name
 from nodecopy._core.worker_pools import call_inherited, create_pool, create_process_pool
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
@@ -143,7 +143,7 @@ def _same_ids(sample: Any, observed: Any) -> bool:
 def check_graph_model(model: Any, name: str) -> GraphModel[Any]:
     """Return ``model`` if it is a graph model, otherwise raise an error that names the parameter."""
     if not isinstance(model, GraphModel):
-        raise InputError(f"{name} must be a graph model such as NodeCopying(SameLabel()); got {model!r}.")
+        raise InputError(f"{name} must be a graph model such as NodeCopying(SameLabel()); got {show(model)}.")
     return model
 
 

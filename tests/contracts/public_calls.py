@@ -52,7 +52,7 @@ NOT_CALLED = _words("""
     ExpectedAdjacency Description Split UserSplit HeldOutUsers Prediction Perturbation AttackedState
     Correction EdgeSplit HeldOutEdges BootstrapResult Estimate SignificanceTests SignificanceTest
     GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
-    CommunityStability IntervalQuality
+    CommunityStability IntervalQuality Problem
 
     Spark fetch with_elliptic_features
 """)

@@ -132,6 +132,16 @@ def crafted_matrices(shape: Any) -> Iterator[tuple[str, Any]]:
     lists = sparse.lil_array(np.eye(*shape))
     lists.rows[0] = [10**6]
     yield "lil with a column out of range", lists
+    yield "10^15 rows", sparse.coo_array(([1.0], ([0], [1])), shape=(10**15, shape[1]))
+    attributes = (
+        ("csr", "data"), ("csc", "_shape"), ("coo", "coords"), ("lil", "rows"), ("dia", "offsets"),
+        ("dok", "_dict"),
+    )  # fmt: skip
+    for kind, attribute in attributes:
+        for value in (None, 5, np.arange(size)):
+            wrong: Any = getattr(sparse, f"{kind}_array")(np.eye(*shape))
+            setattr(wrong, attribute, value)
+            yield f"{kind} with {attribute} {value}", wrong
 
 
 def check_call(call: Call, parameter: str, value: Any, name: str) -> str | None:

@@ -279,3 +279,13 @@ def test_graphs_of_matrices_are_square() -> None:
     for convert in (as_graph, nodecopy.statistics):
         with pytest.raises(InputError, match=r"must be square, .*got shape \(3, 4\)"):
             convert(sparse.csr_array(np.ones((3, 4))))
+
+
+@pytest.mark.parametrize("weight", [1j, np.complex128(1 + 2j), np.timedelta64(3, "s")])
+def test_weights_that_are_no_real_numbers(weight: Any) -> None:
+    network = nx.Graph()
+    network.add_edge(0, 1, weight=weight)
+    frame = pd.DataFrame({"source": [0, 1], "target": [1, 2], "weight": [weight, weight]})
+    for data in (network, frame):
+        with pytest.raises(InputError, match="weight"):
+            as_graph(data, weight="weight")

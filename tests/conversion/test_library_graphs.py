@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, as_graph, from_igraph, from_networkx, from_pyg
+from nodecopy.conversion.library_graphs import to_numpy
 from nodecopy.errors import InputError
 
 igraph = pytest.importorskip("igraph")
@@ -191,3 +192,30 @@ def test_large_integers_are_errors(digits: int) -> None:
 def test_integers_of_more_than_64_bits_are_shown() -> None:
     with pytest.raises(InputError, match=f"ids of nodes must fit into 64 bits with a sign; got {2**70}"):
         from_networkx(nx.path_graph([0, 2**70]))
+
+
+def test_tensors_that_numpy_has_no_type_for(pyg: Any) -> None:
+    import torch
+
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    small = torch.tensor([1.0, 1.0, 2.0, 2.0], dtype=torch.bfloat16)
+    graph = from_pyg(pyg.Data(edge_index=edges, num_nodes=3, edge_weight=small, x=torch.ones(3, 2).half()))
+    assert graph.rows.weights.tolist() == [1, 1, 2, 2]  # type: ignore[union-attr]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantised = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
+    with pytest.raises(InputError, match=r"tensors of numbers; got torch\.quint8"):
+        to_numpy(quantised)
+
+
+@pytest.mark.parametrize("y", [np.eye(3, 2), np.eye(3, 2, dtype=int), np.array([0.5, 1.0, 0.0])])
+def test_several_labels_per_node_and_fractions_are_no_classes(pyg: Any, y: Any) -> None:
+    import torch
+
+    edges = torch.tensor([[0, 1], [1, 0]])
+    with pytest.raises(InputError, match="labels must"):
+        from_pyg(pyg.Data(edge_index=edges, num_nodes=3, y=torch.from_numpy(y)))
+    network = nx.Graph([(0, 1)])
+    network.nodes[0]["kinds"] = ["a", "b"]
+    with pytest.raises(InputError, match="labels must hold one class for every node; got"):
+        as_graph(network, labels="kinds")

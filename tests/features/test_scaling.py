@@ -217,3 +217,24 @@ def test_counts_are_sparse_from_80_percent_zeros_on() -> None:
     assert is_sparse_counts(sparse.csr_array(counts))
     counts[0, 1] = 2
     assert not is_sparse_counts(counts)
+
+
+def test_weights_that_single_precision_cannot_hold() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], [1e39, 1e39])
+    with pytest.raises(InputError, match=r"sums of edge weights in single precision .* weights='log'"):
+        WeightScaling.fit(graph.adjacency).apply(graph.adjacency)
+    assert np.isfinite(WeightScaling.fit(graph.adjacency, "log").apply(graph.adjacency).data).all()
+
+
+def test_features_of_another_width_are_refused() -> None:
+    with pytest.raises(InputError, match="features must have 2 columns, as in fit; got 3"):
+        FeatureScaling.fit([[180.0, 70], [160, 50]]).apply(np.ones((2, 3)))
+
+
+def test_settings_that_no_fit_returns_are_refused() -> None:
+    with pytest.raises(InputError, match="kind of FeatureScaling must be one of"):
+        FeatureScaling("large")
+    with pytest.raises(InputError, match="deviations of FeatureScaling must be given"):
+        FeatureScaling("standardise")
+    with pytest.raises(InputError, match="unit of WeightScaling must be"):
+        WeightScaling("log", 0.0)

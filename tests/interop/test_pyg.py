@@ -422,3 +422,8 @@ def test_a_law_without_edges_is_fitted_without_them(monkeypatch: Any) -> None:
     for law in (*laws, Jaccard(), NearestNeighbours(2, max_degree_ratio=2.0), SameParity()):
         NodeCopy(law, labels="kind", rng=0)(data)
     assert [part.num_edges > 0 for part in fitted] == [False] * 3 + [True] * 3
+
+
+def test_weights_that_single_precision_cannot_hold() -> None:
+    with pytest.raises(InputError, match="weights in single precision must hold finite numbers"):
+        to_pyg(Graph.from_edges([0], [1], [1e39]))

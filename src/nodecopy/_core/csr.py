@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.sparse_matrices import as_csr, native
-from nodecopy._core.validation import as_array, check_finite, check_type
+from nodecopy._core.validation import check_finite, check_numbers, check_type
 from nodecopy.errors import InputError
 
 MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25
@@ -72,16 +72,13 @@ class Rows:
 
         Duplicate entries of a sparse matrix are added, as in SciPy; zeros are not stored.
         """
-        if not sparse.issparse(matrix):
-            matrix = as_array(matrix, name)
-        if matrix.ndim != 2:
-            raise InputError(f"{name} must be a matrix with two dimensions; got shape {matrix.shape}.")
-        if matrix.dtype.kind not in "biuf":
-            raise InputError(f"{name} must hold numbers; got {matrix.dtype}.")
         if sparse.issparse(matrix):
             csr = as_csr(matrix, name, copy=True)
         else:
-            csr = sparse.csr_array(native(matrix))
+            dense = check_numbers(matrix, name)
+            if dense.ndim != 2:
+                raise InputError(f"{name} must be a matrix with two dimensions; got shape {dense.shape}.")
+            csr = sparse.csr_array(native(dense))
         csr.sum_duplicates()
         check_finite(csr.data, name)
         smallest = csr.data.min(initial=1)

@@ -46,6 +46,14 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     return freeze(array.copy())
 
 
+def number_ids(n: int, name: str) -> NDArray[np.int64]:
+    """Return the ids 0, 1, 2, ..."""
+    try:
+        return np.arange(n)
+    except MemoryError as error:
+        raise InputError(f"{name} must fit into memory; got {n} of them.") from error
+
+
 def find_positions(values: NDArray[Any], ids: NDArray[Any], name: str, *hints: Any) -> NDArray[np.int64]:
     """Return the position of each value in ``ids``; a value that is not among them is an error with hints."""
     if not values.size:

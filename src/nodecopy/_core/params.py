@@ -6,6 +6,7 @@ import inspect
 from typing import Any, Self
 
 from nodecopy._core.lookup import check_name
+from nodecopy._core.validation import show
 from nodecopy.errors import InputError
 
 
@@ -60,7 +61,7 @@ class Configurable:
             part = own.get(name, getattr(self, name, None))
             if not isinstance(part, Configurable):
                 where = f"{name} of {type(self).__name__}"
-                raise InputError(f"{where} must have parameters to set {min(inners)}; got {part!r}.")
+                raise InputError(f"{where} must have parameters to set {min(inners)}; got {show(part)}.")
             owners += part._find_changes(inners)
         return owners
 

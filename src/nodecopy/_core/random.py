@@ -29,6 +29,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
 
+from nodecopy._core.validation import show
 from nodecopy.errors import InputError
 
 Rng: TypeAlias = int | np.integer[Any] | SeedSequence | Generator | None
@@ -50,7 +51,8 @@ def seed_sequence(rng: Rng) -> SeedSequence:
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
         return SeedSequence(int(rng))
     raise InputError(
-        f"rng must be a non-negative integer, a numpy SeedSequence, a numpy Generator or None; got {rng!r}."
+        "rng must be a non-negative integer, a numpy SeedSequence, a numpy Generator or None; got "
+        f"{show(rng)}."
     )
 
 

@@ -175,7 +175,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
     if callable(value):
         if getattr(value, "__name__", "<lambda>") == "<lambda>":
             raise InputError(
-                f"{where} must be a function with a name to be saved; got {value!r}. Define it with def."
+                f"{where} must be a function with a name to be saved; got {show(value)}. Define it with def."
             )
         return {"function": _function_name(value)}
     if hasattr(value, "to_parts"):
@@ -185,7 +185,7 @@ def _encode(value: Any, arrays: dict[str, NDArray[Any]], where: str) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: getattr(value, field.name) for field in fields(value)}
         return _encode_object(value, {"parts": parts}, arrays, where)
-    raise InputError(f"{where} must be made of arrays and plain values to be saved; got {value!r}.")
+    raise InputError(f"{where} must be made of arrays and plain values to be saved; got {show(value)}.")
 
 
 def _encode_object(

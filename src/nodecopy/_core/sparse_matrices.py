@@ -31,7 +31,18 @@ def as_csr(matrix: Any, name: str, *, copy: bool = False) -> sparse.csr_array:
     copy
         Whether the result owns its arrays; otherwise those of a CSR matrix are shared.
     """
-    shape = _check_shape(matrix.shape, name)
+    try:
+        return _convert(matrix, name, copy=copy)
+    except InputError:
+        raise
+    except MemoryError as error:
+        raise InputError(f"{name} must fit into memory; got a matrix of shape {matrix.shape}.") from error
+    except Exception as error:  # attributes that no constructor of SciPy sets raise errors of many types
+        raise _error(name, "arrays that fit together", str(error)) from error
+
+
+def _convert(matrix: Any, name: str, *, copy: bool) -> sparse.csr_array:
+    shape = shape_of(matrix, name)
     if matrix.format == "csr":
         csr = csr_from_parts(matrix.data, matrix.indices, matrix.indptr, shape, name)
         return csr.copy() if copy else csr
@@ -118,14 +129,16 @@ def _as_coo(matrix: Any, shape: tuple[int, int], name: str) -> Any:
             raise _error(name, f"offsets {limits} of its diagonals", str(wrong[0]))
         values = _check_values(data.ravel(), data.size, name).reshape(data.shape)
         matrix = sparse.dia_array((values, offsets), shape=shape)
-    try:
-        return matrix.tocoo()
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _error(name, "columns that are integers", str(error)) from error
+    return matrix.tocoo()
+
+
+def shape_of(matrix: Any, name: str) -> tuple[int, int]:
+    """Return the numbers of rows and columns of a SciPy matrix, which need not be what SciPy sets."""
+    return _check_shape(matrix.shape, name)
 
 
 def _check_shape(shape: Any, name: str) -> tuple[int, int]:
-    sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) and np.ndim(shape) == 1 else ()
+    sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else ()
     if len(sizes) != 2 or not all(
         isinstance(size, (int, np.integer)) and not isinstance(size, bool) and 0 <= size < 2**62
         for size in sizes

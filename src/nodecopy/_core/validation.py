@@ -60,7 +60,7 @@ def show(value: Any) -> str:
     is_plain = isinstance(value, (int, float, str, bytes, tuple, list, type(None), np.generic))
     try:
         text = repr(value) if is_own or is_plain else ""
-    except ValueError:  # an integer of more than 4,300 digits
+    except Exception:  # an integer of more than 4,300 digits, or an object that cannot be printed
         text = ""
     return text if is_own or 0 < len(text) <= MAX_SHOWN else type_name(value)
 

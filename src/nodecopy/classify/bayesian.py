@@ -131,12 +131,12 @@ class BayesianGCN(Classifier):
             )
         if self.schedule == "online" and self.n_rounds != 1:
             raise InputError(
-                f"n_rounds of BayesianGCN must be 1 in the online schedule; got {self.n_rounds!r}."
+                f"n_rounds of BayesianGCN must be 1 in the online schedule; got {show(self.n_rounds)}."
             )
         if self.n_rounds != "validation":
             if isinstance(self.n_rounds, str):
                 raise InputError(
-                    f"n_rounds of BayesianGCN must be an integer or 'validation'; got {self.n_rounds!r}."
+                    f"n_rounds of BayesianGCN must be an integer or 'validation'; got {show(self.n_rounds)}."
                 )
             return check_integer(self.n_rounds, "n_rounds of BayesianGCN", low=1, high=MAX_ROUNDS - 1)
         if any(trial.validation is None or not len(trial.validation) for trial in trials):

@@ -16,7 +16,7 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, mute_decisions
 from nodecopy._core.progress import track
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy._core.validation import check_choice, check_integer, check_real, show
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.custom_network import wrap_factory
 from nodecopy.classify.ensemble import Prediction
@@ -182,7 +182,8 @@ class SelfTraining(Classifier):
             if value is not None and (name, value) != ("network", "auto"):
                 way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."
                 raise InputError(
-                    f"{name} of SelfTraining must be left out if a base is given; got {value!r}. {way_out}"
+                    f"{name} of SelfTraining must be left out if a base is given; got {show(value)}. "
+                    f"{way_out}"
                 )
         return base
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from nodecopy._core.formats import is_frame
 from nodecopy._core.notices import log_decision
-from nodecopy._core.sparse_matrices import as_csr
+from nodecopy._core.sparse_matrices import as_csr, shape_of
 from nodecopy._core.validation import type_name
 from nodecopy.conversion.library_graphs import (
     ConvertedGraph,
@@ -174,7 +174,8 @@ def convert_interactions(
     if isinstance(data, Interactions):
         return data
     if _is_sparse(data):
-        ids = () if like is None or data.shape != like.matrix.shape else (like.user_ids, like.item_ids)
+        is_alike = like is not None and shape_of(data, name) == like.matrix.shape
+        ids = (like.user_ids, like.item_ids) if like is not None and is_alike else ()
         interactions = Interactions(data, *ids)
     elif _has_pairs(data):
         frame = _frame_of_pairs(data, ["user", "item", "rating"])
@@ -203,7 +204,7 @@ def convert_data(data: GraphLike, name: str) -> Graph | Interactions:
     if isinstance(data, (Graph, Interactions)):
         return data
     is_log = is_frame(data) and match_kind(read_names(data)) == "interactions"
-    if is_log or (_is_sparse(data) and data.shape[0] != data.shape[1]):
+    if is_log or (_is_sparse(data) and len(set(shape_of(data, name))) > 1):
         return convert_interactions(data, name)
     return convert_graph(data, name)
 

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.ids import check_weights, deduplicate
-from nodecopy._core.validation import as_integers, check_indices, check_integer, check_text, type_name
+from nodecopy._core.validation import (
+    as_array,
+    as_integers,
+    check_indices,
+    check_integer,
+    check_text,
+    type_name,
+)
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.edge_lists import Duplicates
@@ -161,8 +168,16 @@ def _read_transpose(adjacency: Any) -> tuple[NDArray[Any], Any]:
 
 def to_numpy(tensor: Any) -> NDArray[Any]:
     """Return a tensor, dense or sparse, on any device, as an array."""
+    if not hasattr(tensor, "detach"):
+        return as_array(tensor, "attributes of data")
     is_dense = str(getattr(tensor, "layout", "torch.strided")) == "torch.strided"
-    return np.asarray((tensor if is_dense else tensor.to_dense()).detach().cpu().numpy())
+    dense = (tensor if is_dense else tensor.to_dense()).detach().cpu()
+    if dense.is_floating_point() and dense.dtype.itemsize < 4:  # NumPy has no type for bfloat16
+        dense = dense.float()
+    try:
+        return np.asarray(dense.numpy())
+    except (TypeError, RuntimeError) as error:  # such as quantised tensors
+        raise InputError(f"attributes of data must be tensors of numbers; got {dense.dtype}.") from error
 
 
 def _ids(nodes: list[Any]) -> tuple[Any, list[str]]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nodecopy._core.formats import is_frame
 from nodecopy._core.notices import log_decision
+from nodecopy._core.sparse_matrices import as_csr
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.io.headers import match_names
@@ -33,6 +35,8 @@ def set_values(graph: Graph, values: Any, role: str, *, is_ordered: bool) -> Gra
         Whether the caller knows the order of the nodes, so that values may come without ids.
     """
     is_numbered = np.array_equal(graph.node_ids, np.arange(graph.n_nodes))
+    if sparse.issparse(values):  # one of SciPy's formats is a dictionary
+        values = as_csr(values, role)
     if not isinstance(values, Mapping) and not is_frame(values) and not hasattr(values, "iloc"):
         if not is_ordered and not is_numbered:
             raise InputError(
@@ -109,16 +113,23 @@ def is_class_attribute(values: Sequence[Any]) -> bool:
 def is_feature_attribute(values: Sequence[Any]) -> bool:
     """Return whether every node has a vector of numbers, all of the same length."""
     try:
-        matrix = np.asarray(values, np.float64)
+        return _as_floats(values).ndim == 2
     except (TypeError, ValueError):
         return False
-    return matrix.ndim == 2
+
+
+def _as_floats(values: Any) -> NDArray[np.float64]:
+    """Return numbers in double precision; complex ones, of which NumPy would drop a part, are an error."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError
+    return array.astype(np.float64)
 
 
 def stack_features(attributes: Sequence[Any]) -> NDArray[np.float64]:
     """Return attributes, numbers or vectors of every node, side by side."""
     try:
-        parts = [np.asarray(values, np.float64) for values in attributes]
+        parts = list(map(_as_floats, attributes))
     except (TypeError, ValueError):
         raise InputError("features must name attributes with numbers for every node.") from None
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import Rows, freeze, index_dtype
 from nodecopy._core.params import Configurable
-from nodecopy._core.validation import check_vector
+from nodecopy._core.validation import check_vector, show
 from nodecopy.copying.distributions import DonorDistribution, DonorLists, DonorRows
 from nodecopy.copying.donor_law import (
     DonorLaw,
@@ -82,7 +82,7 @@ def split_graph(graph: Graph, sizes: ArrayLike) -> list[Graph]:
     counts = check_vector(sizes, "sizes", per="graph")
     bounds = np.append(0, np.cumsum(counts)).tolist()
     if counts.dtype.kind not in "iu" or (counts < 0).any() or bounds[-1] != graph.n_nodes:
-        raise InputError(f"sizes must be integers that add up to {graph.n_nodes} nodes; got {sizes!r}.")
+        raise InputError(f"sizes must be integers that add up to {graph.n_nodes} nodes; got {show(sizes)}.")
     rows, part_of = graph.rows, np.repeat(np.arange(len(counts)), counts)
     crosses = part_of[rows.row_numbers] != part_of[rows.indices]
     if crosses.any():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodecopy._core.csr import IntArray
 from nodecopy._core.hints import Hint
 from nodecopy._core.random import Rng, generator
-from nodecopy._core.validation import check_integer, check_real, check_vector, type_name
+from nodecopy._core.validation import check_integer, check_real, check_vector, show, type_name
 from nodecopy.conversion import InteractionsLike, convert_interactions
 from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
@@ -257,7 +257,7 @@ def _part_bounds(fractions: Sequence[float], n: int) -> IntArray:
     shares = check_vector(fractions, "fractions", length=3, per="part")
     if shares.dtype.kind not in "iuf" or not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-9:
         raise InputError(
-            f"fractions must be three numbers of at least 0 that add up to 1; got {fractions!r}."
+            f"fractions must be three numbers of at least 0 that add up to 1; got {show(fractions)}."
         )
     # Rounding first, because 0.7 + 0.1 is a little below 0.8 in binary, which would lose an interaction.
     return np.floor(np.round(np.cumsum(shares)[:2] * n, 6)).astype(np.int64)

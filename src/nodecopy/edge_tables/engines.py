@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from nodecopy._core.atomic_files import ScratchFolder, atomic_write
 from nodecopy._core.optional_imports import OptionalModule, import_optional
-from nodecopy._core.validation import check_integer, check_path, type_name
+from nodecopy._core.validation import check_integer, check_path, show, type_name
 from nodecopy.errors import InputError
 
 PURPOSE = "an engine of edge tables"
@@ -261,7 +261,7 @@ class DuckDB(Engine):
         settings: dict[str, Any] = {"preserve_insertion_order": False}
         if memory is not None:
             if not isinstance(memory, str) or not re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory):
-                raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {memory!r}.")
+                raise InputError(f"memory must be a size such as '1GB' or '512MiB'; got {show(memory)}.")
             settings |= {"memory_limit": memory, **EARLY_RELEASE}
         if threads is not None:
             settings["threads"] = check_integer(threads, "threads", low=1)

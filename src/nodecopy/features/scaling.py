@@ -239,6 +239,13 @@ class WeightScaling:
         """Return the adjacency with scaled weights; with ``"raw"`` the adjacency itself."""
         adjacency = _check_adjacency(adjacency)
         if self.kind == "raw":
+            with np.errstate(over="ignore"):
+                total = adjacency.data.sum(dtype=np.float64)
+            if not total < np.finfo(np.float32).max:
+                raise InputError(
+                    "sums of edge weights in single precision must hold finite numbers; got inf.",
+                    Hint("Use {}, which takes logarithms.", weights="log"),
+                )
             return adjacency
         weights = np.ones(adjacency.nnz)
         if self.kind == "log":  # log(1 + weight / unit), where the ratio may be too large for a float

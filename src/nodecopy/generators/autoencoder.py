@@ -18,7 +18,7 @@ from torch import Tensor
 
 from nodecopy._core.csr import freeze
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_choice, check_integer, check_real, check_type
+from nodecopy._core.validation import check_choice, check_integer, check_real, check_type, show
 from nodecopy.conversion import GraphLike, convert_graph
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency, check_node_rows, check_pairs, list_edges, replace_edges
@@ -201,7 +201,7 @@ class GraphAutoencoder(GraphModel[Graph]):
         name = type(self).__name__
         check_choice(sampler, f"sampler of {name}", SAMPLERS)
         if not isinstance(balanced, bool):
-            raise InputError(f"balanced of {name} must be True or False; got {balanced!r}.")
+            raise InputError(f"balanced of {name} must be True or False; got {show(balanced)}.")
 
     def _set_fitted(self, graph: Graph, embeddings: Tensor, decoded: Tensor) -> None:
         if not bool(decoded.isfinite().all()):

@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu, softplus
 
-from nodecopy._core.validation import check_integer, check_real
+from nodecopy._core.validation import check_integer, check_real, show
 from nodecopy.errors import InputError
 from nodecopy.generators.autoencoder import Decoder, GraphAutoencoder, Loss, draw_normal
 from nodecopy.generators.losses import PresenceLoss
@@ -126,7 +126,7 @@ class DGLFRMB(GraphAutoencoder):
     def _check(self) -> torch.device:
         name, widths = type(self).__name__, self.decoder_widths
         if not isinstance(widths, tuple) or len(widths) != 2:
-            raise InputError(f"decoder_widths of {name} must be a tuple of two integers; got {widths!r}.")
+            raise InputError(f"decoder_widths of {name} must be a tuple of two integers; got {show(widths)}.")
         for width in widths:
             check_integer(width, f"decoder_widths of {name}", low=1)
         if check_real(self.alpha, f"alpha of {name}", low=0.0, high=1e30) == 0:

@@ -142,7 +142,9 @@ def community_stability(
     values = measure(observed)
     (name, codes), *_ = values.items()
     if np.shape(codes) != (observed.n_nodes,):
-        raise InputError(f"communities must return one per node, {observed.n_nodes} in all; got {codes!r}.")
+        raise InputError(
+            f"communities must return one per node, {observed.n_nodes} in all; got {show(codes)}."
+        )
     sampling = start_sampling(
         observed,
         measure,

@@ -12,7 +12,7 @@ from scipy import sparse
 from nodecopy._core.notices import mute_data_warnings
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy._core.validation import check_text, check_type, type_name
+from nodecopy._core.validation import check_finite, check_text, check_type, type_name
 from nodecopy.conversion import from_pyg
 from nodecopy.conversion.library_graphs import to_numpy
 from nodecopy.copying.donor_law import DonorLaw, reads_edges
@@ -158,13 +158,13 @@ class NodeCopy(Transform):  # type: ignore[misc]
             rule = None if model.graph_.directed else self.symmetrise
             return DeviceSampler(model.distribution_, data.edge_index, weights, keep=self.keep, rule=rule)
         first, second = data.edge_index.cpu().numpy()
-        values = np.ones(len(first)) if weights is None else weights.detach().cpu().numpy()
+        values = np.ones(len(first)) if weights is None else to_numpy(weights)
         return EdgeTrackingSampler(model, first, second, values)
 
     def _visible_labels(self, data: Any) -> Any:
         """Return the classes of nodes in the mask and -1 elsewhere; ``None`` for classes of graphs."""
-        labels = getattr(data, self.labels, None)
-        if labels is None or labels.is_floating_point() or labels.numel() != data.num_nodes:
+        labels: Any = getattr(data, self.labels, None)
+        if not _is_real(labels) or labels.is_floating_point() or labels.numel() != data.num_nodes:
             return None
         labels = labels.reshape(-1).to(torch.int64, copy=True)
         mask = None if self.mask is None else getattr(data, self.mask, None)
@@ -196,10 +196,15 @@ COMPUTED_ON_CPU = ("cpu", "mps")
 def _weights(data: Any) -> Any:
     """Return an attribute with one non-negative number per edge as weights, if there is one."""
     for name in WEIGHT_ATTRIBUTES:
-        values = getattr(data, name, None)
-        if values is not None and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
+        values: Any = getattr(data, name, None)
+        if _is_real(values) and values.numel() == data.edge_index.shape[1] and (values >= 0).all():
             return values.reshape(-1)
     return None
+
+
+def _is_real(values: Any) -> bool:
+    """Return whether an attribute is a tensor of real numbers."""
+    return torch.is_tensor(values) and not values.is_complex()
 
 
 def _graph_sizes(data: Any) -> NDArray[np.int64] | None:
@@ -239,10 +244,18 @@ def to_pyg(graph: Graph) -> Any:
     rows, features = graph.rows, graph.features
     data.edge_index = torch.from_numpy(np.stack([rows.row_numbers, rows.indices]).astype(np.int64))
     if rows.weights is not None:
-        data.edge_weight = torch.from_numpy(rows.weights.astype(np.float32))
+        data.edge_weight = torch.from_numpy(_as_single(rows.weights, "weights"))
     if features is not None:
         dense = features.toarray() if isinstance(features, sparse.csr_array) else features
-        data.x = torch.from_numpy(dense.astype(np.float32))
+        data.x = torch.from_numpy(_as_single(dense, "features"))
     if graph.labels is not None:
         data.y = torch.from_numpy(graph.labels.copy())
     return data
+
+
+def _as_single(values: NDArray[Any], name: str) -> NDArray[np.float32]:
+    """Return numbers in single precision, or raise an error if it cannot hold them."""
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    check_finite(single, f"{name} in single precision")
+    return single

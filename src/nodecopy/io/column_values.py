@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nodecopy._core.hints import Hint
 from nodecopy.errors import InputError
-from nodecopy.io.headers import is_grouped, is_number
+from nodecopy.io.headers import COMPLEX, is_grouped, is_number
 from nodecopy.io.table_files import Column, Table
 
 OPTIONAL = ("weight", "rating", "time")
@@ -21,6 +21,8 @@ GROUPED_HINT = "Write numbers with a decimal point and nothing between thousands
 def parse_numbers(table: Table, column: Column, role: str, *, low: float = -math.inf) -> NDArray[np.float64]:
     """Return a column of finite numbers of at least ``low``, or raise an error with the line."""
     try:
+        if any(issubclass(kind, COMPLEX) for kind in set(map(type, column))):
+            raise TypeError
         values = np.array(list(map(float, column)), np.float64)
     except (TypeError, ValueError):
         row = next(row for row, value in enumerate(column) if not is_number(value))

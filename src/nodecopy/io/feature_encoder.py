@@ -246,6 +246,8 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
     array = _as_typed_array(column)
     if array.dtype.kind in "Mm":
         raise _refuse_dates(name, array[0] if len(array) else "none")
+    if array.dtype.kind == "c":
+        raise InputError(f"column {name!r} must hold numbers or text; it holds complex numbers.")
     if array.dtype.kind in "OU" and any(map(_is_code, array.tolist())):
         return _as_text(column)
     try:

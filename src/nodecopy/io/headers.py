@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
 
@@ -17,6 +19,7 @@ N_KEYS = 2
 """The first two roles of every table in a file are required."""
 GROUPED = re.compile(r"\s*[+-]?(\d+,\d+|\d{1,3}([.,'\s]\d{3})+([.,]\d+)?)\s*")
 """Numbers with a decimal comma or with signs between thousands."""
+COMPLEX = (complex, np.complexfloating)
 MAX_UNIQUE_SHARE = 0.02
 """Share of rows with values that occur nowhere else, above which such a first row is ordinary data."""
 
@@ -134,7 +137,9 @@ def match_names(names: Sequence[str], roles: Roles) -> dict[str, int]:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a cell can be read as a number."""
+    """Return whether a cell can be read as a number; of a complex one, NumPy would drop a part."""
+    if isinstance(value, COMPLEX):
+        return False
     try:
         float(value)
     except (TypeError, ValueError, OverflowError):

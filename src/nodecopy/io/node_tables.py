@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.formats import TABLES, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
-from nodecopy._core.validation import as_array, as_integers, is_missing, list_names
+from nodecopy._core.validation import as_array, as_integers, check_vector, is_missing, list_names, show
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io import npz
@@ -30,6 +30,8 @@ MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5
 """From this many labels on, there must not be more classes than this share of them."""
 ANSWERS = ("label", "class")
 """Names of columns that are no features of nodes whose labels are given, in lower case."""
+NO_LABELS = (list, set, frozenset, dict, np.ndarray, complex)
+"""Types of values that are no class, such as the lists of several labels."""
 MAX_COMPARED = 10_000
 """Nodes up to which close ids are looked for, since it takes time."""
 
@@ -279,10 +281,14 @@ def check_known(ids: Sequence[Any], nodes: Collection[Any], *, allow_isolated: b
 
 def label_array(labels: Sequence[Any] | NDArray[Any]) -> ArrayLike | None:
     """Return labels, some of them missing, as integers or strings; ``None`` if all are missing."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
-        return labels
+    if isinstance(labels, np.ndarray) and (labels.ndim != 1 or labels.dtype.kind in "iuf"):
+        return check_vector(labels, "labels")
     values = plain_values(labels)
     present = [value for value in values if value is not None]
+    if wrong := [value for value in present if isinstance(value, NO_LABELS)]:
+        raise InputError(
+            f"labels must hold one class for every node; got {show(wrong[0])}. Choose one of several labels."
+        )
     if not present:
         return None
     if all(isinstance(value, (int, np.integer)) for value in present):

@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 from torch import Tensor
 
-from nodecopy._core.validation import check_integer, check_real
+from nodecopy._core.validation import check_integer, check_real, show
 from nodecopy.errors import InputError
 from nodecopy.nn.attention import attend
 from nodecopy.nn.networks import MAX_DROPOUT, Networks, Recipe, Stack
@@ -76,7 +76,7 @@ class FilterRecipe(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.widths, (list, tuple)) or not self.widths:
-            raise InputError(f"widths must be a list of integers; got {self.widths!r}.")
+            raise InputError(f"widths must be a list of integers; got {show(self.widths)}.")
         object.__setattr__(self, "widths", tuple(self.widths))
         for width in self.widths:
             check_integer(width, "widths", low=1)

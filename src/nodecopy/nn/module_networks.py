@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nodecopy._core.csr import Rows
 from nodecopy._core.notices import warn_about_data
-from nodecopy._core.validation import check_finite
+from nodecopy._core.validation import check_finite, show
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph, class_codes
 
@@ -45,7 +45,7 @@ class ModuleNetwork:
 
     def __init__(self, module: Any, owner: str) -> None:
         if not isinstance(module, torch.nn.Module):
-            raise InputError(f"{owner} must be a trained torch.nn.Module with {FORWARD}; got {module!r}.")
+            raise InputError(f"{owner} must be a trained torch.nn.Module with {FORWARD}; got {show(module)}.")
         self.module, self.name = module, type(module).__name__
         parameter = inspect.signature(module.forward).parameters.get("edge_weight")
         # The models of PyG take weights, but those that say so ignore them.

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nodecopy._core.validation import show
 from nodecopy.errors import InputError
 from nodecopy.nn.module_networks import FORWARD, Edges, ModuleNetwork, holds_probabilities
 from nodecopy.nn.networks import Recipe
@@ -64,7 +65,7 @@ def build_network(
             f"{n_features} and {n_classes}, it raised {type(error).__name__}: {error}"
         ) from error
     if not isinstance(module, torch.nn.Module):
-        raise InputError(f"{owner} must return a torch.nn.Module with {FORWARD}; got {module!r}.")
+        raise InputError(f"{owner} must return a torch.nn.Module with {FORWARD}; got {show(module)}.")
     if module in _built:
         raise InputError(
             f"{owner} must return a new module in each call; got the same {type(module).__name__} again. "

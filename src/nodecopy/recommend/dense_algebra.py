@@ -18,6 +18,7 @@ from scipy import sparse
 
 from nodecopy._core.csr import IntArray, is_dense_product_faster
 from nodecopy._core.optional_imports import import_optional
+from nodecopy._core.validation import show
 from nodecopy._core.worker_pools import MAX_THREADS, map_on_cores
 from nodecopy.errors import InputError
 from nodecopy.metrics.top_items import top_items
@@ -355,7 +356,7 @@ def import_torch_for(device: str) -> Any:
     try:
         torch.empty(0, device=torch.device(device))
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-        raise InputError(f"device must be 'cpu' or an available 'cuda'; got {device!r}.") from error
+        raise InputError(f"device must be 'cpu' or an available 'cuda'; got {show(device)}.") from error
     return torch
 
 

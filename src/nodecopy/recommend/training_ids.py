@@ -76,7 +76,7 @@ def find_ids(
     ``hint`` if there is one.
     """
     if isinstance(values, (str, int)):
-        raise InputError(f"{name} must be a list of ids; got {values!r}. Write [{values!r}].")
+        raise InputError(f"{name} must be a list of ids; got {show(values)}. Write [{show(values)}].")
     positions = _positions(check_ids(values, name), ids, name, unknown, hint)
     return positions[positions >= 0]
 

@@ -16,6 +16,7 @@ from nodecopy._core.validation import (
     check_numbers,
     check_sequence,
     check_vector,
+    show,
 )
 from nodecopy.errors import InputError
 from nodecopy.report.graph_plots import NEW_EDGE, OBSERVED_EDGE, check_axes, create_axes
@@ -109,7 +110,7 @@ def draw_attacked_node(
 def _check_edges(edges: Any, name: str, n_nodes: int) -> None:
     for edge in check_sequence(edges, name, "a list of pairs of a node and an origin"):
         if not isinstance(edge, (tuple, list)) or len(edge) != 2:
-            raise InputError(f"{name} must hold pairs of a node and an origin; got {edge!r}.")
+            raise InputError(f"{name} must hold pairs of a node and an origin; got {show(edge)}.")
         check_integer(edge[0], name, low=0, high=n_nodes - 1)
         check_choice(edge[1], f"origin of {name}", EDGE_COLOURS)
 
