@@ -67,7 +67,7 @@ test-clusters: .venv/clusters
 	touch $@
 
 docs: $(DOCS_READY)
-	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -j 2 -W --keep-going -q docs docs/_build/html
 	@echo 'open docs/_build/html/index.html'
 
 # The wheel and the source archive: built, checked, and the wheel installed and tried in an environment of its own.
@@ -94,4 +94,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv build dist demo docs/_build docs/api docs/gallery docs/tables
+	rm -rf .venv build dist demo docs/_build docs/api docs/gallery docs/tables docs/commands docs/pictures

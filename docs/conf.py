@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,11 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx_gallery.sorting import ExplicitOrder
 
 import nodecopy
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from docs.model_pictures import write_pictures
+from docs.reference_pages import complete_parameters, write_command_pages, write_if_changed
 
 GALLERY = (
     "sampling",
@@ -38,6 +44,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
@@ -113,12 +120,13 @@ def write_table_pages() -> None:
                 sections.append("## Differences from the paper")
                 sections += [note.replace("#### ", "### ") for note in about]
             sections.append("See also: [](../original_code.md).")
-        (HERE / "tables" / path.name).write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+        write_if_changed(HERE / "tables" / path.name, "\n\n".join(sections) + "\n")
 
 
 def render_mathml(writer: Any, node: Any) -> None:
     """Render a formula as MathML, which browsers display without a script."""
-    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    formula = re.sub(r"\\frac(\w)(\w)", r"\\frac{\1}{\2}", node.astext())  # docutils needs the braces
+    writer.body.append(tex2mathml(formula, as_block=isinstance(node, nodes.math_block)))
     raise nodes.SkipNode
 
 
@@ -135,8 +143,11 @@ def skip_metadata_requests(app: Any, what: str, name: str, obj: Any, skip: bool,
 
 
 def setup(app: Any) -> None:
-    """Write the table pages before Sphinx collects its sources, and register the functions above."""
+    """Write the generated pages before Sphinx collects its sources, and register the functions above."""
     write_table_pages()
+    write_command_pages()
+    write_pictures(HERE / "pictures")
     app.add_html_math_renderer("mathml", (render_mathml, None), (render_mathml, None))
     app.connect("autodoc-skip-member", skip_metadata_requests)
+    app.connect("autodoc-process-docstring", complete_parameters, priority=400)  # before napoleon's 500
     app.connect("source-read", rewrite_links)

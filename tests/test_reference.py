@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-REFERENCE = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+REFERENCE = (DOCS / "api.md").read_text(encoding="utf-8")
 NAMES = re.findall(r"^   (nodecopy\.[\w.]+)$", REFERENCE, re.MULTILINE)
 PACKAGES = (
     "attacks",
@@ -45,6 +47,19 @@ def public_names(package: str) -> set[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_object_has_an_example(name: str) -> None:
     assert ">>>" in (import_object(name).__doc__ or ""), f"{name} has no example"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if hasattr(import_object(name), "parameter_names")])
+def test_every_parameter_is_described_with_its_default(name: str) -> None:
+    """In the reference, also where the docstring refers to a base class."""
+    from docs.reference_pages import complete_parameters, list_parameters
+
+    described = list_parameters(import_object(name))
+    assert [parameter for parameter, text in described.items() if not text] == []
+    lines = inspect.getdoc(import_object(name)).splitlines()  # type: ignore[union-attr]
+    complete_parameters(None, "class", name, import_object(name), None, lines)
+    for parameter in described:
+        assert any(re.fullmatch(rf"{parameter}( : default .*)?", line) for line in lines), parameter
 
 
 def test_every_public_object_is_listed() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer._click import Context
+import typer
 
 from nodecopy import Graph, cli, write_graph
 from nodecopy._core.notices import warn_about_data
@@ -35,7 +35,7 @@ COMMANDS = find_commands()
 
 
 def describe(name: str) -> HelpPage:
-    return describe_command(COMMANDS[name], Context(COMMANDS[name], info_name=f"nodecopy {name}"))
+    return describe_command(COMMANDS[name], typer.Context(COMMANDS[name], info_name=f"nodecopy {name}"))
 
 
 @pytest.mark.parametrize("name", ["", "datasets", *COMMANDS])

@@ -26,7 +26,7 @@ MIN_COMPILED_PRODUCTS = 2**25
 
 @dataclass(eq=False)
 class Jaccard(Configurable):
-    """Draw donors in proportion to the Jaccard index of their items or neighbours (``eq:zeta_rec``).
+    """Draw donors in proportion to the Jaccard index of their items or neighbours.
 
     Parameters
     ----------

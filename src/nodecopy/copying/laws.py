@@ -41,7 +41,7 @@ BALANCE_TOLERANCE, MAX_SCALINGS = 1e-9, 10_000
 
 @dataclass(eq=False)
 class SameLabel(Configurable):
-    """Draw donors uniformly from the nodes with the same label (the paper's eq. 4, ``eq:nc_zeta``).
+    """Draw donors uniformly from the nodes with the same label (equation 4 of the paper).
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class NearestNeighbours(Configurable):
         Whether a node is its own first neighbour (default), as in the paper's Table 1.
     ties
         ``"first"`` (default): exactly ``n_neighbours`` donors, ties go to the lowest index. ``"all"``: every
-        node that is no farther than the last of them (``eq:app:zeta_dist``).
+        node that is no farther than the last of them.
     groups
         One integer per node, or ``"labels"`` for the labels of the graph: donors come from the same
         group. A node without a group (-1) keeps its own neighbours. By default there are no groups.

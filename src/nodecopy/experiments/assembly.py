@@ -111,7 +111,7 @@ def parameter_names(path: str, where: str) -> list[str] | None:
     if cls is None:
         return None
     if hasattr(cls, "parameter_names"):
-        return [*cls.parameter_names(), *getattr(cls, "OTHER_SETTINGS", ())]
+        return list(cls.parameter_names())
     try:
         parameters = inspect.signature(cls).parameters.values()
     except ValueError:  # a built-in class

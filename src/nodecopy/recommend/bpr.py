@@ -108,7 +108,7 @@ class BPRRecommender(EmbeddingRecommender):
     n_epochs
         Largest number of passes over the observed pairs, 300 by default.
     evaluate_every, patience
-        With validation interactions, Recall@20 on them (or at the number of items, if there are fewer) is
+        With validation interactions, ``recall@20`` on them (or at the number of items, if there are fewer) is
         computed every ``evaluate_every`` epochs. The weights with the best recall are kept, and training
         stops after ``patience`` evaluations without a better one.
     device
@@ -261,7 +261,7 @@ class _Training:
 
 
 def validation_recall(score: Any, train: Interactions, validation: Interactions) -> float:
-    """Return Recall@20 on validation interactions, or at the number of items if there are fewer."""
+    """Return ``recall@20`` on validation interactions, or at the number of items if there are fewer."""
     metric = f"recall@{min(VALIDATION_LENGTH, train.n_items)}"
     return ranking.evaluate(score, train, validation, metrics=[metric])[metric]
 

@@ -1,6 +1,6 @@
 """The paper's Algorithm 3: networks trained by pairs, evaluated on graphs whose users are copied.
 
-Users copy users: a donor is drawn by the Jaccard index of the users' items (``eq:zeta_rec``).
+Users copy users: a donor is drawn by the Jaccard index of the users' items.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ class SampledGraphBPR(EnsembleBPR):
         expectation too is a mean over samples, as in the paper.
     threshold
         The paper's b, from 0 to 1. With ``None``, the default, a network is trained for each of
-        ``thresholds``, and the best by Recall@20 on validation interactions is used; ties go to the first.
+        ``thresholds``, and the best by ``recall@20`` on validation interactions is used; ties go
+        to the first.
     thresholds
         The thresholds to choose from.
     test_graph

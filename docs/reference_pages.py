@@ -1,0 +1,153 @@
+"""What the reference generates from the package: pages of commands, and complete lists of parameters."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from nodecopy import cli
+from nodecopy.cli.help_pages import HelpPage, describe_command
+
+HERE = Path(__file__).parent
+SECTION = re.compile(r"^(\w+)\n-+$", re.MULTILINE)
+GROUPS = ("datasets",)
+"""Commands that consist of commands."""
+
+
+def describe_commands() -> dict[str, HelpPage]:
+    """Return the help of every command by its name; commands of a group have two words."""
+    pages = {}
+    for name in cli.COMMANDS:
+        command = cli.import_command(name)
+        parts = command.commands if name in GROUPS else {"": command}
+        for part, child in parts.items():
+            words = f"nodecopy {name} {part}".strip()
+            pages[words.removeprefix("nodecopy ")] = describe_command(
+                child, typer.Context(child, info_name=words)
+            )
+    return pages
+
+
+def render_command(name: str, page: HelpPage) -> str:
+    """Return the page of a command in Markdown."""
+    lines = [f"# nodecopy {name}", _escape(page.description), "```text", page.usage, "```"]
+    if page.examples:
+        lines += ["## Examples", "```text", *page.examples, "```"]
+    for title, entries in page.panels.items():
+        rows = [f"| `{entry.names}` | {_escape(entry.text)} |" for entry in entries]
+        lines += [f"## {title}", "\n".join(["| option | meaning |", "| --- | --- |", *rows])]
+    text = "\n\n".join(lines)
+    return (
+        re.sub(
+            r"```text\n\n(.*?)\n\n```", lambda block: block[0].replace("\n\n", "\n"), text, flags=re.DOTALL
+        )
+        + "\n"
+    )
+
+
+def _escape(text: str) -> str:
+    """Return text with options as code, and without the characters that Markdown reads."""
+    text = re.sub(r"([*_|<>\[\]])", r"\\\1", text)
+    return re.sub(r"(?<![\w-])--?[a-z][a-z-]*", lambda option: f"`{option[0]}`", text)
+
+
+def write_command_pages() -> None:
+    """Write a page for each command, and remove those of earlier builds."""
+    folder = HERE / "commands"
+    folder.mkdir(exist_ok=True)
+    pages = {
+        f"{name.replace(' ', '-')}.md": render_command(name, page)
+        for name, page in describe_commands().items()
+    }
+    for path in folder.glob("*.md"):
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        write_if_changed(folder / name, text)
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a file, unless it holds the text already: Sphinx reads pages again by their time."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def list_parameters(cls: type) -> dict[str, str]:
+    """Return the text about each parameter of a class that it, a base class or a class that it names has.
+
+    A parameter without a text has an empty one.
+    """
+    texts: dict[str, str] = {}
+    for owner in _owners(cls):
+        for names, text in _parse_parameters(inspect.getdoc(owner) or ""):
+            for name in names:
+                texts.setdefault(name, text)
+    return {name: texts.get(name, "") for name in inspect.signature(cls).parameters}
+
+
+def _owners(cls: type) -> list[type]:
+    """Return the classes in whose docstrings parameters may be described."""
+    bases = [base for base in cls.__mro__ if base.__module__.startswith("nodecopy")]
+    package = importlib.import_module(".".join(cls.__module__.split(".")[:2]))
+    referred = []
+    for base in bases:
+        for name in re.findall(r":class:`[.~]?(?:\w+\.)*(\w+)`", inspect.getdoc(base) or ""):
+            other = getattr(package, name, None)
+            if isinstance(other, type) and other not in bases:
+                referred.append(other)
+    return bases + referred
+
+
+def _parse_parameters(doc: str) -> list[tuple[list[str], str]]:
+    """Return the names and the text of each entry of the section of parameters."""
+    parts = SECTION.split(doc)
+    bodies = dict(zip(parts[1::2], parts[2::2], strict=True))
+    entries = re.findall(r"^(\S.*)\n((?:(?: +.*)?\n?)*)", bodies.get("Parameters", ""), re.MULTILINE)
+    return [
+        (
+            [name.strip().lstrip("*") for name in head.partition(":")[0].split(",")],
+            inspect.cleandoc(text).strip(),
+        )
+        for head, text in entries
+        if "..." not in head
+    ]
+
+
+def complete_parameters(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Replace the section of parameters of an estimator by all of its parameters with their defaults."""
+    if what != "class" or not hasattr(obj, "parameter_names"):
+        return
+    described = list_parameters(obj)
+    doc = "\n".join(lines)
+    parts = SECTION.split(doc)
+    titles, bodies = parts[1::2], parts[2::2]
+    rendered = "".join(
+        f"{parameter}{_describe_default(obj, parameter)}\n"
+        + "".join(f"    {line}\n" for line in text.splitlines())
+        for parameter, text in described.items()
+    )
+    sections = dict(zip(titles, bodies, strict=True))
+    ordered = {"Parameters": f"\n{rendered}\n"} | {
+        key: body for key, body in sections.items() if key != "Parameters"
+    }
+    texts = [
+        f"{key}\n{'-' * len(key)}{body}" for key, body in ordered.items() if key != "Parameters" or described
+    ]
+    lines[:] = (parts[0] + "\n".join(texts)).split("\n")
+
+
+def _describe_default(cls: Any, parameter: str) -> str:
+    """Return the default of a parameter; where that is ``None``, that of the preset ``"default"``."""
+    default = inspect.signature(cls).parameters[parameter].default
+    if default is inspect.Parameter.empty:
+        return ""
+    preset = getattr(cls, "presets", {}).get("default")
+    if default is None and hasattr(preset, parameter):
+        default = getattr(preset, parameter)
+    text = repr(default)
+    return f" : default ``{text}``" if len(text) < 60 and " at 0x" not in text else ""
