@@ -73,5 +73,7 @@ def test_few_donors_are_a_warning() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="communities must be a function"):
         community_stability(CLUB, [0, 1], n=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="must return one per node; got 0"):
+        community_stability(CLUB, lambda graph: 0, n=3)
     with pytest.raises(InputError, match="must return one per node, 34 in all"):
         community_stability(CLUB, lambda graph: [0, 1], n=3, model=NodeCopying(SameLabel()))

@@ -84,6 +84,22 @@ def test_nodes_that_move_or_do_not_vary_are_a_warning() -> None:
     assert moved.statistic == constant.statistic == "pagerank"
 
 
+@pytest.mark.parametrize(
+    ("observed", "message"),
+    [(np.nan, "density of the graph is undefined"), (0.1, "density is undefined in 3 samples")],
+)
+def test_undefined_values_are_a_warning(observed: float, message: str) -> None:
+    row = Estimate("density", observed, np.nan, np.nan, np.nan, np.nan)
+    (problem,) = find_problems(ErdosRenyi().fit(CLUB), [row], {"density": 3})
+    assert problem.text.startswith(message)
+
+
+def test_rounding_is_neither_variance_nor_bias() -> None:
+    row = Estimate("density", 0.1, 1e-17, -2e-16, 0.1, 0.1)
+    (problem,) = find_problems(ErdosRenyi().fit(CLUB), [row], {"density": 0})
+    assert "is the same in all samples" in problem.text
+
+
 def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
     model = NodeCopying(SameLabel(np.arange(34))).fit(CLUB)  # every node is its only donor
     row = Estimate("density", 0.1, 0.0, 0.0, 0.1, 0.1)

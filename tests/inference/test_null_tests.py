@@ -8,10 +8,14 @@ from numpy.random import SeedSequence
 from scipy import stats
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, inference
+from nodecopy._core.random import child
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
+from nodecopy.inference import spectral_communities
+from nodecopy.inference.measurement import compute_modularity
 from nodecopy.inference.null_tests import NULL_MODELS
-from tests.inference.known_graphs import draw_graph
+from nodecopy.inference.resampling import InferenceSeeds
+from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")
 
@@ -43,13 +47,28 @@ def test_the_p_value_by_its_definition() -> None:
 
 def test_sampling_stops_when_the_answer_is_clear() -> None:
     graph = draw_graph(np.full((60, 60), 0.2), np.random.default_rng(0))
-    result = inference.test(graph, "density", null="erdos-renyi", n=5_000, stop_after=10, rng=0)["density"]
+    settings: dict[str, Any] = {"null": "erdos-renyi", "rng": 0}
+    result = inference.test(graph, "transitivity", n=5_000, stop_after=10, **settings)["transitivity"]
     assert result.stopped_early
     assert result.n_samples < 200
-    assert result.p_value > 0.2
-    assert not inference.test(graph, "density", null="erdos-renyi", n=50, stop_after=None, rng=0)[
-        "density"
-    ].stopped_early
+    assert result.p_value > 0.05
+    results = inference.test(graph, "transitivity", n=50, stop_after=None, **settings)
+    assert not results["transitivity"].stopped_early
+
+
+def test_a_statistic_that_the_null_model_fixes_is_a_warning() -> None:
+    with pytest.warns(DataWarning, match="density is as observed in all samples of the null model"):
+        result = inference.test(CLUB, "density", n=30, rng=0)["density"]
+    assert np.isnan(result.z_score)  # not the ratio of two rounding errors
+    assert result.p_value == 1
+
+
+def test_several_numbers_in_a_sample_are_an_error() -> None:
+    def growing(graph: Graph) -> Any:
+        return 1.0 if graph == CLUB else [1.0, 2.0]
+
+    with pytest.raises(InputError, match="must be a number to be tested; growing has 2 in a sample"):
+        inference.test(CLUB, growing, n=3, rng=0)
 
 
 @pytest.mark.parametrize("stop_after", [None, 5])
@@ -150,7 +169,8 @@ def test_results_in_other_forms() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     assert len(results.plot()) == 2
-    assert inference.test(CLUB, "density", n=5, rng=0).plot().get_title().startswith("density")
+    title = inference.test(CLUB, "transitivity", n=5, rng=0).plot().get_title()
+    assert title.startswith("transitivity")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +180,7 @@ def test_results_in_other_forms() -> None:
         ({"null": 3}, "model for target='edges' must be a graph model"),
         ({"alternative": "larger"}, "alternative of test must be one of"),
         ({"n": 0}, "n of test must be an integer of at least 1"),
-        ({"statistic": "degrees"}, "statistic of test must be a number; degrees has 34 values"),
+        ({"statistic": "degrees"}, "statistic must be a number to be tested; degrees has 34 values"),
     ],
 )
 def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
@@ -169,7 +189,10 @@ def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
 
 
 def test_modularity_without_labels_is_that_of_the_communities_of_each_sample() -> None:
-    """An Erdős-Rényi graph: communities of the graph alone would fit it much better than any sample."""
-    edges = np.triu(np.random.default_rng(0).random((60, 60)) < 0.15, 1)
-    result = inference.test(Graph(edges), "modularity", null="erdos-renyi", n=99, rng=0)["modularity"]
-    assert result.p_value > 0.05
+    graph, null = draw_graph(two_blocks(60), np.random.default_rng(0)), ErdosRenyi(fixed_edges=True)
+    seed = SeedSequence(0)
+    result = inference.test(graph, "modularity", null=null, n=20, stop_after=None, rng=seed)["modularity"]
+    samples = null.fit(graph).sample_many(20, rng=child(seed, InferenceSeeds.SAMPLES))
+    expected = [compute_modularity(sample, spectral_communities(sample)) for sample in samples]
+    assert result.values.tolist() == expected
+    assert len(set(expected)) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,7 +181,10 @@ def community_stability(
 
 def _memberships(partition: Any, network: Any) -> Floats:
     """Return codes from an array of labels, sets of nodes, or a clustering of igraph."""
-    groups = list(getattr(partition, "membership", partition))
+    partition = getattr(partition, "membership", partition)
+    if not isinstance(partition, Iterable):
+        raise InputError(f"communities must return one per node; got {show(partition)}.")
+    groups = list(partition)
     if groups and isinstance(groups[0], (set, frozenset)):
         community_of = {node: number for number, group in enumerate(groups) for node in group}
         groups = [community_of[node] for node in network]

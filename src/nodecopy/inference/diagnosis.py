@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.inference.bootstrap_results import Estimate, Problem
+from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.edge_counts import edge_count_variance
 from nodecopy.inference.resampling import Sampler
@@ -15,6 +17,8 @@ from nodecopy.inference.resampling import Sampler
 MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
 """A node has few donors if it has less than the first; a warning says if such nodes have more than the second
 as their share of the ends of edges."""
+ROUNDING = 1e-12
+"""Relative differences of values that come from rounding."""
 MAX_SHIFT = 3.0
 """Standard errors by which the mean of samples may differ from the observed value without a warning."""
 EXTREMES = ("max_degree", "n_components", "largest_component")
@@ -26,7 +30,6 @@ MAX_PRODUCTS = 10**8
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3
 """Statistics to which nodes contribute by powers of their degrees, and the share of cubed degrees at nodes
 with few donors from which a warning says so."""
-
 ESTIMATED_COMMUNITIES = (
     "modularity is that of communities that are estimated from each sample, so that its standard error may "
     "be too small, and is zero if there is one community. Give labels if groups are known."
@@ -41,7 +44,7 @@ def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict
     for estimate in estimates:
         expected = expected_shift(estimate.name, copying)
         texts = _find_problems_of_values(estimate, n_undefined[estimate.name], expected)
-        if copying:
+        if copying and np.isfinite(estimate.low).any():
             texts += _find_problems_of_degrees(estimate, copying)
         problems += [Problem(estimate.name, text) for text in texts]
     return problems
@@ -59,10 +62,13 @@ def _find_problems_of_donors(copying: NodeCopying[Any]) -> list[str]:
     if ratio is None or DONOR_SHARES[0] <= ratio <= DONOR_SHARES[1]:
         return []
     side, reason = ("large", "more") if ratio > 1 else ("small", "less")
+    advice = (
+        "another model" if isinstance(copying.law, DegreeClasses) else "DegreeClasses(), or another model"
+    )
     return [
         f"the numbers of edges of a node's donors vary {reason} than chance explains, so that the standard "
         f"error of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, "
-        "and those of other statistics may be, too. Use DegreeClasses(), or another model."
+        f"and those of other statistics may be, too. Use {advice}."
     ]
 
 
@@ -92,42 +98,65 @@ def expected_shift(name: str, copying: NodeCopying[Any] | None) -> float:
 
 def _find_problems_of_values(estimate: Estimate, n_undefined: int, expected: float) -> list[str]:
     """Return what the values in the samples show, with the name of the statistic."""
-    name, problems = estimate.name, []
     error, bias = np.asarray(estimate.standard_error), np.asarray(estimate.bias)
+    rounding = ROUNDING * np.abs(estimate.observed)
     with np.errstate(invalid="ignore"):
-        is_far = np.abs(bias - np.clip(bias, 0, expected)) > MAX_SHIFT * error
-    if n_undefined and estimate.is_array:
-        n_missing = int((~np.isfinite(np.asarray(estimate.low))).sum())
+        is_constant = error <= rounding
+        shift = np.abs(bias - np.clip(bias, 0, expected))
+        is_far = shift > np.maximum(MAX_SHIFT * error, rounding)
+    if estimate.is_array:
+        problems = _find_problems_of_array(estimate, n_undefined, is_far & ~is_constant, is_constant)
+    else:
+        problems = _find_problems_of_number(estimate, n_undefined, bool(is_far), bool(is_constant))
+    if estimate.name in EXTREMES and np.isfinite(error).any():
         problems.append(
-            f"{name} is undefined in some samples: {n_missing} of {np.size(estimate.observed)} values "
-            "have no interval, and the other intervals are those of the samples where it is defined."
+            f"{estimate.name} depends on few nodes; intervals of such statistics may cover less often than "
+            "they state."
         )
-    elif n_undefined:
-        problems.append(f"{name} is undefined in {n_undefined} samples, so there is no interval.")
-    elif not estimate.is_array and is_far:
-        problems.append(
+    return problems
+
+
+def _find_problems_of_number(
+    estimate: Estimate, n_undefined: int, is_far: bool, is_constant: bool
+) -> list[str]:
+    name = estimate.name
+    if not np.isfinite(estimate.observed):
+        return [f"{name} of the graph is undefined, so there is no interval."]
+    if n_undefined:
+        return [f"{name} is undefined in {n_undefined} samples, so there is no interval."]
+    if is_far:
+        return [
             f"the mean of {name} over samples differs from the observed value by {estimate.bias:.3g}, "
             f"more than {MAX_SHIFT:g} standard errors: the samples do not represent it. Use another "
             "model."
-        )
-    elif not estimate.is_array and error == 0:
-        problems.append(
+        ]
+    if is_constant:
+        return [
             f"{name} is the same in all samples, so that its interval has no width: the model says nothing "
             "about it."
+        ]
+    return []
+
+
+def _find_problems_of_array(
+    estimate: Estimate, n_undefined: int, is_far: NDArray[np.bool_], is_constant: NDArray[np.bool_]
+) -> list[str]:
+    name, size, problems = estimate.name, np.size(estimate.observed), []
+    if n_undefined:
+        n_missing = int((~np.isfinite(np.asarray(estimate.low))).sum())
+        problems.append(
+            f"{name} is undefined in some samples: {n_missing} of {size} values "
+            "have no interval, and the other intervals are those of the samples where it is defined."
         )
-    if estimate.is_array and (n_far := int((is_far & (error > 0)).sum())):
+    if is_far.any():
         problems.append(
             f"the mean of {name} over samples differs from the observed value by more than {MAX_SHIFT:g} "
-            f"standard errors for {n_far} of {error.size} nodes or edges: the samples do not represent them."
+            f"standard errors for {is_far.sum()} of {size} nodes or edges: the samples do not represent them."
         )
-    if estimate.is_array and (n_constant := int((error == 0).sum())):
+    if is_constant.any():
         problems.append(
-            f"{name} is the same in all samples for {n_constant} of {error.size} nodes or edges, whose "
+            f"{name} is the same in all samples for {is_constant.sum()} of {size} nodes or edges, whose "
             "intervals have no width: the model says nothing about them."
-        )
-    if name in EXTREMES:
-        problems.append(
-            f"{name} depends on few nodes; intervals of such statistics may cover less often than they state."
         )
     return problems
 

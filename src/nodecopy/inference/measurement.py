@@ -127,7 +127,9 @@ class KeyedFunction:
         try:
             value = self.function(graph)
         except Exception as error:
-            error.add_note(f"The statistic {self.name} was computed on {graph!r}.")
+            error.add_note(
+                f"The statistic {self.name} was computed on {graph!r}. library= says whose graphs it takes."
+            )
             raise
         if value is None:
             raise InputError(f"{self.name} must return a number, or one per node or edge; it returned none.")
@@ -147,6 +149,7 @@ class KeyedFunction:
             )
         if not array.size:
             raise InputError(f"{self.name} must return at least one number; it returned none.")
+        array = np.where(np.isfinite(array), array, np.nan)  # infinite is undefined
         return array if array.ndim else float(array)
 
 

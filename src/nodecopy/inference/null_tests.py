@@ -19,6 +19,7 @@ from nodecopy.conversion import GraphLike
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
+from nodecopy.inference.diagnosis import ROUNDING
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import Statistic, prepare_measure
 from nodecopy.inference.resampling import Sampler, start_sampling
@@ -189,12 +190,12 @@ def test(
     for name, value in values.items():
         if np.ndim(value):
             raise InputError(
-                f"statistic of test must be a number; {name} has {np.size(value)} values. Give a function "
-                "that returns one of them, such as their maximum."
+                f"statistic must be a number to be tested; {name} has {np.size(value)} values. Give a "
+                "function that returns one of them, such as their maximum."
             )
         if not np.isfinite(value):
             raise InputError(
-                f"statistic of test must be a finite number; {name} of the graph is {value!r}. Test others."
+                f"statistic must be finite to be tested; {name} of the graph is {value!r}. Test others."
             )
     sampling = start_sampling(
         observed,
@@ -217,6 +218,10 @@ def test(
     rows: dict[str, list[float]] = {name: [] for name in values}
     for sample in sampling.samples:
         for name, value in sample.items():
+            if np.ndim(value):
+                raise InputError(
+                    f"statistic must be a number to be tested; {name} has {np.size(value)} in a sample."
+                )
             rows[name].append(float(value))
             counts[name].add(float(value))
         if all(count.is_clear for count in counts.values()):
@@ -239,6 +244,10 @@ def _summarise(
         )
     deviation = float(finite.std(ddof=1)) if len(finite) > 1 else float("nan")
     difference = float(count.observed - finite.mean()) if len(finite) else float("nan")
+    if deviation <= ROUNDING * abs(count.observed):
+        deviation = 0.0
+        if abs(difference) <= ROUNDING * abs(count.observed):
+            warn_about_data(f"{name} is as observed in all samples of the null model: the test says nothing.")
     return SignificanceTest(
         name=name,
         observed=count.observed,
