@@ -24,6 +24,7 @@ from nodecopy._core.atomic_files import (
     check_writable,
     list_files,
     list_tree,
+    resolve,
 )
 from nodecopy.errors import InputError
 
@@ -273,3 +274,8 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         temporary.write_text("new")
     assert (tmp_path / "out.csv").read_text() == "new"
     assert list_files(tmp_path) == ["out.csv"]
+
+
+def test_a_path_with_nul_is_refused() -> None:
+    with pytest.raises(InputError, match="must not hold the character NUL"):
+        resolve("a\0b")

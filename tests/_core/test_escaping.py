@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodecopy._core.escaping import (
+    add_escaped,
     escape_cell,
     escape_controls,
     escape_latex,
@@ -63,3 +64,11 @@ def test_no_cell_for_spreadsheets_is_a_formula() -> None:
     texts = ["=1+1", "+1", "-1", "@a", "\t=1", " =1", "\r1", "＝1"]  # noqa: RUF001
     assert [escape_cell(text) for text in texts] == [f"'{text}" for text in texts]
     assert [escape_cell(value) for value in ("a=1", -1, None, "")] == ["a=1", -1, None, ""]
+
+
+def test_escaped_ids_stay_different_and_are_found_again() -> None:
+    ids = ["=1", "'=1", "''=1", "'a", "b"]
+    assert len({escape_cell(name) for name in ids}) == len(ids)
+    positions = add_escaped({name: number for number, name in enumerate(ids[::2])})
+    assert [positions[escape_cell(name)] for name in ids[::2]] == [0, 1, 2]
+    assert add_escaped({"=1": 0, "'=1": 1})["'=1"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -157,3 +158,13 @@ def test_an_error_of_the_file_system_is_printed_without_a_traceback(
     monkeypatch.setattr(sample, "write_graph", raise_full_disk)
     ran = run("sample", "karate", "--out", "out")
     assert (ran.code, ran.err.splitlines()[-1]) == (1, "error: [Errno 28] No space left on device")
+
+
+@pytest.mark.parametrize("stream", [">&-", "> /dev/full"])
+@pytest.mark.parametrize("arguments", ["--version", "stats karate"])
+def test_output_that_cannot_be_written_is_an_error(stream: str, arguments: str) -> None:
+    code = "import sys; from nodecopy.cli import main; sys.argv[0] = 'nodecopy'; main()"
+    command = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(code)} {arguments} {stream}"
+    child = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (child.returncode, child.stderr.count("\n")) == (1, 1), child.stderr
+    assert child.stderr.startswith("error: ")

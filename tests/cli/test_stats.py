@@ -93,3 +93,9 @@ sys.exit(f"loaded {{heavy}}" if heavy else 0)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_samples_for_spreadsheets_are_read_again(run: Run) -> None:
+    Path("graph.csv").write_text("source,target\n=a,b\nb,c\nc,=a\n+d,=a\n")
+    assert run("sample", "graph.csv", "--n", "2", "--spreadsheet", "--out", "samples").code == 0
+    assert json.loads(run("stats", "graph.csv", "--samples", "samples", "--json").out)["n_samples"] == 2

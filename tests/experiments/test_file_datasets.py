@@ -203,3 +203,9 @@ def test_the_documented_experiment_runs(folder: Path) -> None:
     assert all(summary.n == 4 for summary in summarise(experiment, store).cells.values())
     cell = experiment.cells(0)[-1]
     assert experiment.task.load(cell).is_weighted
+
+
+def test_links_that_lead_back_to_themselves(folder: Path) -> None:
+    (folder / "data" / "loop.csv").symlink_to(folder / "data" / "loop.csv")
+    with pytest.raises(InputError, match="leads back to itself"):
+        load(folder, SAMPLES, ENTRY.replace("edges.csv", "loop.csv"))

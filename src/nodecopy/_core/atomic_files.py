@@ -42,7 +42,10 @@ _swept: set[Path] = set()
 
 def resolve(path: str | os.PathLike[str]) -> Path:
     """Return the absolute path behind links, or raise an error if they lead back to themselves."""
-    target = Path(os.path.realpath(path))
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError as error:
+        raise InputError(f"a path must not hold the character NUL; got {str(path)!r}.") from error
     if any(map(os.path.islink, (target, *target.parents))):  # where realpath gave up
         raise InputError(f"{path} must not be a link that leads back to itself.")
     return target
@@ -166,7 +169,7 @@ class ScratchFolder:
     """
 
     def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
-        parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
+        parent = resolve(tempfile.gettempdir() if parent is None else parent)
         parent.mkdir(parents=True, exist_ok=True)
         _sweep(parent)
         self.path, self._handle = _create(parent / SCRATCH, is_folder=True)

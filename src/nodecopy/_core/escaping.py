@@ -58,10 +58,18 @@ def escape_latex(text: str) -> str:
 def escape_cell(value: Any) -> Any:
     """Return the cell of a table for spreadsheets, where an apostrophe keeps text from being a formula.
 
+    Such text with an apostrophe gets another one, so that different cells stay different.
+
     >>> escape_cell("=1+1")
     "'=1+1"
     """
     if not isinstance(value, str):
         return value
-    is_formula = value.lstrip().startswith(FORMULA_SIGNS) or value[:1] in ("\t", "\r", "\n")
+    text = value.lstrip("'")
+    is_formula = text.lstrip().startswith(FORMULA_SIGNS) or text[:1] in ("\t", "\r", "\n")
     return f"'{value}" if is_formula else value
+
+
+def add_escaped(positions: dict[Any, int]) -> dict[Any, int]:
+    """Return the positions of ids with those of ids as spreadsheets have them."""
+    return {escape_cell(value): position for value, position in positions.items()} | positions

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.escaping import add_escaped
 from nodecopy._core.formats import PathLike
 from nodecopy.attacks.edits import WHOLE_GRAPH, Edits
 from nodecopy.errors import InputError
@@ -44,7 +45,7 @@ def read_flips(path: Any, graph: Graph) -> tuple[list[Edits], NDArray[np.int64]]
     is repeated, the targets were attacked each alone, and there is one record for each of them.
     """
     table = read_table(path, lambda first, below: True)
-    position = {str(node): number for number, node in enumerate(graph.node_ids.tolist())}
+    position = add_escaped({str(node): number for number, node in enumerate(graph.node_ids.tolist())})
     pairs = np.stack([_positions(table, name, position) for name in ("first", "second")], axis=1)
     names = table.names or []
     owners = np.full(len(pairs), WHOLE_GRAPH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -107,12 +108,15 @@ def main() -> None:
     """Run the command line; usage errors and errors in the input are one line, with exit code 2."""
     # Threads that spin while they wait make torch ten times slower on a machine that is busy otherwise.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    _replace_closed_streams()
     signal.signal(signal.SIGTERM, _exit_on_signal)
     hang_up = getattr(signal, "SIGHUP", None)  # not on Windows; nohup has it ignored
     if hang_up is not None and signal.getsignal(hang_up) != signal.SIG_IGN:
         signal.signal(hang_up, _exit_on_signal)
     try:
-        sys.exit(app(standalone_mode=False))
+        status = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(status)
     except UsageError as error:
         _exit_with_error(_describe_usage_error(error), code=2)
     except InputError as error:
@@ -120,7 +124,28 @@ def main() -> None:
     except MissingExtraError as error:
         _exit_with_error(str(error), code=2)
     except OSError as error:
-        _exit_with_error(str(error), code=1)
+        _discard_output()
+        is_closed = error.errno == errno.EBADF
+        _exit_with_error("the standard output is closed." if is_closed else str(error), code=1)
+
+
+def _replace_closed_streams() -> None:
+    """Open streams that the caller closed, so that no file gets their numbers; writing output then fails."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115, open until the end
+
+
+def _discard_output() -> None:
+    """Drop output that cannot be written, which would be an error again at the end of the process."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _describe_usage_error(error: Any) -> str:

@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from nodecopy._core.atomic_files import atomic_write, check_writable
+from nodecopy._core.atomic_files import atomic_write, check_writable, resolve
 from nodecopy._core.escaping import join_lines
 from nodecopy.cli import options
 from nodecopy.cli.completions import complete_experiment, complete_part
@@ -159,7 +159,8 @@ def reproduce(
     if out_folder:
         for suffix in (".md", ".csv", ".tex", ".png"):
             check_writable(out_folder / f"{chosen.name}{suffix}")
-    trials_store = Store(store.resolve() if scheduler else store)
+    absolute = resolve(store)
+    trials_store = Store(absolute if scheduler else store)
     if not stored:
         run_options = {"device": device, "batch_size": batch_size, "workers": workers, "scheduler": scheduler}
         _run(chosen, trials_store, seed=seed, fresh=not resume, **run_options)

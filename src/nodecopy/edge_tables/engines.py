@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nodecopy._core.atomic_files import ScratchFolder, atomic_write
+from nodecopy._core.atomic_files import ScratchFolder, atomic_write, resolve
 from nodecopy._core.optional_imports import OptionalModule, import_optional
 from nodecopy._core.validation import check_integer, check_path, show, type_name
 from nodecopy.errors import InputError
@@ -105,7 +105,7 @@ class Engine(ABC):
             if limit := _limit(error):
                 raise OSError(f"{path} cannot be read: {limit}.") from error
             raise InputError(f"{path}: cannot be read, it is damaged or not Parquet ({reason}).") from error
-        self._origins[table.get_name()] = {path.resolve()}
+        self._origins[table.get_name()] = {resolve(path)}
         return table
 
     def _as_given_table(self, table: Any) -> Any:
@@ -150,7 +150,7 @@ class Engine(ABC):
         target = Path(check_path(path, "path"))
         if target.is_dir():
             raise InputError(f"{target} must be a new name or a file; there is a folder of that name.")
-        if self._origins_of(table) & {target.resolve(), target.resolve().parent}:
+        if self._origins_of(table) & {(real := resolve(target)), real.parent}:
             raise InputError(
                 f"{target} must not be a file that the table depends on, or inside such a folder."
             )

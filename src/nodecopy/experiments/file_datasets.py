@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nodecopy import datasets
+from nodecopy._core.atomic_files import resolve
 from nodecopy.errors import InputError
 from nodecopy.experiments.sections import (
     check_keys,
@@ -132,7 +133,7 @@ def _read_file_dataset(section: dict[str, Any], folder: Path) -> FileDataset:
 
 
 def _find_file(value: Any, folder: Path, where: str) -> Path:
-    path = Path(folder, read_text(value, where)).resolve()
+    path = resolve(Path(folder, read_text(value, where)))
     if not path.is_file():
         raise InputError(
             f"{where} must be a file; {path} is none. Paths are relative to the folder of the TOML file."

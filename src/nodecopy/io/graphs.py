@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.escaping import add_escaped
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids
@@ -321,6 +322,10 @@ def _order_nodes(
 
 
 def _find_ends(table: Table, role: str, ids: list[Any], position_of: dict[Any, int]) -> NDArray[np.int64]:
+    try:
+        return np.array([position_of[node] for node in ids], np.int64)
+    except KeyError:
+        position_of = add_escaped(position_of)
     try:
         return np.array([position_of[node] for node in ids], np.int64)
     except KeyError as error:
