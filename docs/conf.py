@@ -15,7 +15,7 @@ import nodecopy
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs.model_pictures import write_pictures
+from docs import model_pictures, result_pictures
 from docs.reference_pages import complete_parameters, write_command_pages, write_if_changed
 
 GALLERY = (
@@ -94,33 +94,25 @@ sphinx_gallery_conf = {
 
 
 def write_table_pages() -> None:
-    """Write a page for each results table: the table, followed by the notes on it in results/README.md."""
-    notes = re.split(r"^### ", (RESULTS / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    """Write a page for each results table; docs/results tells what they show."""
     (HERE / "tables").mkdir(exist_ok=True)
-    for page in (HERE / "tables").glob("*.md"):
+    paths = set(RESULTS.glob("*.md")) - {RESULTS / "README.md"}
+    for page in set((HERE / "tables").glob("*.md")) - {HERE / "tables" / path.name for path in paths}:
         page.unlink()
-    for path in sorted(set(RESULTS.glob("*.md")) - {RESULTS / "README.md"}):
+    for path in sorted(paths):
         number, _, part = path.stem.removeprefix("table").partition("-")
         title, _, body = path.read_text(encoding="utf-8").partition("\n")
+        title = title.partition(": ")[2]
+        if path.stem.startswith("table"):  # of the paper
+            name = f"Table {number}, {part.replace('-', ' ')}" if part else f"Table {number}"
+            title = f"{name}: {title}"
         # Non-breaking spaces keep numbers together in narrow columns.
         body = re.sub(
             r"(?<=\d) (?=±)|(?<=±) |(?<=level|ahead|ehind|paper) (?=[+-])|(?<=p) (?==)|(?<=p =) ",
             "\u00a0",
             body,
         )
-        title, body = title.partition(": ")[2], body.strip()
-        sections = [f"# {title}", body]
-        if path.stem.startswith("table"):  # of the paper
-            name = f"Table {number}, {part.replace('-', ' ')}" if part else f"Table {number}"
-            sections = [f"# {name}: {title}", body]
-            about = [
-                note.partition("\n")[2].strip() for note in notes[1:] if number in note.partition("\n")[0]
-            ]
-            if about:
-                sections.append("## Differences from the paper")
-                sections += [note.replace("#### ", "### ") for note in about]
-            sections.append("See also: [](../original_code.md).")
-        write_if_changed(HERE / "tables" / path.name, "\n\n".join(sections) + "\n")
+        write_if_changed(HERE / "tables" / path.name, f"# {title}\n\n{body.strip()}\n")
 
 
 def render_mathml(writer: Any, node: Any) -> None:
@@ -132,9 +124,10 @@ def render_mathml(writer: Any, node: Any) -> None:
 
 def rewrite_links(app: Any, page: str, source: list[str]) -> None:
     """Replace links to files of the repository by links to the pages made from them."""
-    source[0] = (
-        source[0].replace("](../results/README.md", "](results.md").replace("](../results/", "](tables/")
-    )
+    source[0] = source[0].replace("](../results/README.md", "](results.md")
+    for name in re.findall(r"\]\(\.\./results/([\w-]+)\.md", source[0]):
+        folder = "results" if (HERE / "results" / f"{name}.md").exists() else "tables"
+        source[0] = source[0].replace(f"](../results/{name}.md", f"]({folder}/{name}.md")
 
 
 def skip_metadata_requests(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -146,7 +139,8 @@ def setup(app: Any) -> None:
     """Write the generated pages before Sphinx collects its sources, and register the functions above."""
     write_table_pages()
     write_command_pages()
-    write_pictures(HERE / "pictures")
+    for pictures in (model_pictures, result_pictures):
+        pictures.write_pictures(HERE / "pictures")
     app.add_html_math_renderer("mathml", (render_mathml, None), (render_mathml, None))
     app.connect("autodoc-skip-member", skip_metadata_requests)
     app.connect("autodoc-process-docstring", complete_parameters, priority=400)  # before napoleon's 500

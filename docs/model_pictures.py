@@ -35,7 +35,7 @@ def draw_steps() -> Figure:
     directed = NodeCopying(SameLabel(), symmetrise="none").fit(graph)
     model = NodeCopying(SameLabel()).fit(graph)
     donors = model.draw_donors(rng=SEED)
-    figure, axes = _panels(4)
+    figure, axes = _panels(4, n_rows=2)
     _edges(axes[0], _pairs(graph), OBSERVED)
     _title(axes[0], "1. The observed graph", "Colours are labels.")
     _edges(axes[1], _pairs(graph), LIGHT)
@@ -136,9 +136,9 @@ def draw_plate() -> Figure:
     return figure
 
 
-def _panels(n: int) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(3.1 * n, 2.5), layout="constrained")
-    axes = figure.subplots(1, n)
+def _panels(n: int, n_rows: int = 1) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(3.1 * n / n_rows, 2.5 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, n // n_rows).ravel()
     for axis in axes:
         axis.set(xlim=(-0.5, 4.6), ylim=(-0.15, 2.65), aspect="equal")
         axis.axis("off")

@@ -18,6 +18,7 @@ README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
 INFERENCE = ROOT / "docs/inference.md"
 RECOMMENDATION = ROOT / "docs/recommendation.md"
 RESULTS = ROOT / "results"
+PAGES = ROOT / "docs/results"
 
 # Title of a row; experiment; dataset and condition; score; the methods without and with copying.
 MEASURED = (
@@ -162,6 +163,91 @@ def public_splits_table() -> str:
     return "\n".join(lines)
 
 
+# The tables on the pages of results: columns as (title, condition of the row), and methods.
+SUMMARIES: dict[str, tuple[tuple[tuple[str, dict[str, str]], ...], tuple[str, ...]]] = {
+    "table1": (
+        (
+            ("mean degree", {"dataset": "cora", "score": "mean_degree"}),
+            ("maximum degree", {"dataset": "cora", "score": "max_degree"}),
+            ("edges between classes, %", {"dataset": "cora", "score": "cross_community_share"}),
+        ),
+        ("observed", "vgae-calibrated", "copying-5", "copying-15", "copying-balanced"),
+    ),
+    "table2": (
+        (
+            ("Cora", {"dataset": "cora", "labels": "5"}),
+            ("Citeseer", {"dataset": "citeseer", "labels": "5"}),
+            ("Pubmed", {"dataset": "pubmed", "labels": "5"}),
+            ("Coauthor CS", {"dataset": "coauthor-cs", "labels": "5"}),
+        ),
+        ("gcn", "mmsbm-bgcn", "sbm-gcn", "bgcn-copy", "appnp-copy-iterated"),
+    ),
+    "table3": (
+        (
+            ("Cora", {"dataset": "cora"}),
+            ("Citeseer", {"dataset": "citeseer"}),
+            ("Pubmed", {"dataset": "pubmed"}),
+            ("Coauthor CS", {"dataset": "coauthor-cs"}),
+        ),
+        ("mlp", "gcn", "mmsbm-bgcn", "sbm-gcn", "bgcn-copy"),
+    ),
+    "table4": (
+        (("5 labels", {"labels": "5"}), ("10 labels", {"labels": "10"}), ("20 labels", {"labels": "20"})),
+        ("vgae", "graphite", "mmsbm", "netgan", "dglfrm-b", "bgcn-copy"),
+    ),
+    "table5": (
+        (
+            ("Cora, no attack", {"dataset": "cora", "attack": "none"}),
+            ("DICE 50 %", {"dataset": "cora", "attack": "dice-50"}),
+            ("Nettack", {"dataset": "cora", "attack": "nettack"}),
+            ("FGA", {"dataset": "cora", "attack": "fga"}),
+            ("knows the expected donors", {"dataset": "cora", "attack": "adaptive-expected"}),
+        ),
+        (
+            *("gcn", "gcn-jaccard", "copying", "average-vgae", "copying-expected", "average-expected"),
+            *("copying-retrained", "average-retrained"),
+        ),
+    ),
+    "table6": (
+        (
+            ("MovieLens 100k, recall@20", {"dataset": "ml-100k", "score": "printed recall@20"}),
+            ("NDCG@20", {"dataset": "ml-100k", "score": "printed ndcg@20"}),
+            ("Amazon CDs, recall@20", {"dataset": "amazon-cds", "score": "printed recall@20"}),
+            ("NDCG@20", {"dataset": "amazon-cds", "score": "printed ndcg@20"}),
+        ),
+        ("bprmf", "mgccf", "mgccf-ebpr", "mgccf-sgbpr", "ease", "copy-ease", "ials", "fusion"),
+    ),
+}
+
+
+def summary_table(experiment: str) -> str:
+    """Return some cells of a table: our means and, in parentheses, those of the paper; the best are bold."""
+    columns, methods = SUMMARIES[experiment]
+    rows = read_results(experiment)
+    titles = {method.name: method.title for method in load(experiment).methods}
+    lines = [
+        f"| here (paper) | {' | '.join(title for title, _ in columns)} |",
+        "| --- |" + " --- |" * len(columns),
+    ]
+    for method in methods:
+        cells = []
+        for _, condition in columns:
+            wanted = {"method": method, **condition}
+            (row,) = (row for row in rows if all(row[name] == value for name, value in wanted.items()))
+            cells.append(_compare(row))
+        lines.append(f"| {titles[method]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _compare(row: Row) -> str:
+    """Return our mean, bold if it is the best of its column, with the published one if there is one."""
+    if not row["mean"]:
+        return "-"
+    ours = f"{float(row['mean']):.1f}"
+    ours = f"**{ours}**" if row["best"] == "True" else ours
+    return f"{ours} ({float(row['published']):.1f})" if row["published"] else ours
+
+
 def _percent(row: Row, key: str, is_bold: bool = False) -> str:
     if not row.get(key):
         return "-"
@@ -182,6 +268,7 @@ def documented_tables() -> dict[tuple[Path, str], str]:
             "dataset", "accuracy, 5 labels", labels="5", visible_validation="500"
         ),
         (FEW_LABELS, "cost"): few_labels_table("dataset", "seconds per trial", "seconds", **cost),
+        **{(PAGES / f"{name}.md", "summary"): summary_table(name) for name in SUMMARIES},
         **{(INFERENCE, name): text for name, text in inference_tables(read_results).items()},
     }
 

@@ -1,0 +1,80 @@
+"""The pictures of the pages of results: our means against those of the paper, one dot for each cell."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+RESULTS = Path(__file__).parents[1] / "results"
+WITH_COPYING = re.compile("copy|ebpr|sgbpr")
+COPYING, OTHER = "#009e73", "#888888"
+TABLES = {
+    "table1": "log",
+    "table2": "linear",
+    "table3": "linear",
+    "table4": "linear",
+    "table5": "linear",
+    "table6": "linear",
+}
+"""The tables with published numbers, and the scale of their axes."""
+NAMES = {
+    "cora": "Cora",
+    "citeseer": "Citeseer",
+    "pubmed": "Pubmed",
+    "coauthor-cs": "Coauthor CS",
+    "amazon-photo": "Amazon Photo",
+    "polblogs": "Polblogs",
+    "bitcoin": "Bitcoin",
+    "ml-100k": "MovieLens 100k",
+    "amazon-cds": "Amazon CDs",
+}
+
+
+def read_cells(experiment: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the cells of a table that have our mean and a published one, by dataset."""
+    with (RESULTS / f"{experiment}.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["mean"] and row["published"]]
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["method"] != "observed":
+            numbers = {"ours": float(row["mean"]), "paper": float(row["published"])}
+            cells.setdefault(row["dataset"], []).append(
+                numbers | {"copies": bool(WITH_COPYING.search(row["method"]))}
+            )
+    return cells
+
+
+def draw_comparison(experiment: str) -> Figure:
+    """Draw our means against the published ones, a panel for each dataset."""
+    cells, scale = read_cells(experiment), TABLES[experiment]
+    figure = Figure(figsize=(2.7 * len(cells), 2.9), layout="constrained")
+    axes = figure.subplots(1, len(cells), squeeze=False)[0]
+    for axis, (dataset, rows) in zip(axes, cells.items(), strict=True):
+        values = [row[key] for row in rows for key in ("ours", "paper") if row[key] > 0 or scale == "linear"]
+        low, high = min(values), max(values)
+        margin = (low * 0.7, high * 1.4) if scale == "log" else (low - 3, high + 3)
+        axis.plot(margin, margin, color="#bbbbbb", lw=1, zorder=0)
+        for copies, colour, marker in ((False, OTHER, "o"), (True, COPYING, "D")):
+            part = [row for row in rows if row["copies"] == copies]
+            label = "with node copying" if copies else "other methods"
+            paper, ours = ([row[key] for row in part] for key in ("paper", "ours"))
+            axis.scatter(paper, ours, s=22, color=colour, marker=marker, label=label, alpha=0.85)
+        axis.set(xscale=scale, yscale=scale, xlim=margin, ylim=margin, aspect="equal")
+        axis.set_title(NAMES.get(dataset, dataset), fontsize=10)
+        axis.set_xlabel("paper", fontsize=9)
+        axis.tick_params(labelsize=8)
+    axes[0].set_ylabel("here", fontsize=9)
+    axes[0].legend(fontsize=7, loc="lower right", frameon=False)
+    return figure
+
+
+def write_pictures(folder: Path) -> None:
+    """Write the picture of every table that has published numbers."""
+    folder.mkdir(exist_ok=True)
+    for experiment in TABLES:
+        path = folder / f"{experiment}.svg"
+        draw_comparison(experiment).savefig(path, metadata={"Date": None}, facecolor="white")
