@@ -253,9 +253,9 @@ def _draw_intervals(results: Results) -> Any:
         other = replace(column, score=f"{name} covered")
         covered = results.cells.get((dataset, other, method))
         if kind == "ratio" and method != results.experiment.task.reference and covered and cell.mean:
-            place = ", ".join(f"{value} {condition}" for condition, value in column.conditions)
+            place = ", ".join(f"{condition} {value}" for condition, value in column.conditions)
             panel = rows.setdefault(place, {}).setdefault(dataset, {}).setdefault(titles[method], {})
-            panel[name.replace("_", " ")] = IntervalQuality(covered.mean or 0.0, cell.mean / 100)
+            panel[column.heading.rpartition(": ")[2]] = IntervalQuality(covered.mean or 0.0, cell.mean / 100)
     return draw_coverage(rows) if rows else None
 
 

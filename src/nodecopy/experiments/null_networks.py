@@ -22,7 +22,7 @@ PLANTED_RATIO = 0.85
 
 
 class StubMatching(EdgeListModel):
-    """The configuration model as it is done by hand with NetworkX.
+    """The configuration model as users of NetworkX draw it.
 
     Ends of edges are paired at random; repeated edges and self-loops are then removed, as by
     ``nx.Graph(nx.configuration_model(degrees))`` and ``remove_edges_from(nx.selfloop_edges(graph))``.

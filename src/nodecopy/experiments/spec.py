@@ -40,7 +40,7 @@ class Column:
     scale
         Factor between the stored and the printed number.
     is_compared
-        Whether the nearest to the reference is marked, in tables that have a reference.
+        Whether the best mean is marked, or the nearest to the reference in tables that have one.
     lower_is_better
         Whether the lowest mean is the best one.
     part

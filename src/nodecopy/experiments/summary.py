@@ -249,11 +249,13 @@ def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str
     """Return the method with the best mean, or with that nearest to the reference's, and whether it is
     significantly better than the second best.
     """
+    if not column.is_compared:
+        return None, False
     if column.lower_is_better:
         values = {name: {trial: -x for trial, x in trials.items()} for name, trials in values.items()}
     means = {name: float(np.mean(list(trials.values()))) for name, trials in values.items() if trials}
     if reference:
-        if reference not in means or not column.is_compared:
+        if reference not in means:
             return None, False
         target = means.pop(reference)
         means = {name: -abs(mean - target) for name, mean in means.items()}

@@ -31,8 +31,14 @@ Panel = Mapping[str, Mapping[str, IntervalQuality]]
 """By method and statistic."""
 
 
+SHOWN_RATIOS = (0.2, 5.0)
+"""Ratios outside are drawn at the border."""
+
+
 def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
     """Draw the ratio of standard errors of every statistic and method; filled if coverage is as intended.
+
+    Ratios below 0.2 and above 5 are drawn at the border.
 
     Parameters
     ----------
@@ -77,9 +83,9 @@ def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
         grid[0, 0].plot([], [], linestyle="", label=method, **_style(number, is_filled=True))[0]
         for number, method in enumerate(methods)
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
     text = "standard error over true standard deviation; filled: coverage of 90 to 98 %"
-    figure.supxlabel(text, fontsize="small")
+    settings = {"fontsize": "small", "title_fontsize": "small", "frameon": False}
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, title=text, **settings)
     return figure
 
 
@@ -89,10 +95,11 @@ def _draw_panel(axes: Any, panel: Panel, methods: list[str], names: list[str]) -
     for number, method in enumerate(methods):
         for name, (coverage, ratio) in panel.get(method, {}).items():
             is_filled = INTENDED_COVERAGE[0] <= coverage <= INTENDED_COVERAGE[1]
-            axes.plot([ratio], [names.index(name)], zorder=3, **_style(number, is_filled))
+            shown = min(max(ratio, SHOWN_RATIOS[0]), SHOWN_RATIOS[1])
+            axes.plot([shown], [names.index(name)], zorder=3, clip_on=False, **_style(number, is_filled))
     axes.set_xscale("log")
     axes.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
-    axes.set_xlim(0.2, 5)
+    axes.set_xlim(*SHOWN_RATIOS)
     axes.minorticks_off()
     axes.set_yticks(range(len(names)), names, fontsize="x-small")
 

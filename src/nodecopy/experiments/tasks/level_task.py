@@ -61,7 +61,10 @@ class LevelTask(Task):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(f"{score} rejected", heading=score.replace("_", " ")) for score in self.scores)
+        return tuple(
+            Column(f"{score} rejected", heading=score.replace("_", " "), is_compared=False)
+            for score in self.scores
+        )
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
         return [note.format(**vars(self)) for note in NOTES]
