@@ -152,11 +152,11 @@ def public_splits_table() -> str:
     for method in load(PUBLIC_SPLITS).methods:
         shown = []
         for dataset in datasets:
-            found = [cells.get((method.name, dataset, score), {}) for score in scores]
-            ours = [_percent(row, "mean", is_bold=row.get("best") == "True") for row in found]
-            published = [_percent(row, "published") for row in found]
-            texts = [" / ".join(ours)] if any(row.get("mean") for row in found) else []
-            if any(row.get("published") for row in found):
+            entries = [cells.get((method.name, dataset, score), {}) for score in scores]
+            ours = [_percent(row, "mean", is_bold=row.get("best") == "True") for row in entries]
+            published = [_percent(row, "published") for row in entries]
+            texts = [" / ".join(ours)] if any(row.get("mean") for row in entries) else []
+            if any(row.get("published") for row in entries):
                 texts.append(f"({' / '.join(published)})")
             shown.append(" ".join(texts) or "-")
         lines.append(f"| {method.title} | {' | '.join(shown)} |")

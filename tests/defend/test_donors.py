@@ -71,7 +71,7 @@ def test_features_of_single_nodes_find_no_donors(features: Any) -> None:
     graph = planted_graph().replace(features=features)
     named: Any = {"seed": SeedSequence(0), "device": "cpu", "caller": "test"}
     for donors in ("features", "expected"):
-        with pytest.raises(InputError, match=r"graph must have features .* Donors can be found by 'neigh"):
+        with pytest.raises(InputError, match=r"graph must have features .* Donors can be chosen by 'neigh"):
             build_donor_search(donors, NodeEmbeddings(graph), **named)
     exact = plain_connections(graph)
     by_neighbourhoods = build_donor_search("neighbourhoods", NodeEmbeddings(graph), **named)

@@ -31,14 +31,14 @@ class AdaptiveCopyingAttack(GradientAttack):
     The defence predicts a target's class by the mean over its donors of the GCN's softmax at the donor,
     with the target's features in place of the donor's. The attack flips edges at the donors, greedily
     along the exact gradient of the loss of that mean: features are swapped and degrees change as in the
-    defence. Donors are found on the clean graph and taken as fixed, so the attack is exact for defences
+    defence. Donors are chosen on the clean graph and taken as fixed, so the attack is exact for defences
     whose donors do not depend on edges (``"features"``), and an attacker's guess for others. The default
     budget is the target's degree.
 
     Parameters
     ----------
     donors
-        How the donors are found: ``"features"``, ``"neighbourhoods"`` or ``"expected"``, as in the
+        How the donors are chosen: ``"features"``, ``"neighbourhoods"`` or ``"expected"``, as in the
         defence; a function that returns an embedding of a graph, one row per node; or an array
         ``[n_targets, P]`` of positions, whose row i holds the donors of the i-th target.
     n_donors

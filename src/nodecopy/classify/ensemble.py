@@ -244,8 +244,10 @@ class Ensemble:
             self.recipe.n_hidden, "n_hidden", low=1, high=max(weight.size for weight in self.weights)
         )
         rngs, device = [np.random.default_rng(0)], torch.device("cpu")
-        drawn = self.recipe.network_type._draw_weights(self.recipe, first.shape[1], n_classes, rngs, device)
-        shapes = [(len(keys), *weight.shape[1:]) for weight in drawn]
+        fresh_weights = self.recipe.network_type._draw_weights(
+            self.recipe, first.shape[1], n_classes, rngs, device
+        )
+        shapes = [(len(keys), *weight.shape[1:]) for weight in fresh_weights]
         if shapes != [weight.shape for weight in self.weights]:
             raise InputError(f"weights must have the shapes {shapes}; got others.")
         for weight in self.weights:

@@ -111,10 +111,10 @@ def parse_ids(text: str, ids: NDArray[Any], option: str, unknown: str = "error")
         kind = option.strip("-").removesuffix("s")
         raise InputError(f"{option} must name at least one {kind}; got {text!r}.")
     if unknown == "ignore":
-        known = [word for word in named if word in names]
-        if len(known) < len(named):
-            log_decision(f"{option}: {len(named) - len(known)} of {len(named)} ids are not in the source.")
-        named = known
+        existing = [word for word in named if word in names]
+        if len(existing) < len(named):
+            log_decision(f"{option}: {len(named) - len(existing)} of {len(named)} ids are not in the source.")
+        named = existing
     return find_ids(named, ids, option)
 
 

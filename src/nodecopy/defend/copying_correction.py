@@ -165,7 +165,7 @@ class CopyingDefence(DonorDefence):
     classifier
         The classifier to train, a GCN by default; :meth:`from_classifier` takes one that is trained.
     donors
-        How donors are found, among all other nodes, those that are corrected included. ``"vgae"`` (the
+        How donors are chosen, among all other nodes, those that are corrected included. ``"vgae"`` (the
         paper) or ``"gae"``: by the autoencoder's embedding of the attacked graph. ``"features"``: by
         features alone. ``"neighbourhoods"``: by the features within two hops. ``"expected"``: by features
         and the neighbourhood expected from them, which is learned from all other nodes, so that the node's

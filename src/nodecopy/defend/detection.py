@@ -62,7 +62,7 @@ class SuspectCorrection(DonorDefence):
     Parameters
     ----------
     share
-        Share of all nodes that are corrected: the larger, the more attacked nodes are found and the more
+        Share of all nodes that are corrected: the larger, the more attacked nodes are detected and the more
         others lose accuracy. ``None`` corrects as many as possible while the accuracy at the validation nodes
         falls at most 0.5 points below the classifier's own accuracy on the validation nodes, or below the
         best attainable if every choice loses; and 7 % of the nodes where there are no validation nodes.
@@ -121,7 +121,7 @@ class SuspectCorrection(DonorDefence):
         (prediction,) = self.fit_trials([pruned], keep_networks=True)
         retrained = self.build_attacked_state(self.build_classifier(), pruned.graph, prediction, trial)
         corrected = self.build_correction(retrained, choose_copier(retrained, self.mode))
-        # Similar donors are found, and copied, in the graph with all edges.
+        # Similar donors are chosen, and copied, in the graph with all edges.
         complete = replace(state, classifier=retrained.classifier, networks=retrained.networks)
         similar = replace(
             copying.with_similar_donors(), state=complete, copier=choose_copier(complete, self.mode)

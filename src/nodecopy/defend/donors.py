@@ -1,4 +1,4 @@
-"""Donors: the nodes whose neighbourhoods are copied, found as nearest neighbours in an embedding.
+"""Donors: the nodes whose neighbourhoods are copied, the nearest neighbours in an embedding.
 
 Attacks change edges. In embeddings of the attacked graph (the paper's choice) a target is where the attack
 has moved it; its features, and the neighbourhood expected from them, stay in place.
@@ -79,7 +79,7 @@ def build_donor_search(
             except InputError as error:
                 if embeddings.feature_counts is not None:
                     raise
-                hint = "Donors can be found by 'neighbourhoods', 'vgae' or 'gae'."
+                hint = "Donors can be chosen by 'neighbourhoods', 'vgae' or 'gae'."
                 raise InputError(f"{error} {hint}") from error
         autoencoder = VGAE if donors == "vgae" else GAE
         model = autoencoder(sampler="raw", device=device)  # no calibration, since no graph is sampled

@@ -12,7 +12,7 @@ from nodecopy.io.table_columns import match_columns
 
 
 def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> Any:
-    """Return the columns of some roles, named after the roles, found as in files (:func:`match_columns`)."""
+    """Return the columns of some roles, named after the roles, as in files (:func:`match_columns`)."""
     names = list(table.columns)
     positions = match_columns(
         names,

@@ -141,7 +141,7 @@ def _learned_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_arr
 def weights_for_degree(
     first: IntArray, second: IntArray, distances: FloatArray, by_node: FloatArray, degree: int
 ) -> NDArray[np.float64]:
-    """Return the weights at the scale, found by bisection, whose mean degree is closest to ``degree``."""
+    """Return the weights at the scale, computed by bisection, whose mean degree is closest to ``degree``."""
     n = len(by_node)
     scale = estimate_scale(by_node, degree)
     low, high = 0.0, np.inf

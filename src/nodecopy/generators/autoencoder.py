@@ -251,7 +251,7 @@ def draw_normal(heads: Tensor, rng: Generator) -> tuple[Tensor, Tensor]:
 
 
 class _NormalDraw(torch.autograd.Function):
-    """Written by hand because autograd takes three times as many passes over the data."""
+    """A gradient of its own, because autograd takes three times as many passes over the data."""
 
     @staticmethod
     def forward(ctx: Any, heads: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:

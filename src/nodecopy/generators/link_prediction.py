@@ -101,8 +101,8 @@ def split_edges(
 def sample_non_edges(graph: Graph, size: int, *, rng: Rng = None) -> PairArray:
     """Draw distinct pairs of different nodes without an edge, uniformly, ``[2, size]``.
 
-    Pairs are numbered row by row. The k-th pair without an edge is found by counting the edges before it, so
-    a dense graph takes no more time than a sparse one.
+    Pairs are numbered row by row. The k-th pair without an edge is located by counting the edges before
+    it, so a dense graph takes no more time than a sparse one.
     """
     n_nodes = graph.n_nodes
     n_non_edges = n_nodes * (n_nodes - 1) // 2 - graph.n_edges

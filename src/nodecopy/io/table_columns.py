@@ -290,10 +290,10 @@ def check_notation(columns: Sequence[Column]) -> None:
         raise InputError(f"ids must be written the same way; got {twin[:-2]!r} and {twin!r}. Write integers.")
     numbers = [column for column in columns if isinstance(column, np.ndarray) and column.dtype.kind in "iu"]
     if 0 < len(numbers) < len(columns):
-        known = set().union(*(column.tolist() for column in numbers))
+        values = set().union(*(column.tolist() for column in numbers))
         coded = (text for column in columns for text in column if isinstance(text, str) and text[:1] == "0")
         for text in coded:
-            if text.isdecimal() and str(int(text)) != text and int(text) in known:
+            if text.isdecimal() and str(int(text)) != text and int(text) in values:
                 raise InputError(
                     f"ids must be written the same way; got {int(text)} in one column and {text!r} in "
                     "another. Read both as text (in pandas with dtype=str)."

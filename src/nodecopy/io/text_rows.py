@@ -21,7 +21,7 @@ BLANKS = " \t"
 LINES_AT_ONCE = 2**14
 """Lines that are searched for quotes and blanks together."""
 N_SNIFFED = 20
-"""Lines from which the delimiter is found."""
+"""Lines from which the delimiter is detected."""
 
 
 def check_signature(start: bytes) -> None:

@@ -264,7 +264,7 @@ def select_counting(rows: Rows) -> ModuleType:
 
 @cache
 def _functions_by_name() -> dict[str, Callable[[Graph], Statistics]]:
-    """Return the function of each statistic, found by those of a graph without nodes."""
+    """Return the function of each statistic, listed by those of a graph without nodes."""
     empty = Graph(np.zeros((0, 0)))
     groups = degree_statistics, label_statistics, triangle_statistics, component_statistics
     return {name: function for function in groups for name in function(empty)}

@@ -3,7 +3,7 @@
 A model that is trained together with others therefore has the same masks as when it is trained alone.
 
 A mask entry is a byte of a 32-bit hash of its position, keyed by the model's seed, the training step
-and the place in the network. The hash is the two-round multiply-xorshift found by Wellons' search for
+and the place in the network. The hash is the two-round multiply-xorshift of Wellons' search for
 low-bias mixers; it needs no state, so B models draw their masks in one pass on any device.
 """
 

@@ -26,8 +26,8 @@ class _Product(NamedTuple):
 class RunningAlgebra(NumpyAlgebra):
     """Operations on the CPU in double precision that update the last Gram matrix of each name.
 
-    What changed is found by comparison, so that the result is exact whatever changed: entries and weights of
-    users, their donors, and the rows of their donors. Users and items may be appended.
+    What changed is determined by comparison, so that the result is exact whatever changed: entries and
+    weights of users, their donors, and the rows of their donors. Users and items may be appended.
     """
 
     def __init__(self) -> None:
