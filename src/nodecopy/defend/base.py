@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -196,21 +196,35 @@ class Defence(Classifier):
         """
         trials, nodes = check_trials(trials), _check_parts(trials, nodes)
         positions = [check_nodes(t.graph, part) for t, part in zip(trials, nodes, strict=True)]
+        corrected = []
+        pairs = zip(self.train_corrections(trials, positions), positions, strict=True)
+        for (trained_details, correction), part in pairs:
+            probabilities = correction.predict_proba(part).astype(np.float32)
+            details = trained_details | correction.details(part)
+            corrected.append(Prediction(probabilities, entropy(probabilities), details))
+        return corrected
+
+    def train_corrections(
+        self, trials: Sequence[Trial], positions: Sequence[NDArray[np.int64]]
+    ) -> Iterator[tuple[dict[str, Any], Correction]]:
+        """Train the classifiers of trials at once; yield the details of each and what corrects its nodes.
+
+        Parameters
+        ----------
+        trials
+            The problems.
+        positions
+            The nodes that are corrected in each trial; with ``retrain``, training does without their edges.
+        """
         trained = trials
         if self.retrain and self.expects_targets:
             pairs = zip(trials, positions, strict=True)
             trained = [t.with_graph(remove_edges_of(t.graph, part)) for t, part in pairs]
-        corrected = []
         predictions = self.fit_trials(trained, keep_networks=True)
-        for trial, used, prediction, part in zip(trials, trained, predictions, positions, strict=True):
+        for trial, used, prediction in zip(trials, trained, predictions, strict=True):
             classifier = self._fitted_classifier(used, prediction)
-            correction = self.prepare_correction(
-                self.build_attacked_state(classifier, used.graph, prediction, trial)
-            )
-            probabilities = correction.predict_proba(part).astype(np.float32)
-            details = prediction.details | correction.details(part)
-            corrected.append(Prediction(probabilities, entropy(probabilities), details))
-        return corrected
+            state = self.build_attacked_state(classifier, used.graph, prediction, trial)
+            yield prediction.details, self.prepare_correction(state)
 
     def predict_graph(self, graph: Graph) -> Prediction:
         networks = self.check_fitted().networks

@@ -131,7 +131,13 @@ class SuspectCorrection(DonorDefence):
 
 
 def choose_n_corrected(
-    share: float | None, state: AttackedState, order: IntArray, copied: NDArray[Any], similar: NDArray[Any]
+    share: float | None,
+    state: AttackedState,
+    order: IntArray,
+    copied: NDArray[Any],
+    similar: NDArray[Any],
+    *,
+    max_loss: float = MAX_ACCURACY_LOSS,
 ) -> int:
     """Return how many nodes are corrected, the most suspicious first.
 
@@ -145,6 +151,8 @@ def choose_n_corrected(
         All nodes, the most suspicious first.
     copied, similar
         Predictions of all nodes if they are corrected, and if they are not.
+    max_loss
+        Largest loss of accuracy at the validation nodes.
     """
     validation = None if state.trial is None else state.trial.validation
     if share is not None or state.trial is None or validation is None or not len(validation):
@@ -157,7 +165,7 @@ def choose_n_corrected(
     )
     # The gain in correct validation nodes if the n most suspicious of them are corrected, for every n.
     gains = (uncorrected - own).sum() + np.concatenate([[0], np.cumsum(corrected - uncorrected)])
-    allowed = np.flatnonzero(gains >= min(0, gains.max()) - MAX_ACCURACY_LOSS * len(validation_nodes))
+    allowed = np.flatnonzero(gains >= min(0, gains.max()) - max_loss * len(validation_nodes))
     n_validation_corrected = allowed[-1]
     if n_validation_corrected == len(validation_nodes):
         return len(order)

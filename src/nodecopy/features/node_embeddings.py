@@ -77,8 +77,8 @@ class NodeEmbeddings:
         return None if counts.max(initial=0) == 1 else counts
 
     @cached_property
-    def features(self) -> Matrix:
-        """Return the features weighted by TF-IDF and reduced to the rank by a truncated SVD.
+    def weighted_features(self) -> sparse.csr_array:
+        """Return the features weighted by TF-IDF, with rows of length one.
 
         Features other than word counts are standardised first. Nearly all nodes have them then, and so all
         have nearly the same weight.
@@ -91,7 +91,12 @@ class NodeEmbeddings:
         counts = np.bincount(weighted.indices[weighted.data != 0], minlength=weighted.shape[1])
         weights = np.log((1.0 + self.graph.n_nodes) / (1.0 + counts)) + 1.0
         weighted.data = weighted.data * weights[weighted.indices]
-        return reduce_rank(unit_rows(weighted), self.rank)
+        return sparse.csr_array(unit_rows(weighted))
+
+    @cached_property
+    def features(self) -> Matrix:
+        """Return :attr:`weighted_features`, reduced to the rank by a truncated SVD."""
+        return reduce_rank(self.weighted_features, self.rank)
 
     @cached_property
     def neighbourhoods(self) -> Matrix:

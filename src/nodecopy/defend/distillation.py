@@ -1,0 +1,194 @@
+"""Distillation: classes of nodes from their features alone, taught by the predictions for other nodes.
+
+An attack on the edges of a node changes neither its features nor, if the classifier is trained without
+these edges, the predictions for other nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from nodecopy._core.csr import IntArray
+from nodecopy._core.random import child
+from nodecopy._core.validation import check_choice, check_integer
+from nodecopy.classify import MLP, Classifier, Trial
+from nodecopy.defend.base import Defence
+from nodecopy.defend.corrections import AttackedState, Correction
+from nodecopy.defend.defence_seeds import DefenceSeeds
+from nodecopy.graph import Graph
+
+MODELS = ("logistic", "mlp")
+STRENGTH = 3.0
+"""Inverse strength of the penalty of the logistic regression, as in scikit-learn."""
+MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30
+"""Of L-BFGS for all nodes, and for each fold, which starts from the solution for all nodes."""
+TOLERANCE = 1e-5
+FOLDS_SEED = 0
+"""Seed of the folds. It is not the trial's, so that a defence that was loaded from a file has the same."""
+
+
+@dataclass(eq=False, repr=False)
+class DistilledFeatures(Defence):
+    """Correct nodes by a classifier of features that the predictions for other nodes have taught.
+
+    The trained classifier predicts all nodes. A second one learns these predictions from the nodes' features
+    without any edge, and corrects nodes that it was not taught by. A defence with a lower accuracy than this
+    control loses more by its use of edges than it gains.
+
+    Parameters
+    ----------
+    classifier, retrain, device
+        As in :class:`.CopyingDefence`. With ``retrain``, flips of edges at the corrected nodes change
+        nothing.
+    model
+        ``"logistic"``: logistic regression on features weighted by TF-IDF, whose targets are the predicted
+        probabilities. ``"mlp"``: :class:`.MLP`, whose targets are the predicted classes, weighted by their
+        probability.
+    n_folds
+        The nodes are divided into this many folds, and each fold is predicted by a model that the others
+        have taught.
+
+    Notes
+    -----
+    Nodes without edges teach nothing, unless no node has edges.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import DistilledFeatures
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> DistilledFeatures().fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    classifier: Classifier | None = None
+    _: KW_ONLY
+    model: str = "logistic"
+    n_folds: int = 10
+    retrain: bool = False
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        check_choice(self.model, "model of DistilledFeatures", MODELS)
+        check_integer(self.n_folds, "n_folds of DistilledFeatures", low=2)
+
+    def prepare_correction(self, state: AttackedState) -> Correction:
+        folds = assign_folds(state.graph.n_nodes, self.n_folds)
+        if self.model == "logistic":
+            return Correction(distil(state, folds))
+        return Correction(_distil_mlp(state, folds, MLP(device=self.device)))
+
+
+def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
+    """Return the fold of every node."""
+    return np.random.default_rng(FOLDS_SEED).permutation(n_nodes) % n_folds
+
+
+def distil(state: AttackedState, folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what the features of each node say of its class, by logistic regression over other folds.
+
+    Parameters
+    ----------
+    state
+        The predictions that teach, and the features.
+    folds
+        The fold of every node.
+    """
+    rows = state.embeddings.weighted_features
+    targets = state.probabilities.astype(np.float64)
+    teachers = find_teachers(state.graph)
+    start = fit_softmax(rows[teachers], targets[teachers])
+    distilled = np.empty_like(targets)
+    for fold in np.unique(folds):
+        taught = teachers[folds[teachers] != fold]
+        weights = fit_softmax(rows[taught], targets[taught], start=start) if len(taught) else start
+        held_out = folds == fold
+        distilled[held_out] = softmax(rows[held_out] @ weights[:-1] + weights[-1], axis=1)
+    return distilled
+
+
+def find_teachers(graph: Graph) -> IntArray:
+    """Return the nodes that have edges, or all nodes if none has."""
+    has_edges = np.bincount(graph.rows.indices, minlength=graph.n_nodes) + graph.degrees > 0
+    return np.flatnonzero(has_edges | ~has_edges.any())
+
+
+def fit_softmax(
+    rows: sparse.csr_array, targets: NDArray[np.float64], *, start: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the weights ``[n_features + 1, n_classes]`` of a logistic regression, the intercepts last.
+
+    The loss is that of scikit-learn: C times the sum of cross-entropies plus half the sum of squared weights
+    without intercepts. The rows stay sparse.
+
+    Parameters
+    ----------
+    rows, targets
+        Features and class probabilities.
+    start
+        Weights to start from; zero by default.
+    """
+    columns, shape = sparse.csr_array(rows.T), (rows.shape[1] + 1, targets.shape[1])
+
+    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights = flat.reshape(shape)
+        log_p = log_softmax(rows @ weights[:-1] + weights[-1], axis=1)
+        residuals = STRENGTH * (np.exp(log_p) - targets)
+        gradient = np.vstack([columns @ residuals + weights[:-1], residuals.sum(axis=0)])
+        value = -STRENGTH * (targets * log_p).sum() + 0.5 * (weights[:-1] ** 2).sum()
+        return float(value), gradient.ravel()
+
+    first = np.zeros(shape) if start is None else start
+    options: Any = {"maxiter": MAX_ITERATIONS if start is None else MAX_FOLD_ITERATIONS, "ftol": TOLERANCE}
+    result = minimize(loss, first.ravel(), (), "L-BFGS-B", jac=True, options=options)
+    solution: NDArray[np.float64] = result.x.reshape(shape)
+    return solution
+
+
+def sharpen(distilled: NDArray[np.float64], taught_by: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """Return log-probabilities, multiplied by the factor that suits the predicted classes best.
+
+    The penalty of the regression makes its probabilities less certain than they are accurate.
+
+    Parameters
+    ----------
+    distilled
+        Class probabilities from features.
+    taught_by
+        The predictions that have taught them.
+    """
+    log_p = np.log(np.maximum(distilled, 1e-5))
+    codes = taught_by.argmax(axis=1)
+
+    def loss(factor: float) -> float:
+        return float(-log_softmax(factor * log_p, axis=1)[np.arange(len(codes)), codes].sum())
+
+    best: Any = minimize_scalar(loss, bounds=(0.3, 5.0), method="bounded")
+    sharpened: NDArray[np.float64] = log_softmax(best.x * log_p, axis=1)
+    return sharpened
+
+
+def _distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
+    """Return what the features of each node say of its class, by perceptrons taught by other folds."""
+    p, teachers = state.probabilities, find_teachers(state.graph)
+    codes, distilled = p.argmax(axis=1), np.zeros(p.shape)
+    labelled, seed = state.graph.replace(labels=codes), child(state.seed, DefenceSeeds.DISTILLATION)
+    for fold in np.unique(folds):
+        taught = teachers[folds[teachers] != fold]
+        if len(np.unique(codes[taught])) < 2:  # nothing to learn
+            distilled[folds == fold] = p[taught].mean(axis=0) if len(taught) else 1 / p.shape[1]
+            continue
+        trial = Trial(labelled, taught, rng=seed)
+        none = np.zeros(0, np.int64)
+        trial = trial.with_pseudo_labels(none, none, weights=p[taught].max(axis=1), rng=seed)
+        (prediction,) = model.fit_trials([trial])
+        distilled[np.ix_(folds == fold, trial.classes)] = prediction.probabilities[folds == fold]
+    return distilled

@@ -1,0 +1,174 @@
+"""The evidence of all nodes where the targets are unknown."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy._core.csr import IntArray
+from nodecopy._core.notices import log_decision
+from nodecopy._core.validation import check_real
+from nodecopy.classify import Classifier
+from nodecopy.defend.corrections import AttackedState, Correction, evaluate
+from nodecopy.defend.detection import choose_n_corrected
+from nodecopy.defend.donors import DonorFinder
+from nodecopy.defend.evidence import Array
+from nodecopy.defend.evidence_defence import (
+    ATTACKED_SHARE,
+    MAX_NODES_WITH_DONORS,
+    EvidenceCorrection,
+    EvidenceDefence,
+)
+from nodecopy.defend.pruning import find_entries, keep_edges, remove_edges_of
+from nodecopy.defend.suspicion import score_suspicion
+from nodecopy.graph import Graph
+
+MAX_ACCURACY_LOSS = 0.015
+"""Largest loss of accuracy at the validation nodes that corrections may cause."""
+PRUNED_SHARE = 0.07
+"""Share of the nodes, the most suspicious, without whose edges the classifier is trained again."""
+
+
+@dataclass(eq=False)
+class WholeGraphCorrection(Correction):
+    """Predictions of all nodes, of which the most suspicious are corrected by all evidence.
+
+    Parameters
+    ----------
+    probabilities
+        The predictions.
+    suspicion
+        The score of every node.
+    is_corrected
+        Whether each node is among the corrected ones.
+    evidence
+        The correction of the suspicious nodes.
+    """
+
+    probabilities: NDArray[np.floating[Any]]
+    suspicion: NDArray[np.float64]
+    is_corrected: NDArray[np.bool_]
+    evidence: EvidenceCorrection
+
+    def details(self, nodes: IntArray) -> dict[str, Any]:
+        return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}
+
+
+@dataclass(eq=False, repr=False)
+class WholeGraphDefence(EvidenceDefence):
+    """Correct predictions without knowing which nodes were attacked; :meth:`correct` takes all nodes.
+
+    Every node gets a suspicion score (:func:`.score_suspicion`). The most suspicious nodes are corrected by
+    all evidence, as in :class:`.EvidenceDefence`. The others keep the classifier's prediction on the graph
+    without implausible edges to suspicious nodes.
+
+    Parameters
+    ----------
+    classifier, n_donors, max_evidence, device
+        As in :class:`.EvidenceDefence`. In graphs of more than 50,000 nodes no donors are used.
+    share
+        Share of all nodes that are corrected. ``None`` corrects as many as possible while the accuracy at
+        the validation nodes falls at most 1.5 points below the classifier's own, or below the best
+        attainable if every choice loses; and 7 % of the nodes where there are no validation nodes.
+    retrain
+        Whether the classifier is trained again without the edges of the 7 % most suspicious nodes before
+        anything is corrected. It needs :meth:`fit`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.classify import GCN
+    >>> from nodecopy.defend import WholeGraphDefence
+    >>> digits = datasets.load("digits").subgraph(range(300))
+    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
+    >>> WholeGraphDefence(GCN()).fit(digits, split.train, rng=0).correct([7, 3]).tolist()
+    [7, 3]
+    """
+
+    expects_targets = False
+
+    classifier: Classifier | None = None
+    _: KW_ONLY
+    share: float | None = None
+    n_donors: int = 10
+    max_evidence: float = 1.0
+    retrain: bool = False
+    device: str = "cpu"
+
+    def check_parameters(self, graph: Graph) -> None:
+        super().check_parameters(graph)
+        if self.share is not None:
+            check_real(self.share, "share of WholeGraphDefence", low=0.0, high=1.0)
+
+    def prepare_correction(self, state: AttackedState) -> Any:
+        nodes = np.arange(state.graph.n_nodes)
+        defence = self._without_donors_if_large(state.graph)
+        evidence = defence.build_correction(state, ATTACKED_SHARE)
+        suspicion = score_all(evidence)
+        order = np.argsort(-suspicion, kind="stable")
+        if self.retrain:
+            evidence = defence._retrain(state, order[: round(PRUNED_SHARE * len(order))])
+        corrected = evidence.predict_proba(nodes)
+        own = predict_plausible(evidence, order)
+        n_corrected = choose_n_corrected(self.share, state, order, corrected, own, max_loss=MAX_ACCURACY_LOSS)
+        is_corrected = np.zeros(len(order), bool)
+        is_corrected[order[:n_corrected]] = True
+        probabilities = np.where(is_corrected[:, None], corrected, own)
+        return WholeGraphCorrection(probabilities, suspicion, is_corrected, evidence)
+
+    def _retrain(self, state: AttackedState, suspects: IntArray) -> EvidenceCorrection:
+        """Return the evidence of a classifier that is trained without the suspects' edges."""
+        trial = self.check_retrainable(state.trial)
+        pruned = trial.with_graph(remove_edges_of(trial.graph, suspects))
+        (prediction,) = self.fit_trials([pruned], keep_networks=True)
+        classifier = self._fitted_classifier(pruned, prediction)
+        retrained = self.build_attacked_state(classifier, pruned.graph, prediction, trial)
+        return self.build_correction(retrained, ATTACKED_SHARE)
+
+    def _without_donors_if_large(self, graph: Graph) -> WholeGraphDefence:
+        if not self.n_donors or graph.n_nodes <= MAX_NODES_WITH_DONORS:
+            return self
+        log_decision(
+            f"donors: none are used, since the graph has {graph.n_nodes:,} nodes; the time to find those of "
+            "all nodes grows with the square of their number."
+        )
+        return replace(self, n_donors=0)
+
+
+def score_all(evidence: EvidenceCorrection) -> NDArray[np.float64]:
+    """Return the suspicion of every node."""
+    state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
+    expected = np.exp(evidence.without_edges(nodes))
+    similar: Array = expected
+    if evidence.finder is not None:
+        search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
+        finder = DonorFinder(search, evidence.finder.n_donors)
+        similar = evidence.predictions[finder.find(nodes)].mean(axis=1)
+    features = state.embeddings.features
+    return score_suspicion(
+        state.graph, features, state.embeddings.expected, evidence.predictions, expected, similar
+    )
+
+
+def predict_plausible(evidence: EvidenceCorrection, order: IntArray) -> NDArray[np.float32]:
+    """Return the classifier's predictions without implausible edges to the most suspicious nodes.
+
+    Parameters
+    ----------
+    evidence
+        The classifier, and how credible edges are.
+    order
+        All nodes, the most suspicious first.
+    """
+    state, graph = evidence.state, evidence.state.complete_graph
+    is_suspect = np.zeros(graph.n_nodes, bool)
+    is_suspect[order[: round(PRUNED_SHARE * len(order))]] = True
+    first, second = graph.rows.row_numbers, graph.rows.indices
+    log_odds = evidence.log_odds(np.arange(graph.n_nodes), first, second)
+    reverse = find_entries(graph, second, first)
+    both = log_odds + np.where(reverse >= 0, np.append(log_odds, 0.0)[reverse], log_odds)
+    keep = (both > 0) | ~(is_suspect[first] | is_suspect[second])
+    return evaluate(state.classifier, state.networks, keep_edges(graph, keep)).probabilities

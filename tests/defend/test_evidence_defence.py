@@ -1,0 +1,112 @@
+"""The evidence defence: its contract, its guarantee and its explanations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import Graph
+from nodecopy.attacks import DICE
+from nodecopy.classify import APPNP, GCN, SelfTraining
+from nodecopy.defend import Defence, EvidenceDefence
+from nodecopy.errors import InputError
+from tests.contracts.classifiers import planted_graph
+from tests.contracts.defences import DefenceContract
+
+TRAIN, SOME = np.arange(9), np.array([40, 3, 7, 59])
+QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
+
+
+class TestEvidenceDefence(DefenceContract):
+    @pytest.fixture(scope="class", params=[4, 0])
+    @classmethod
+    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
+        return EvidenceDefence(GCN(**QUICK), n_donors=request.param)
+
+
+def rewired(graph: Graph, node: int, neighbours: list[int]) -> Graph:
+    adjacency = graph.adjacency.toarray()
+    adjacency[node] = adjacency[:, node] = 0
+    adjacency[node, neighbours] = adjacency[neighbours, node] = 1
+    return graph.replace(adjacency=adjacency)
+
+
+def test_no_edges_of_a_certified_node_change_its_class() -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, max_evidence=0.5, retrain=True)
+    fitted.fit(graph, TRAIN, rng=0)
+    nodes = np.arange(20, 60)
+    certified = [int(node) for node in nodes if fitted.certify([node])[0]][:3]
+    assert certified
+    draws = np.random.default_rng(0)
+    for node in certified:
+        expected = fitted.correct([node])
+        others = np.delete(np.arange(60), node)
+        for size in (0, 1, 5, 30):
+            attacked = rewired(graph, node, draws.choice(others, size, replace=False).tolist())
+            assert fitted.correct([node], graph=attacked).tolist() == expected.tolist()
+            assert fitted.certify([node], graph=attacked).all()
+
+
+def test_without_a_limit_nothing_is_certified() -> None:
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, max_evidence=1e6).fit(planted_graph(), TRAIN, rng=0)
+    assert not fitted.certify(SOME).any()
+
+
+def test_explanation_agrees_with_the_correction() -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4).fit(graph, TRAIN, rng=0)
+    report = fitted.explain(40)
+    np.testing.assert_allclose(list(report.probabilities.values()), fitted.correct_proba([40])[0], atol=1e-6)
+    assert report.corrected == fitted.correct([40])[0]
+    assert report.predicted == fitted.predict()[40]
+    neighbours = graph.rows.indices[graph.rows.indptr[40] : graph.rows.indptr[41]]
+    assert {edge.neighbour for edge in report.edges} == set(graph.node_ids[neighbours].tolist())
+    credibilities = [edge.credibility for edge in report.edges]
+    assert credibilities == sorted(credibilities)
+    assert [edge.is_distrusted for edge in report.edges] == [value < 0.5 for value in credibilities]
+    assert max(report.edges_say.values()) == 0
+    assert min(report.edges_say.values()) >= -1
+    assert EvidenceDefence(GCN(**QUICK), n_donors=0).fit(graph, TRAIN, rng=0).explain(40).donors == {}
+
+
+def test_attacked_nodes_are_corrected() -> None:
+    """Half of 20 nodes of a planted graph and their edges; the chance of no gain is far below 1 in 1000."""
+    graph = planted_graph()
+    nodes = np.arange(20, 40)
+    attacked = DICE().attack(graph, nodes, budget=1.0, rng=0).apply(graph)
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(attacked, TRAIN, rng=0)
+    truth = np.asarray(graph.named_labels())[nodes]
+    own, corrected = fitted.predict()[nodes] == truth, fitted.correct(nodes) == truth
+    assert corrected.mean() > own.mean() + 0.2
+
+
+def test_neighbourhoods_are_predicted_as_graphs_are() -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(graph, TRAIN, rng=0)
+    trial = fitted.check_retrainable(fitted.trial_)
+    ((_, correction),) = fitted.train_corrections([trial], [np.array([40])])
+    chosen: Any = correction
+    options = [[1, 30], [50], []]
+    limited, free = chosen.predict_neighbourhoods(40, [np.array(part, int) for part in options])
+    for row, part in enumerate(options):
+        expected = fitted.correct_proba([40], graph=rewired(graph, 40, part))[0]
+        np.testing.assert_allclose(np.exp(limited[row]), expected, atol=1e-5)
+    np.testing.assert_allclose(np.exp(free).sum(axis=1), 1)
+
+
+def test_default_classifier_is_self_trained() -> None:
+    base = EvidenceDefence(device="cpu").build_classifier()
+    assert isinstance(base, SelfTraining)
+    assert isinstance(base.base, APPNP)
+
+
+def test_error_names_wrong_parameters() -> None:
+    for settings, message in (
+        ({"n_donors": -1}, "n_donors of EvidenceDefence must be an integer between 0 and n_nodes - 1"),
+        ({"max_evidence": -0.1}, "max_evidence of EvidenceDefence must be"),
+    ):
+        with pytest.raises(InputError, match=message):
+            EvidenceDefence(GCN(**QUICK), **settings).fit(planted_graph(), TRAIN)
