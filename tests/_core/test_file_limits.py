@@ -34,11 +34,33 @@ def test_archives_that_unpack_to_far_more_are_refused(
     for read in readers:
         with pytest.raises(InputError, match=rf"must take at most 1000000 bytes .* set .* {LIMIT}"):
             read(path)
-    monkeypatch.setenv(LIMIT, str(10**7))
+    monkeypatch.setenv(LIMIT, str(10**8))
     assert read_graph(path).n_nodes == 10**6
     monkeypatch.setenv(LIMIT, "much")
     with pytest.raises(InputError, match=f"{LIMIT} must be a number of bytes; got 'much'"):
         read_graph(path)
+
+
+def test_small_types_count_as_what_they_are_converted_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "graph.npz"
+    monkeypatch.setattr(file_limits, "MAX_UNPACKED", 10**6)
+    for arrays in (
+        {"features": np.zeros((300, 300), np.int8)},
+        {"data": np.zeros((300, 300), np.float32)},
+        {"node_ids": np.zeros(30_000, "U1")},
+    ):
+        np.savez_compressed(path, **arrays)
+        with (
+            pytest.raises(InputError, match="must take at most 1000000 bytes"),
+            path.open("rb") as file,
+            open_archive(file),
+        ):
+            pass
+    np.savez_compressed(path, features=np.zeros((300, 300), np.float32))
+    with path.open("rb") as file, open_archive(file) as archive:
+        assert archive.files == ["features"]
 
 
 def test_arrays_are_as_large_as_they_say(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4
 LIMIT = "NODECOPY_MAX_UNPACKED"
 """Environment variable for a larger number of bytes."""
 CHUNK = 2**20
+ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}
+"""How many bytes an element counts at least, by its kind, else 8: integers are converted, texts are objects."""
 
 
 @contextmanager
@@ -121,21 +124,30 @@ def _check_members(file: BinaryIO) -> None:
     """Raise an error unless the arrays of an archive are as large as they say and not too large in all."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        check_unpacked(sum(m.file_size for m in members), sum(m.compress_size for m in members))
+        packed = sum(member.compress_size for member in members)
+        check_unpacked(sum(member.file_size for member in members), packed)
+        n_bytes = 0
         for member in members:
             with archive.open(member) as content:
-                _check_header(content, member.file_size)
+                n_bytes += _check_header(content, member.file_size, is_matrix=member.filename == "data.npy")
+        check_unpacked(n_bytes, packed)
 
 
-def _check_header(content: Any, size: int) -> None:
+def _check_header(content: Any, size: int, *, is_matrix: bool = False) -> int:
+    """Return about how many bytes an array takes while it is used, after checking that the file holds it.
+
+    ``is_matrix`` says that it holds the values of a sparse matrix.
+    """
     try:
         version = npy.read_magic(content)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, _, dtype = read(content)
     except (ValueError, EOFError):  # not an array, which NumPy says on its own
-        return
+        return 0
     n_bytes = max(dtype.itemsize, 1)  # elements without bytes, as of type V0, would take memory later
     for length in shape:
         n_bytes *= int(length)
     if n_bytes > size and not dtype.hasobject:
         raise InputError(f"the file must hold its arrays as a whole; one of {n_bytes} bytes has {size}.")
+    kind = "i" if is_matrix else dtype.kind
+    return max(n_bytes, math.prod(map(int, shape)) * ELEMENT_BYTES.get(kind, 8))
