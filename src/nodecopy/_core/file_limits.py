@@ -26,7 +26,7 @@ LIMIT = "NODECOPY_MAX_UNPACKED"
 """Environment variable for a larger number of bytes."""
 CHUNK = 2**20
 ELEMENT_BYTES = {"i": 16, "u": 16, "U": 64, "S": 64}
-"""How many bytes an element counts at least, by its kind, else 8: integers are converted, texts are objects."""
+"""At least how many bytes an element counts, else 8: integers are converted, and texts become objects."""
 
 
 @contextmanager
