@@ -25,9 +25,12 @@ ROWS = [
 
 def test_cells_outside_of_the_limits_are_bold_and_listed_with_the_reason() -> None:
     table = inference_tables.coverage_table(ROWS).splitlines()[-1]
-    assert table.startswith("| sbm, 200 nodes, degree 15 | 95, 1.00 | - | **99, 1.30** | **88, 0.95** |")
+    assert table.startswith(
+        "| sbm, 200 nodes, degree 15 | 95.0, 1.00 | - | **99.0, 1.30** | **88.0, 0.95** |"
+    )
     misses = inference_tables.list_misses(ROWS)
     assert misses.startswith("1 of 3 cells")
+    assert "The lowest coverage of all is 88.0 %. Of the 2 others, 0 have coverage above 98 %" in misses
     assert "| degree variance | 99.0 | 1.30 | +2.5 | 10 | degrees of samples vary more" in misses
     assert "| triangles | 88.0 | 0.95 | -3.0 | 10 | samples differ" in misses
 
@@ -37,23 +40,26 @@ def test_methods_are_pooled() -> None:
     assert any("Fitted block model | 0.20 to 0.99, 86 % | - |" in line for line in lines)
 
 
-def test_communities_that_were_found_are_listed_but_not_pooled() -> None:
+def test_estimated_communities_have_a_sentence_and_are_not_pooled() -> None:
     rows = [
         *ROWS,
-        *make_rows("sbm", found_modularity=(10, 10, 0)),
-        *make_rows("copying", found_modularity=(80, 80, 0)),
+        *make_rows("copying", found_modularity=(95, 90, 0)),
+        *make_rows("copying", nodes="1000", found_modularity=(10, 20, 0)),
     ]
     assert inference_tables.methods_table(rows, "coverage") == inference_tables.methods_table(
         ROWS, "coverage"
     )
-    assert "communities are found less well in samples" in inference_tables.list_misses(rows)
+    assert inference_tables.list_misses(rows) == inference_tables.list_misses(ROWS)
+    text = inference_tables.describe_estimated_communities(rows)
+    assert "covers in 1 of 2 cells (coverage 95 to 95 %, ratios 0.90 to 0.90)" in text
+    assert "In the others (coverage 10 to 10 %, ratios 0.20 to 0.20)" in text
 
 
 def test_sharpness_counts_cells_where_all_cover() -> None:
     text = inference_tables.describe_sharpness(ROWS)
-    assert text.startswith("In 1 of 3 cells")
-    assert "In 1 of them" in text
+    assert "in 3 cells" in text
     assert "by up to 1.30 (node copying), 1.80 (dot product graph) and 5.00 (block model)." in text
+    assert "All three cover at least 90 % in 1 cells; in 1 of them" in text
 
 
 def test_levels_are_listed_by_network_and_null_model() -> None:

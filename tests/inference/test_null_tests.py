@@ -123,7 +123,7 @@ def test_the_restarted_model_keeps_degrees_and_blocks() -> None:
 
 
 def test_node_copying_as_a_null_model_is_a_warning() -> None:
-    with pytest.warns(DataWarning, match="so that the test rejects too rarely"):
+    with pytest.warns(DataWarning, match="so that the test does not keep its level"):
         inference.test(CLUB, "transitivity", null=SameLabel(), n=5, rng=0)
 
 

@@ -157,8 +157,8 @@ def test(
     null
         ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same number of
         edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
-        are the labels), ``"node-copying"`` (the default of :func:`.bootstrap`; it rejects too rarely, with a
-        warning), a graph model or a donor law.
+        are the labels), ``"node-copying"`` (the default of :func:`.bootstrap`; it does not keep the level,
+        with a warning), a graph model or a donor law.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n
@@ -211,8 +211,8 @@ def test(
     )
     if isinstance(sampling.sampler, (NodeCopying, DirectedCopying)):
         warn_about_data(
-            "samples of node copying are centred near the observed graph, so that the test rejects too "
-            "rarely. Use another null model."
+            "samples of node copying are centred near the observed graph, so that the test does not keep its "
+            "level, and mostly rejects too rarely. Use another null model."
         )
     counts = {name: MonteCarloTest(float(value), alternative, stop_after) for name, value in values.items()}
     rows: dict[str, list[float]] = {name: [] for name in values}
