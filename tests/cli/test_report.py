@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import datasets
+from nodecopy import compare, datasets
 from nodecopy._core.escaping import escape_controls
 from nodecopy.cli import report, sources
 from nodecopy.errors import MissingExtraError
@@ -59,6 +59,18 @@ def test_a_graph_alone(run: Run) -> None:
     first = Path("report.html").read_bytes()
     run("report", "karate", "--samples", "4", "--seed", "2")
     assert Path("report.html").read_bytes() == first
+
+
+def test_small_graphs_have_intervals_of_their_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
+    club = datasets.load("karate")
+    comparison = compare(club, [club])
+    result = report.bootstrap_statistics(club, comparison, 0)
+    assert result is not None
+    assert {estimate.name for estimate in result} == set(comparison.statistics) - {
+        *("n_nodes", "path_length", "edge_overlap")
+    }
+    monkeypatch.setattr(report, "MAX_BOOTSTRAP_EDGES", 10)
+    assert report.bootstrap_statistics(club, comparison, 0) is None
 
 
 def test_a_table_of_edges_with_ids_is_the_same_graph_in_all_commands(run: Run) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import Graph, compare
+from nodecopy import Graph, compare, datasets
 from nodecopy.errors import InputError
+from nodecopy.inference import BootstrapResult, Estimate, Problem
 from nodecopy.report import page_sections
 from nodecopy.report.page_sections import FROM_SOURCE, FROM_TARGET, OBSERVED, CopiedSample
 from tests.report import examples
@@ -108,6 +109,33 @@ def test_statistics_outside_of_the_samples_have_sentences() -> None:
     sentence = "triangles is 0, less than in all 2 samples (1 to 1): draw more samples to be sure."
     for section, expected in ((one, [sentence]), (two, [f"one: {sentence}"])):
         assert {row["name"]: row["outside"] for row in section["rows"]}["triangles"] == expected
+
+
+def test_observed_statistics_have_the_intervals_that_pass_the_checks() -> None:
+    graph = datasets.load("karate")
+    comparison = compare(graph, [graph])
+
+    def rows(*problems: Problem) -> tuple[str, dict[str, Any]]:
+        result = BootstrapResult(
+            (Estimate("triangles", 5, 1.0, 0.0, 3.0, 7.0), Estimate("n_edges", 9, 1.0, 0.0, 7.0, 11.0)),
+            *(100, 0.95, "normal", "edges", "a model", False, graph.node_ids, {}),
+            problems=problems,
+        )
+        section = page_sections.statistics_section({"a": comparison}, estimates=result)
+        return section["estimates"], {
+            row["name"]: row["estimate"] for row in section["rows"] if "estimate" in row
+        }
+
+    text, intervals = rows()
+    assert intervals == {"triangles": [3, 7], "n_edges": [7, 11]}
+    assert text.startswith("In brackets: 95 % intervals of observed statistics from 100 bootstrap samples")
+    assert rows(Problem("n_edges", "It is wrong."))[1] == {"triangles": [3, 7]}
+    text, intervals = rows(Problem(None, "35% of the ends are wrong. Use another law."))
+    assert (text, intervals) == (
+        "The observed statistics have no intervals, since 35 % of the ends are wrong.",
+        {},
+    )
+    assert page_sections.statistics_section({"a": comparison})["estimates"] == ""
 
 
 def test_an_attacked_node_and_those_around_it() -> None:

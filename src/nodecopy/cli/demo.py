@@ -90,10 +90,11 @@ def _sample_karate(out: Path, seed: int) -> list[Section]:
         f"Zachary's karate club. {rule} An edge then exists if either endpoint has it (maximum, adds "
         "edges), or if a random one has it (one endpoint, keeps their number)."
     )
+    estimates = report.bootstrap_statistics(graph, comparisons["maximum"], seed)
     statistics = f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation."
     return [
         page_sections.graphs_section("The karate club", graph, plotted, text=text, rng=seed),
-        page_sections.statistics_section(comparisons, text=statistics),
+        page_sections.statistics_section(comparisons, estimates=estimates, text=statistics),
     ]
 
 

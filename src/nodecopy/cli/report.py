@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import typer
 
 from nodecopy._core.escaping import escape_controls
-from nodecopy._core.notices import log_decision
+from nodecopy._core.notices import log_decision, mute_data_warnings
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import node_splits, options, sources
@@ -33,8 +34,10 @@ from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.inference.bootstrap_results import BootstrapResult
 from nodecopy.interactions import Interactions
 from nodecopy.metrics import compare
+from nodecopy.metrics.comparison import Comparison
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.report import page_sections
 from nodecopy.report.classification_section import classification_section
@@ -46,6 +49,10 @@ from nodecopy.report.result_tables import result_tables_section
 N_PLOTTED, N_GRAPHS = 3, 5
 """Samples that are plotted, and sampled graphs of the classifier."""
 MAX_NEIGHBOURS, MAX_DONORS = 10, 50
+N_SAMPLES = 40, 20
+"""Samples behind the statistics, of small graphs and of large ones. From 39 on a p-value may be 0.05."""
+N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000
+"""Samples behind intervals of statistics, and edges up to which they take a few seconds."""
 MAX_USERS = 100
 """Users with recommendations on the page."""
 GRAPH = "The graph"
@@ -84,7 +91,12 @@ def report(
         complete=complete_interactions,
     ),
     results: Path | None = option("Folder of results tables that nodecopy reproduce wrote."),
-    samples: int = option("Number of samples behind the statistics.", 20, at_least(1)),
+    samples: int | None = option(
+        f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
+        f"{MAX_BOOTSTRAP_EDGES:,} edges)",
+        None,
+        at_least(1),
+    ),
     scale_features: ScaleFeatures = "auto",
     scale_weights: ScaleWeights = "auto",
     n_neighbours: NNeighbours = None,
@@ -98,7 +110,8 @@ def report(
 
     With labels and features, the page has predictions with their uncertainty and, where the graph is
     undirected and unweighted, one attacked node and its correction. One label in five is held out to
-    evaluate the predictions. The page is one file that loads nothing from the network.
+    evaluate the predictions; few labels are cross-validated. The headline of each section is printed. The
+    page is one file that loads nothing from the network.
 
     Examples:
         nodecopy report karate --out karate.html
@@ -154,7 +167,7 @@ def print_headlines(sections: Sequence[Section]) -> None:
 
 
 def _graph_sections(
-    graph: Graph, source: str, n_samples: int, seed: int, without: set[Part], scalings: tuple[str, str]
+    graph: Graph, source: str, n_samples: int | None, seed: int, without: set[Part], scalings: tuple[str, str]
 ) -> list[Section]:
     """Return the sections of the graph, of its statistics and of what networks learn from it."""
     trained: list[Section] = []
@@ -184,11 +197,13 @@ def _graph_sections(
     n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
     donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
     model = NodeCopying(donor_law).fit(labelled)
+    n_samples = n_samples or N_SAMPLES[graph.n_edges > MAX_BOOTSTRAP_EDGES]
     plotted = {
         f"sample {number}": sample
         for number, sample in enumerate(copied_samples(model, min(N_PLOTTED, n_samples), seed), 1)
     }
     sampled = (graph.with_rows(sample.rows) for sample in model.sample_many(n_samples, rng=seed))
+    comparison = compare(graph, sampled)
     text = (
         f"The graph has {graph.n_nodes:,} nodes and {graph.n_edges:,} edges. In a sample, each node gets the "
         f"neighbours of a donor, drawn by the donor law {law}, since {because}."
@@ -198,11 +213,27 @@ def _graph_sections(
     return [
         page_sections.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
         page_sections.statistics_section(
-            {"samples": compare(graph, sampled)},
+            {"samples": comparison},
+            estimates=bootstrap_statistics(graph, comparison, seed),
             text=f"Statistics of the observed graph and of {n_samples} samples.",
         ),
         *trained,
     ]
+
+
+def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:
+    """Return intervals of the statistics of a graph; nothing for large graphs, or if it has too few edges."""
+    from nodecopy.inference import bootstrap, statistic_names
+
+    known = set(statistic_names()) - {"n_nodes", "path_length"}
+    names = [row.name for row in comparison if row.name in known and math.isfinite(row.observed)]
+    if graph.n_edges > MAX_BOOTSTRAP_EDGES:
+        return None
+    try:
+        with mute_data_warnings():  # the page leaves out what they are about
+            return bootstrap(graph, names, n=N_BOOTSTRAP, method="normal", rng=seed)
+    except InputError:
+        return None
 
 
 def _reason_against_training(graph: Graph) -> str | None:

@@ -6,6 +6,7 @@ text: the page never interprets them as markup.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.inference.bootstrap_results import BootstrapResult
 from nodecopy.metrics.comparison import Comparison
 from nodecopy.report.attacked_node import AttackedNode
 from nodecopy.report.headlines import attack_headline, graphs_headline, statistics_headline
@@ -168,34 +170,79 @@ def _are_edges(graph: Graph, source: IntArray, target: IntArray) -> NDArray[np.i
     return np.asarray(graph.adjacency[source, target] > 0).astype(np.int64).ravel()
 
 
-def statistics_section(comparisons: Mapping[str, Comparison], *, text: str = "") -> Section:
+def statistics_section(
+    comparisons: Mapping[str, Comparison], *, estimates: BootstrapResult | None = None, text: str = ""
+) -> Section:
     """Return the section of observed statistics and their values in the samples of one or more models.
 
     Statistics outside of the range of samples come first and have sentences that say so.
+
+    Parameters
+    ----------
+    comparisons
+        For each model the comparison of its samples with the observed graph.
+    estimates
+        Intervals of 95 % of the observed statistics. Those with a problem are left out.
+    text
+        The introduction of the section.
     """
-    outside = {name: comparison.outside for name, comparison in comparisons.items()}
-    rows = [
-        {
-            "name": row.name,
-            "observed": round_number(row.observed),
-            "samples": [round_all(comparison.values[row.name]) for comparison in comparisons.values()],
-            "intervals": [round_all(comparison[row.name][4:], 3) for comparison in comparisons.values()],
-            "outside": [
-                sentences[row.name] if len(outside) == 1 else f"{name}: {sentences[row.name]}"
-                for name, sentences in outside.items()
-                if row.name in sentences
-            ],
-        }
-        for row in next(iter(comparisons.values()))
-        if row.name != "n_nodes"
-    ]
+    names = next(iter(comparisons.values())).statistics
+    rows = [_statistic_data(name, comparisons) for name in names if name != "n_nodes"]
+    intervals = {} if estimates is None else _trusted_intervals(estimates)
+    for row in rows:
+        if row["name"] in intervals:
+            row["estimate"] = intervals[row["name"]]
     return {
         "kind": "statistics",
         "title": "Statistics",
         "headline": statistics_headline(comparisons),
         "text": text,
         "series": list(comparisons),
+        "estimates": _describe_estimates(estimates),
         "rows": sorted(rows, key=lambda row: not row["outside"]),
+    }
+
+
+def _trusted_intervals(estimates: BootstrapResult) -> dict[str, list[float | None]]:
+    """Return the intervals of statistics without a problem; none if a problem concerns all of them."""
+    distrusted = {problem.statistic for problem in estimates.problems}
+    return {
+        estimate.name: round_all([float(estimate.low), float(estimate.high)], 4)
+        for estimate in estimates
+        if not {None, estimate.name} & distrusted
+    }
+
+
+def _describe_estimates(estimates: BootstrapResult | None) -> str:
+    """Return what the intervals of observed statistics are, or why there are none."""
+    if estimates is None:
+        return ""
+    for problem in estimates.problems:
+        if problem.statistic is None:
+            reason = problem.text.partition(". ")[0].rstrip(".").replace("%", " %")
+            return f"The observed statistics have no intervals, since {reason}."
+    return (
+        f"In brackets: 95 % intervals of observed statistics from {estimates.n} bootstrap samples, where "
+        f"they pass the checks of nodecopy infer. {estimates.question}"
+    )
+
+
+def _statistic_data(name: str, comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
+    rows = [comparison[name] for comparison in comparisons.values()]
+    is_overlap = name == "edge_overlap"  # with itself it is 1, whatever the samples
+    sentences = {series: comparison.outside.get(name) for series, comparison in comparisons.items()}
+    return {
+        "name": name,
+        "observed": None if is_overlap else round_number(rows[0].observed),
+        "samples": [round_all(comparison.values[name]) for comparison in comparisons.values()],
+        "intervals": [
+            round_all([row.low, row.high, math.nan if is_overlap else row.p_value], 3) for row in rows
+        ],
+        "outside": [
+            sentence if len(sentences) == 1 else f"{series}: {sentence}"
+            for series, sentence in sentences.items()
+            if sentence
+        ],
     }
 
 

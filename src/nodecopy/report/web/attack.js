@@ -14,7 +14,7 @@ function attackBody(section) {
   const csv = () => [["stage", "class", "probability", "is_true"], ...stages.flatMap((stage) => stage.probabilities.map((p, i) => [stage.name, section.classes[i], p, i === truth ? "yes" : "no"]))];
   return make("div", {}, legend, make("div", { class: "columns" }, ...figures.map(([, , figure]) => figure)),
     make("p", { class: "quiet" }, `Donors of the copied neighbours: ${section.donors.join(", ")}.`),
-    downloads(section.title, { rows: csv, pictures: () => figures.flatMap(([name, svgs]) => svgs.map((svg, i) => [i ? `${name}: probabilities` : name, svg])) }));
+    downloads(section.title, { rows: csv, pictures: () => [...figures.map(([name, [svg]]) => [name, svg]), ...figures.map(([name, [, bars]]) => [`${name}: probabilities`, bars])] }));
 }
 
 // Adds the neighbours that the attack took away to the stage after it.

@@ -23,8 +23,9 @@ function startTheme() {
 function startNavigation(sections, links) {
   const go = (id) => document.getElementById(id)?.scrollIntoView({ behavior: "instant" });
   let current = -1;
-  const follow = () => { // the last section that starts in the upper third of the window
-    const found = sections.findLastIndex((section) => section.getBoundingClientRect().top < innerHeight / 3);
+  const follow = () => { // the last section that starts in the upper third of the window, or that ends the page
+    const isEnd = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 4;
+    const found = isEnd ? sections.length - 1 : sections.findLastIndex((section) => section.getBoundingClientRect().top < innerHeight / 3);
     if (found === current) return;
     current = found;
     links.forEach((link, i) => i === found ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current"));
