@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ def build_corpus(folder: Path) -> list[tuple[Path, Reader]]:
     matrix: Any = graph.adjacency
     log = Interactions(matrix, [f"u{i}" for i in range(12)])
     readers: dict[str, Reader] = {}
-    for suffix in ("npz", "csv", "parquet", "graphml"):
+    parquet = ("parquet",) * (find_spec("pyarrow") is not None)
+    for suffix in ("npz", "csv", *parquet, "graphml"):
         write_graph(graph, folder / f"graph.{suffix}")
         readers[f"graph.{suffix}"] = read_graph
     network = nx.DiGraph(matrix)
@@ -60,7 +62,7 @@ def build_corpus(folder: Path) -> list[tuple[Path, Reader]]:
     (folder / "network.json").write_text(json.dumps(nx.node_link_data(network, edges="edges")))
     readers |= dict.fromkeys(("network.gexf", "network.json"), read_graph)
     write_graph(graph.replace(features=sparse.csr_array(np.eye(12))), folder / "sparse.npz")
-    for suffix in ("npz", "csv", "parquet"):
+    for suffix in ("npz", "csv", *parquet):
         write_interactions(log, folder / f"log.{suffix}")
         readers[f"log.{suffix}"] = read_interactions
     for kind in ("csr", "csc", "coo", "bsr", "dia"):
