@@ -95,7 +95,7 @@ def attacked() -> AttackedNode:
         Stage("with copied neighbours", [(4, "copied")], np.array([0.7, 0.3], np.float32)),
     )
     codes = np.repeat([0, 1], N_NODES // 2)
-    return AttackedNode(0, 2, np.array([CRAFTED[1], "b"]), codes, np.array([4, 3]), stages)
+    return AttackedNode(0, 2, 3, np.array([CRAFTED[1], "b"]), codes, np.array([4, 3]), stages)
 
 
 def write_results(folder: Path) -> Path:

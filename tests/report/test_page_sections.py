@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,23 @@ def test_an_attacked_node_and_those_around_it() -> None:
     assert section["donors"] == [examples.CRAFTED[4], examples.CRAFTED[3]]
     assert section["nodes"][section["node"]]["image"] == [[255, 255], [255, 255]]
     assert [stage["probabilities"] for stage in section["stages"]] == [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+    assert section["text"].endswith("it is the first that changed its class, after 2 that did not.")
+
+
+def test_the_text_says_how_the_attacked_node_was_chosen() -> None:
+    def text(**changes: Any) -> str:
+        section = page_sections.attack_section(
+            replace(examples.attacked(), **changes), range(40), noun="digit"
+        )
+        return str(section["text"])
+
+    before, _, corrected = examples.attacked().stages
+    assert text(n_attacked=1).endswith(
+        "It is the first digit that was attacked, drawn from those that were classified correctly."
+    )
+    assert text(stages=(before, before, corrected)).endswith(
+        "None of 3 attacked digits changed its class; this one came closest."
+    )
 
 
 def test_all_of_it_is_ready_for_json(tmp_path: Any) -> None:

@@ -207,13 +207,9 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     split = datasets.label_split(labels, ATTACK_LABELS_PER_CLASS, validation=0, test=1000, rng=seed)
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)
     node, names = attacked.node, [str(name) for name in attacked.classes]
-    _, after, corrected = (stage.probabilities[labels[node]] for stage in attacked.stages)
-    _print(
-        f"Digit {node}, a {labels[node]}: FGA flips {attacked.n_flips} edges, and a GCN is trained",
-        "on the attacked graph. Copied neighbourhoods change the probability of the true class",
-        f"from {after:.2f} to {corrected:.2f}.",
-        "",
-    )
+    images = np.asarray(graph.features).reshape(-1, 8, 8)
+    section = page_sections.attack_section(attacked, graph.node_ids, images=images, noun="digit")
+    _print(section["text"], f"Digit {node} is a {labels[node]}. {section['headline']}", "")
     probabilities = {stage.name: stage.probabilities for stage in attacked.stages}
     rows = [
         [stage, names[int(p.argmax())], f"{p.max():.2f}", f"{p[labels[node]]:.2f}"]
@@ -221,12 +217,11 @@ def _attack_digit(graph: Graph, out: Path, seed: int) -> Section:
     ]
     print_table(["stage", "predicted", "probability", "of the true class"], rows)
     neighbours = {stage.name: stage.neighbours for stage in attacked.stages}
-    images = np.asarray(graph.features).reshape(-1, 8, 8)
     _save_figure(
         out / "attack.png",
         lambda: draw_attacked_node(node, neighbours, probabilities, labels, names, images=images),
     )
-    return page_sections.attack_section(attacked, graph.node_ids, images=images, noun="digit")
+    return section
 
 
 def _print(*lines: str) -> None:

@@ -262,8 +262,8 @@ def attack_section(
     text = (
         f"Predictions of a GCN for {noun} {names[attacked.node]}: on the clean graph, after FGA flipped "
         f"{attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
-        f"neighbourhoods of similar {noun}s in place of its own."
-    )
+        f"neighbourhoods of similar {noun}s in place of its own. {_describe_choice(attacked, noun)}"
+    ).rstrip()
     neighbours = {node for stage in attacked.stages for node, _ in stage.neighbours}
     number = {node: position for position, node in enumerate(sorted(neighbours | {attacked.node}))}
     nodes: list[dict[str, Any]] = [{"id": str(names[node]), "class": int(codes[node])} for node in number]
@@ -294,3 +294,17 @@ def attack_section(
             for stage in attacked.stages
         ],
     }
+
+
+def _describe_choice(attacked: AttackedNode, noun: str) -> str:
+    """Say how the node was chosen, which the reader needs to judge the example."""
+    truth, (_, after, _) = attacked.codes[attacked.node], attacked.stages
+    n = attacked.n_attacked
+    if after.probabilities.argmax() == truth:
+        return "" if n == 1 else f"None of {n} attacked {noun}s changed its class; this one came closest."
+    if n == 1:
+        return f"It is the first {noun} that was attacked, drawn from those that were classified correctly."
+    return (
+        f"Of correctly classified {noun}s, attacked one at a time in random order, it is the first that "
+        f"changed its class, after {n - 1} that did not."
+    )
