@@ -1,4 +1,4 @@
-"""The tables of the README and of the pages "Few labels" and "Recommendation", from the stored results.
+"""The tables of the README and of pages of the documentation, from the stored results.
 
 ``python -m tests.documented_results`` writes them into these files; tests check that they are up to date.
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nodecopy.experiments.toml import load
-from tests.inference_tables import inference_tables
+from tests.inference_tables import format_table, inference_tables, not_computed
 
 ROOT = Path(__file__).parents[1]
 README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
@@ -117,7 +117,7 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
     """
     rows = [row for row in read_results(FEW) if all(row[name] == given for name, given in conditions.items())]
     if not rows:
-        return f"Not computed yet; `nodecopy reproduce {FEW}` does it."
+        return not_computed(FEW)
     columns = list(dict.fromkeys(row[by] for row in rows))
     cells = {(row["method"], row[by]): row for row in rows if row["mean"]}
     lines = [f"| {heading} | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
@@ -140,11 +140,34 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
     return "\n".join(lines)
 
 
+def gains_table(labels: str, visible_validation: str = "500") -> str:
+    """Return the gains of the experiment on few labels with so many labels per class, by dataset."""
+    conditions = {"labels": labels, "visible_validation": visible_validation}
+    rows = [row for row in read_results(FEW) if all(row[name] == value for name, value in conditions.items())]
+    pairs = [(method, over) for method in load(FEW).methods for over in method.gain_over]
+    cells = {
+        (method.name, over, row["dataset"]): describe_gain(row, over)
+        for method, over in pairs
+        for row in rows
+        if row["method"] == method.name and row.get(f"p_over_{over}")
+    }
+    if not cells:
+        return not_computed(FEW)
+    datasets = [name for name in load(FEW).task.datasets if any(name == dataset for *_, dataset in cells)]
+    titles = {method.name: method.title for method in load(FEW).methods}
+    lines = [
+        [f"{method.title} over {titles[over]}", *(cells.get((method.name, over, d), "-") for d in datasets)]
+        for method, over in pairs
+        if any((method.name, over, d) in cells for d in datasets)
+    ]
+    return format_table([f"gain, {labels} labels", *datasets], lines)
+
+
 def public_splits_table() -> str:
     """Return recall and NDCG of each method on each public split, ours and in parentheses the published."""
     rows = read_results(PUBLIC_SPLITS)
     if not any(row["mean"] for row in rows):
-        return f"Not computed yet; `nodecopy reproduce {PUBLIC_SPLITS}` does it."
+        return not_computed(PUBLIC_SPLITS)
     scores = list(dict.fromkeys(row["score"] for row in rows))
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     cells = {(row["method"], row["dataset"], row["score"]): row for row in rows}
@@ -268,6 +291,7 @@ def documented_tables() -> dict[tuple[Path, str], str]:
             "dataset", "accuracy, 5 labels", labels="5", visible_validation="500"
         ),
         (FEW_LABELS, "cost"): few_labels_table("dataset", "seconds per trial", "seconds", **cost),
+        **{(PAGES / "few-labels.md", f"{n} labels"): gains_table(n) for n in ("5", "20")},
         **{(PAGES / f"{name}.md", "summary"): summary_table(name) for name in SUMMARIES},
         **{(INFERENCE, name): text for name, text in inference_tables(read_results).items()},
     }

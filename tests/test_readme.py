@@ -69,6 +69,9 @@ def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(
         "| gain of the default over itself without copying | +0.5, p < 0.001 |",
         "| gain of the default over self-training of GCNs | - |",
     ]
+    assert documented_results.gains_table("5").splitlines()[2:] == [
+        f"| {default} over {alone} | +0.5, p < 0.001 |"
+    ]
     (row,) = documented_results.results_table().splitlines()[2:]
     assert f"| {alone} 75.7 | {default} 76.2 (+0.5, p < 0.001) |" in row
 
