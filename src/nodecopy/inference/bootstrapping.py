@@ -141,8 +141,7 @@ def bootstrap(
         estimate_interval(name, value, values[name], errors=errors.get(name), **settings)
         for name, value in observed_values.items()
     ]
-    undefined = {name: sum(not np.isfinite(row).all() for row in rows) for name, rows in values.items()}
-    problems = find_problems(sampler, estimates, undefined)
+    problems = find_problems(sampler, estimates, values)
     if measure.estimates_communities:
         problems.append(Problem("modularity", ESTIMATED_COMMUNITIES))
     for problem in problems:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.inference.bootstrap_results import Estimate, Problem
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.edge_counts import edge_count_variance
-from nodecopy.inference.resampling import Sampler
+from nodecopy.inference.resampling import Sampler, Samples
 
 MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
 """A node has few donors if it has less than the first; a warning says if such nodes have more than the second
@@ -30,23 +31,29 @@ MAX_PRODUCTS = 10**8
 OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalue"), 0.3
 """Statistics to which nodes contribute by powers of their degrees, and the share of cubed degrees at nodes
 with few donors from which a warning says so."""
+MAX_DEGREE_FACTOR = 1.1
+"""Factor by which the standard error of the variance of degrees may be too large without a warning."""
+MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0
+"""Skewness over samples of a number, and its standard errors for normal values, without a warning."""
 ESTIMATED_COMMUNITIES = (
     "modularity is that of communities that are estimated from each sample, so that its standard error may "
     "be too small, and is zero if there is one community. Give labels if groups are known."
 )
 
 
-def find_problems(sampler: Sampler, estimates: list[Estimate], n_undefined: dict[str, int]) -> list[Problem]:
-    """Return the reasons not to trust the intervals, in sentences."""
+def find_problems(sampler: Sampler, estimates: list[Estimate], values: Samples) -> list[Problem]:
+    """Return the reasons not to trust the intervals, in sentences; ``values`` are those of the samples."""
     model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
     problems = [Problem(None, text) for text in (_find_problems_of_donors(copying) if copying else ())]
     for estimate in estimates:
-        expected = expected_shift(estimate.name, copying)
-        texts = _find_problems_of_values(estimate, n_undefined[estimate.name], expected)
-        if copying and np.isfinite(estimate.low).any():
-            texts += _find_problems_of_degrees(estimate, copying)
-        problems += [Problem(estimate.name, text) for text in texts]
+        name, rows = estimate.name, values[estimate.name]
+        n_undefined = sum(not np.isfinite(row).all() for row in rows)
+        texts = _find_problems_of_values(estimate, n_undefined, expected_shift(name, copying))
+        if np.isfinite(estimate.low).any():
+            texts += _find_problems_of_degrees(name, copying) if copying else []
+            texts += [] if estimate.is_array or name in EXTREMES else _find_problems_of_shape(name, rows)
+        problems += [Problem(name, text) for text in texts]
     return problems
 
 
@@ -161,20 +168,54 @@ def _find_problems_of_array(
     return problems
 
 
-def _find_problems_of_degrees(estimate: Estimate, copying: NodeCopying[Any]) -> list[str]:
+def _find_problems_of_degrees(name: str, copying: NodeCopying[Any]) -> list[str]:
     """Return how the degrees of samples are known to differ under one-endpoint copying."""
-    name, problems = estimate.name, []
     if name in OF_HUBS and few_donors_share(copying, power=3) > MAX_HUB_SHARE:
-        problems.append(
+        return [
             f"nodes with large degrees have fewer than {MIN_DONORS:g} donors, so that the standard error of "
             f"{name} may be too small: that of the degree of a node without other donors is by 13 %."
-        )
-    elif name == "degree_variance" and estimate.bias > np.asarray(estimate.standard_error):
-        problems.append(
-            "degrees vary more in samples than in the graph, so that the standard error of degree_variance "
-            "is too large, by 22 % for large blocks that are alike."
-        )
-    return problems
+        ]
+    if name != "degree_variance" or (factor := degree_variance_factor(copying)) <= MAX_DEGREE_FACTOR:
+        return []
+    return [
+        "degrees vary more in samples than in networks like the graph, so that the standard error of "
+        f"degree_variance is too large, by about {factor - 1:.0%}."
+    ]
+
+
+def degree_variance_factor(copying: NodeCopying[Any]) -> float:
+    """Return by what factor the standard error of the variance of degrees is too large, approximately.
+
+    Donors of node i have degrees of mean m_i and variance v_i. If degrees are nearly independent Poisson
+    variables, the true variance is (1/n^2) sum_i [4 (m_i - m)^2 v_i + v_i + 2 v_i^2], and that of samples
+    has 3 instead of 2, since expected degrees of samples remember half of the deviation from m_i.
+    """
+    graph = copying.graph_
+    if graph.directed or copying.keep or copying.symmetrise != "one-endpoint":
+        return 1.0
+    degrees = graph.rows.degrees.astype(np.float64)
+    moments, row_of = copying.distribution_.mean_rows(sparse.csr_array(np.stack([degrees, degrees**2], 1)))
+    mean, square = moments.toarray()[row_of].T
+    variance = np.maximum(square - mean**2, 0.0)
+    common = 4 * (mean - mean.mean()) ** 2 * variance + variance
+    truth = float((common + 2 * variance**2).sum())
+    return float((common + 3 * variance**2).sum() / truth) ** 0.5 if truth > 0 else 1.0
+
+
+def _find_problems_of_shape(name: str, values: NDArray[np.float64]) -> list[str]:
+    """Return whether the values of samples are skewed."""
+    if abs(skewness(values)) <= max(MAX_SKEWNESS, SKEWNESS_ERRORS * (6 / len(values)) ** 0.5):
+        return []
+    return [f"{name} is skewed over samples, so that its interval may cover less often than it states."]
+
+
+def skewness(values: NDArray[np.float64]) -> float:
+    """Return the skewness of numbers, 0 if they are constant or undefined."""
+    deviations = values - values.mean()
+    spread = float(np.sqrt((deviations**2).mean()))
+    if not spread > ROUNDING * np.abs(values).max():
+        return 0.0
+    return float((deviations**3).mean()) / spread**3
 
 
 def few_donors_share(model: NodeCopying[Any], power: int = 1) -> float:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import Generator, SeedSequence
 
-from nodecopy._core.csr import IntArray
+from nodecopy._core.csr import IntArray, Rows
 from nodecopy._core.params import Configurable
 from nodecopy._core.random import Rng
 from nodecopy._core.validation import check_real
@@ -63,8 +63,12 @@ class NodeResampler(Configurable, ABC):
     def _take(self, nodes: IntArray) -> Graph:
         """Return the edges among some nodes, which may occur several times."""
         graph = self.graph_
-        labels: Any = None if graph.labels is None else graph.labels[nodes]
-        return Graph(graph.adjacency[nodes][:, nodes], labels=labels, directed=graph.directed)
+        matrix: Any = graph.rows.csr[nodes][:, nodes]
+        matrix.sort_indices()
+        weights = matrix.data if graph.is_weighted else None
+        rows = Rows.canonical(matrix.indptr, matrix.indices, weights, len(nodes))
+        bare = graph.replace(features=None, labels=None, node_ids=None).with_rows(rows)
+        return bare if graph.labels is None else bare.replace(labels=graph.labels[nodes])
 
 
 @dataclass(eq=False)
