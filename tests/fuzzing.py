@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
 import resource
 import signal
@@ -34,6 +35,8 @@ from tests.fuzz_corpus import build_corpus, build_graph
 
 MEMORY, SECONDS = 6 * 2**30, 20
 """Limits on the address space of the process and on the time of an input."""
+MAX_GROWTH = 2**30
+"""How many bytes of memory the inputs may add to those of the process."""
 GRAPH = build_graph()
 VALUES: list[Any] = [None, True, -1, 0.5, "x", [], {}, {"list": [1, "x"]}, {"dict": {"x": 1}}, {"array": "x"}]
 """What takes the place of a value of JSON."""
@@ -159,13 +162,15 @@ def fuzz(first: int, last: int) -> list[str]:
     wrong = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        os.environ["NODECOPY_CACHE"] = str(folder / "cache")
         corpus = build_corpus(folder)
         contents = [path.read_bytes() for path, _ in corpus]
+        largest = peak_memory() + MAX_GROWTH
         for number in range(first, last):
             rng = np.random.default_rng(number)
             which, other = rng.integers(len(corpus), size=2)
             path, read = corpus[which]
-            damaged = folder / f"damaged{path.suffix}"
+            damaged = folder / f"damaged{''.join(path.suffixes)}"
             damaged.write_bytes(mutate(contents[which], contents[other], path.name, rng))
             signal.alarm(SECONDS)
             try:
@@ -175,7 +180,15 @@ def fuzz(first: int, last: int) -> list[str]:
             except Exception as error:
                 wrong.append(f"input {number}, {path.name}: {type(error).__name__}: {error}")
             signal.alarm(0)
+            if peak_memory() > largest:
+                wrong.append(f"input {number}, {path.name}: {peak_memory() - largest + MAX_GROWTH} bytes")
+                largest = peak_memory() + MAX_GROWTH
     return wrong
+
+
+def peak_memory() -> int:
+    """Return the largest number of bytes that the process has had in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 2**10)
 
 
 def main() -> None:

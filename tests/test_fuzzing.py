@@ -10,14 +10,24 @@ from pathlib import Path
 import pytest
 
 from nodecopy._core.saving import Saveable
+from nodecopy.datasets import fetching
 from tests.contracts.public_calls import NAMES, import_object
 from tests.fuzz_corpus import build_corpus
+from tests.fuzzing import check
 
 
 def test_damaged_files_give_a_result_or_an_error_of_the_package() -> None:
     command = [sys.executable, "-m", "tests.fuzzing", "0", "1000"]
     child = subprocess.run(command, capture_output=True, text=True)
     assert (child.returncode, child.stdout) == (0, "inputs 0 to 1000: nothing wrong\n"), child.stderr
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_files_that_are_not_damaged_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODECOPY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(fetching, "download", fetching.download)  # which the corpus replaces
+    for path, read in build_corpus(tmp_path):
+        check(read(path))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -54,7 +54,7 @@ NOT_CALLED = _words("""
     GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
     CommunityStability IntervalQuality Problem
 
-    Spark fetch with_elliptic_features
+    Spark fetch
 """)
 """Classes to inherit from, whose methods are called on subclasses; values that the package returns, which
 store what it computed; and what needs a cluster, the network or large files."""

@@ -36,6 +36,7 @@ def shared_arguments() -> dict[str, Any]:
     nodecopy.write_graph(graph, "graph.npz")
     nodecopy.write_interactions(log, "log.csv")
     Path("features.csv").write_text("id,a,b\n" + "".join(f"n{i},{i},{i % 4}\n" for i in range(12)))
+    Path("elliptic.csv").write_text("".join(f"n{i},{i},{i % 4}\n" for i in range(12)))
     NodeCopying(SameLabel()).fit(graph).save("model.npz")
     return {
         "graph": graph, "data": graph, "adjacency": graph.adjacency, "observed": graph, "first": graph,
@@ -91,6 +92,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "read_graph": {"path": "graph.npz"},
         "read_interactions": {"path": "log.csv"},
         "read_feature_graph": {"features": "features.csv"},
+        "with_elliptic_features": {"path": "elliptic.csv"},
         "write_interactions": {"path": "out.csv"},
         "time_split": {"interactions": timed},
         "last_item_split": {"interactions": timed},

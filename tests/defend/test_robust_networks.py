@@ -10,8 +10,8 @@ import torch
 
 from nodecopy.defend import Defence, GNNGuard, SoftMedianGCN
 from nodecopy.defend.robust_networks import GuardedNetwork, SoftMedianNetwork, weighted_median
-from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
+from tests.contracts.defences import DefenceContract
 
 TRAIN = np.arange(9)
 DEFENCES: dict[str, Any] = {"guard": GNNGuard, "soft-median": SoftMedianGCN}
@@ -60,11 +60,10 @@ def test_dissimilar_neighbours_are_cut_by_the_guard() -> None:
     assert out[1] > 0
 
 
-def test_corrections_are_as_in_other_defences() -> None:
-    graph = planted_graph()
-    guard = GNNGuard(n_epochs=60, learning_rate=0.05)
-    fitted, again = guard.fit(graph, TRAIN, rng=0), GNNGuard(n_epochs=60, learning_rate=0.05)
-    again.fit(graph, TRAIN, rng=0)
-    assert np.array_equal(fitted.correct_proba([40, 3]), again.correct_proba([40, 3]))
-    with pytest.raises(InputError, match="nodes must lie between 0 and 59; got 60"):
-        fitted.correct([60])
+@pytest.mark.filterwarnings("ignore:the weights of the graph are not used")
+class TestRobustNetworks(DefenceContract):
+    @pytest.fixture(scope="class", params=DEFENCES)
+    @classmethod
+    def classifier(cls, request: pytest.FixtureRequest) -> Defence:
+        defence: Defence = DEFENCES[request.param](n_epochs=60, learning_rate=0.05)
+        return defence

@@ -44,7 +44,7 @@ def test_a_write_replaces_a_file(engine: Engine, tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_earlier_file(engine: Engine, tmp_path: Path) -> None:
     target = save(tmp_path / "out.parquet", 9)
     words = engine.scan(save(tmp_path / "in.parquet", "1", "x"))
-    with pytest.raises(OSError, match=r"out\.parquet cannot be written"):
+    with pytest.raises(InputError, match=r"out\.parquet cannot be written"):
         engine.write(words.cast({"value": "int64"}), target)
     assert values(target) == [9]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,30 @@ def test_a_row_that_was_written_in_part_is_dropped(tmp_path: Path) -> None:
     for name in NAMES:
         np.testing.assert_array_equal(again.values[name], whole.values[name])
         np.testing.assert_array_equal(np.asarray(again[name].low), np.asarray(whole[name].low))
+
+
+@pytest.mark.parametrize("position", [0, 3 * 8 * 35 + 5, -1])
+def test_damaged_rows_are_drawn_again(tmp_path: Path, position: int) -> None:
+    whole = bootstrap(CLUB, NAMES, n=10, store=tmp_path / "run", **SETTINGS)
+    expected = {name: np.array(whole.values[name]) for name in NAMES}
+    file = tmp_path / "run" / "001.f64"
+    content = bytearray(file.read_bytes())
+    content[position] ^= 16
+    file.write_bytes(content)
+    again = bootstrap(CLUB, NAMES, n=10, store=tmp_path / "run", **SETTINGS)
+    for name in NAMES:
+        np.testing.assert_array_equal(again.values[name], expected[name])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such locks")
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    def start_another(graph: Graph) -> float:
+        if graph is not CLUB:
+            bootstrap(CLUB, start_another, n=3, store=tmp_path / "run", **SETTINGS)
+        return 1.0
+
+    with pytest.raises(InputError, match="no other run uses"):
+        bootstrap(CLUB, start_another, n=3, store=tmp_path / "run", **SETTINGS)
 
 
 def test_without_a_seed_the_stored_one_is_used(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         _flush(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
-        _release(handle)
+        release(handle)
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def atomic_folder(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
-        _release(handle)
+        release(handle)
 
 
 class ScratchFolder:
@@ -177,7 +177,7 @@ class ScratchFolder:
     def remove(self) -> None:
         """Remove the folder and what it holds; after the first call, do nothing."""
         shutil.rmtree(self.path, ignore_errors=True)
-        _release(self._handle)
+        release(self._handle)
         self._handle = None
 
     def __enter__(self) -> Path:
@@ -231,10 +231,10 @@ def _create(target: Path, *, is_folder: bool) -> tuple[Path, int | None]:
             handle, name = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=target.parent)
             os.close(handle)
             temporary = Path(name)
-        return temporary, _try_lock(temporary)[0]
+        return temporary, try_lock(temporary)[0]
 
 
-def _try_lock(path: Path) -> tuple[int | None, bool]:
+def try_lock(path: Path) -> tuple[int | None, bool]:
     """Return a handle that keeps a path locked, if there are locks, and whether another process locks it."""
     if sys.platform == "win32":
         return None, False
@@ -252,7 +252,8 @@ def _try_lock(path: Path) -> tuple[int | None, bool]:
     return handle, False
 
 
-def _release(handle: int | None) -> None:
+def release(handle: int | None) -> None:
+    """Release what :func:`try_lock` locked."""
     if handle is not None:
         os.close(handle)
 
@@ -275,8 +276,8 @@ def _sweep(folder: Path, replaced: Path | None = None) -> None:
             match, path = pattern.match(name), folder / name
             if not match or _is_running(int(match[2])):
                 continue
-            handle, is_locked = _try_lock(path)
-            _release(handle)
+            handle, is_locked = try_lock(path)
+            release(handle)
             if is_locked:
                 continue
             if name.endswith(OLD):

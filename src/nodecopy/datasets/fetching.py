@@ -14,8 +14,6 @@ import logging
 import os
 import subprocess
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -165,7 +163,7 @@ def _fetch(file: DataFile, try_download: Callable[[str], bytes | OSError]) -> Lo
             if isinstance(result, OSError):
                 raise result
             content = source.extract(result)
-        except (OSError, KeyError, InputError, zipfile.BadZipFile, zlib.error) as error:
+        except Exception as error:  # damaged archives raise errors of many types
             attempts.append(f"{source.location}: {error}")
             continue
         if (digest := hashlib.sha256(content).hexdigest()) == file.sha256:

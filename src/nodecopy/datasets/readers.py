@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy._core.file_limits import check_shape, open_archive
+from nodecopy._core.formats import reading
 from nodecopy._core.sparse_matrices import csr_from_parts
 from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
@@ -149,14 +150,14 @@ def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
     Graph(2 nodes, 1 undirected edges, binary, 2 features)
     """
     rows: dict[str, list[str]] = {str(node): [] for node in graph.node_ids}
-    with open(path, encoding="utf-8") as lines:
+    with reading(path) as file, file.open(encoding="utf-8") as lines:
         for line in lines:
             node, _, values = line.partition(",")
             if node in rows:
                 rows[node] = values.split(",")
-    if missing := [node for node, values in rows.items() if not values]:
-        raise InputError(f"{path} must hold a line for every node; got none for {missing[0]}.")
-    return graph.replace(features=np.array(list(rows.values()), np.float32))
+        if missing := [node for node, values in rows.items() if not values]:
+            raise InputError(f"the file must hold a line for every node; got none for {missing[0]}.")
+        return graph.replace(features=np.array(list(rows.values()), np.float32))
 
 
 def read_movielens(ratings: bytes) -> Interactions:

@@ -8,6 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from nodecopy._core.lookup import check_name
+from nodecopy._core.params import Configurable
 from nodecopy.classify import Classifier, CustomNetwork
 from nodecopy.defend.base import Defence
 
@@ -109,6 +111,25 @@ def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tenso
     return values.gather(0, order.gather(0, position))
 
 
+NETWORKS: dict[str, type[RobustNetwork]] = {"guarded": GuardedNetwork, "soft-median": SoftMedianNetwork}
+
+
+class RobustNetworkFactory(Configurable):
+    """A factory of networks by name, since files hold names and no classes of networks.
+
+    Parameters
+    ----------
+    network
+        A key of ``NETWORKS``.
+    """
+
+    def __init__(self, network: str) -> None:
+        self.network = network
+
+    def __call__(self, n_features: int, n_classes: int) -> RobustNetwork:
+        return NETWORKS[check_name(self.network, NETWORKS, "network")](n_features, n_classes)
+
+
 @dataclass(eq=False, repr=False)
 class RobustNetworkDefence(Defence):
     """The base class of defences whose network aggregates robustly; corrections are its predictions.
@@ -121,7 +142,7 @@ class RobustNetworkDefence(Defence):
         ``"cpu"`` or ``"cuda"``.
     """
 
-    factory: ClassVar[type[RobustNetwork]]
+    network: ClassVar[str]
     expects_targets: ClassVar[bool] = False
 
     _: KW_ONLY
@@ -135,7 +156,7 @@ class RobustNetworkDefence(Defence):
         settings = {
             name: getattr(self, name) for name in ("n_epochs", "learning_rate", "weight_decay", "device")
         }
-        return CustomNetwork(type(self).factory, **settings)
+        return CustomNetwork(RobustNetworkFactory(type(self).network), **settings)
 
 
 class GNNGuard(RobustNetworkDefence):
@@ -156,7 +177,7 @@ class GNNGuard(RobustNetworkDefence):
     [7, 3]
     """
 
-    factory = GuardedNetwork
+    network = "guarded"
 
 
 class SoftMedianGCN(RobustNetworkDefence):
@@ -177,4 +198,4 @@ class SoftMedianGCN(RobustNetworkDefence):
     [7, 3]
     """
 
-    factory = SoftMedianNetwork
+    network = "soft-median"

@@ -365,11 +365,15 @@ class Spark(Engine):
 
 @contextmanager
 def _engine_errors(what: str) -> Iterator[None]:
-    """Turn every error of an engine into an ``OSError`` of one line."""
+    """Turn every error of an engine into one line: an ``OSError`` if a limit or the disk is the reason."""
     try:
         yield
+    except InputError:
+        raise
     except Exception as error:
-        raise OSError(f"{what}: {_limit(error) or _first_line(error)}.") from error
+        if isinstance(error, OSError) or _limit(error):
+            raise OSError(f"{what}: {_limit(error) or _first_line(error)}.") from error
+        raise InputError(f"{what}, its input may be damaged ({_first_line(error)}).") from error
 
 
 def _limit(error: Exception) -> str | None:

@@ -95,9 +95,8 @@ class Store:
         content = _address(cell, record.trial) | {"settings": dict(cell.settings)} | asdict(record)
         # NumPy's numbers and arrays among the details become plain ones.
         plain = json.loads(json.dumps(content, allow_nan=False, default=lambda value: value.tolist()))
-        text = json.dumps(plain | {CHECKSUM: _checksum(plain)}, indent=1)
         with atomic_write(self.path(cell, record.trial)) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.write_text(dump_checked(plain), encoding="utf-8")
 
     def read_finished(self, cell: Cell, trials: Iterable[int]) -> list[Record]:
         """Return those of the trials that are finished."""
@@ -146,14 +145,8 @@ class Store:
 
 
 def _read_record(text: bytes, cell: Cell, trial: int) -> Record:
-    """Return the record of a trial; anything that :meth:`Store.write` does not write is an error.
-
-    Records that were written before there was a checksum are valid without one.
-    """
-    content = json.loads(text)
-    checksum = content.pop(CHECKSUM, None)
-    if checksum not in (None, _checksum(content)):
-        raise ValueError("its content has another checksum")
+    """Return the record of a trial; anything that :meth:`Store.write` does not write is an error."""
+    content = load_checked(text)
     address = _address(cell, trial)
     if unknown := set(content) - {*address, "settings", *(entry.name for entry in fields(Record))}:
         raise ValueError(f"it must not have the key {min(unknown)!r}")
@@ -167,6 +160,24 @@ def _read_record(text: bytes, cell: Cell, trial: int) -> Record:
     for key, values in details.get("samples", {}).items():
         details["samples"][key] = [check_score(key, value) for value in values]
     return Record(trial, scores, check_score("seconds", content["seconds"]), details, dict(provenance))
+
+
+def dump_checked(content: dict[str, Any]) -> str:
+    """Return plain values as JSON with a checksum."""
+    return json.dumps(content | {CHECKSUM: _checksum(content)}, indent=1) + "\n"
+
+
+def load_checked(text: str | bytes) -> dict[str, Any]:
+    """Return what :func:`dump_checked` wrote, or raise a :class:`ValueError` if it was changed.
+
+    Files that were written before there was a checksum are valid without one.
+    """
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("it must be a JSON object")
+    if content.pop(CHECKSUM, None) not in (None, _checksum(content)):
+        raise ValueError("its content has another checksum")
+    return content
 
 
 def _checksum(content: dict[str, Any]) -> str:

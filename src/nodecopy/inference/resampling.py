@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -148,20 +149,21 @@ def measure_samples(
     observed values.
     """
     n_stored, draw = 0, getattr(sampler, "_checked_draw", sampler.draw)
-    if store is not None and shapes is not None:
-        n_stored = min(store.count_complete(shapes), n)
-        stored = store.read(shapes, n_stored)
-        yield from ({name: rows[number] for name, rows in stored.items()} for number in range(n_stored))
-    stream = sample_stream(
-        lambda number: measure(draw(child(seed, n_stored + number))),
-        n - n_stored,
-        workers,
-        processes=processes,
-    )
-    if store is not None and shapes is not None:
-        stream = store.append_all(stream, shapes)
-    for _, values in zip(track(range(n - n_stored), "sample"), stream, strict=False):
-        yield values
+    with nullcontext() if store is None else store.claim():
+        if store is not None and shapes is not None:
+            n_stored = min(store.count_complete(shapes), n)
+            stored = store.read(shapes, n_stored)
+            yield from ({name: rows[number] for name, rows in stored.items()} for number in range(n_stored))
+        stream = sample_stream(
+            lambda number: measure(draw(child(seed, n_stored + number))),
+            n - n_stored,
+            workers,
+            processes=processes,
+        )
+        if store is not None and shapes is not None:
+            stream = store.append_all(stream, shapes)
+        for _, values in zip(track(range(n - n_stored), "sample"), stream, strict=False):
+            yield values
 
 
 def collect_values(

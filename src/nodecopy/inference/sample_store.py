@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import CodeType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.atomic_files import atomic_write, release, try_lock
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_path
@@ -22,13 +23,15 @@ from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
 SETTINGS = "settings.json"
+FORMAT = {"format": 2}
+"""What is stored with the settings: a change of the files is a change of the number."""
 NUMBER = np.dtype("<f8")
 
 
 class SampleStore:
-    """A folder with a file of rows per statistic, to which every sample appends one row.
+    """A folder with a file of rows per statistic, to which every sample appends one row and its checksum.
 
-    A row that was written in part is dropped when the run continues.
+    A row that was written in part or is damaged is dropped when the run continues, with all that follow.
 
     Parameters
     ----------
@@ -39,15 +42,8 @@ class SampleStore:
     """
 
     def __init__(self, folder: PathLike, settings: dict[str, Any]) -> None:
-        self.folder = Path(folder)
-        stored = read_settings(self.folder)
-        changed = [name for name, value in settings.items() if stored and stored.get(name) != value]
-        if changed:
-            raise InputError(
-                f"store must be a new folder or one of the same run; the {changed[0]} of {self.folder} is "
-                f"{stored.get(changed[0])!r} instead of {settings[changed[0]]!r}. Choose another folder."
-            )
-        if not stored:
+        self.folder, self.settings = Path(folder), FORMAT | settings
+        if not self._check_settings():
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -55,7 +51,30 @@ class SampleStore:
                     f"store must be a folder that can be created; got {str(folder)!r}."
                 ) from error
             with atomic_write(self.folder / SETTINGS) as temporary:
-                temporary.write_text(json.dumps(settings, indent=1))
+                temporary.write_text(json.dumps(self.settings, indent=1))
+
+    def _check_settings(self) -> bool:
+        """Return whether there are settings, or raise an error if they are those of another run."""
+        stored = read_settings(self.folder)
+        changed = [name for name, value in self.settings.items() if stored and stored.get(name) != value]
+        if changed:
+            raise InputError(
+                f"store must be a new folder or one of the same run; the {changed[0]} of {self.folder} is "
+                f"{stored.get(changed[0])!r} instead of {self.settings[changed[0]]!r}. Choose another folder."
+            )
+        return bool(stored)
+
+    @contextmanager
+    def claim(self) -> Iterator[None]:
+        """Lock the folder: rows of two processes would be mixed up."""
+        handle, is_locked = try_lock(self.folder)
+        try:
+            if is_locked:
+                raise InputError(f"store must be a folder that no other run uses; one uses {self.folder}.")
+            self._check_settings()  # another process may have written them since
+            yield
+        finally:
+            release(handle)
 
     def append_all(self, samples: Iterator[Mapping[str, Any]], shapes: Mapping[str, tuple[int, ...]]) -> Any:
         """Yield samples after each has been written."""
@@ -68,38 +87,53 @@ class SampleStore:
                         raise InputError(
                             f"statistic must return as many numbers for every sample; {name} did not."
                         )
-                    file.write(row.tobytes())
+                    file.write(row.tobytes() + _checksum(row.tobytes()))
                     file.flush()
                 yield sample
 
     def count_complete(self, shapes: Mapping[str, tuple[int, ...]]) -> int:
-        """Return the number of samples of which all rows are complete, and drop what follows them."""
+        """Return the number of samples of which all rows are whole, and drop what follows them."""
         sizes = [_row_bytes(shape) for shape in shapes.values()]
         paths = [self._path(number) for number in range(len(sizes))]
-        for path in paths:
-            path.touch()
-        n = min(path.stat().st_size // size for path, size in zip(paths, sizes, strict=True))
+        n = min(_count_rows(path, size) for path, size in zip(paths, sizes, strict=True))
         for path, size in zip(paths, sizes, strict=True):
             if path.stat().st_size > n * size:
                 with path.open("r+b") as file:
                     file.truncate(n * size)
-        return int(n)
+        return n
 
     def read(self, shapes: Mapping[str, tuple[int, ...]], n: int) -> dict[str, NDArray[np.float64]]:
         """Return the first ``n`` rows of each statistic, mapped from the files."""
-        return {
-            name: np.memmap(self._path(number), NUMBER, "r", shape=(n, *shape))
-            if n
-            else np.empty((0, *shape))
-            for number, (name, shape) in enumerate(shapes.items())
-        }
+        if not n:
+            return {name: np.empty((0, *shape)) for name, shape in shapes.items()}
+        values = {}
+        for number, (name, shape) in enumerate(shapes.items()):
+            n_columns = _row_bytes(shape) // NUMBER.itemsize
+            rows = np.memmap(self._path(number), NUMBER, "r", shape=(n, n_columns))
+            values[name] = rows[:, :-1].reshape(n, *shape)  # a view
+        return values
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:03}.f64"
 
 
 def _row_bytes(shape: tuple[int, ...]) -> int:
-    return NUMBER.itemsize * int(np.prod(shape, dtype=np.int64))
+    """Return the bytes of a row with its checksum."""
+    return NUMBER.itemsize * (int(np.prod(shape, dtype=np.int64)) + 1)
+
+
+def _checksum(row: bytes) -> bytes:
+    return np.array(crc32(row), NUMBER).tobytes()
+
+
+def _count_rows(path: Path, size: int) -> int:
+    """Return the number of rows of ``size`` bytes before the first that is not whole."""
+    path.touch()
+    n, end = 0, size - NUMBER.itemsize
+    with path.open("rb") as file:
+        while len(row := file.read(size)) == size and _checksum(row[:end]) == row[end:]:
+            n += 1
+    return n
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

@@ -108,6 +108,19 @@ def test_the_truth_is_simulated_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert truths["density"].deviation == pytest.approx(error, rel=5 / np.sqrt(2 * 150))
 
 
+@pytest.mark.parametrize("text", ["[]", "{", '{"density": [1.0]}', '{"density": 3}', "[" * 10**5, None])
+def test_a_damaged_truth_is_simulated_again(tmp_path: Path, text: str | None) -> None:
+    experiment, store = load(EDGES, tmp_path), Store(tmp_path / "store")
+    task, cell = experiment.task, first_cell(experiment, "other")
+    truths = task.load_truth(cell, store)
+    path = store.folder / task.truth_file(cell)
+    damaged = path.read_text().replace("0.2", "0.3", 1) if text is None else text
+    assert damaged != path.read_text()
+    path.write_text(damaged)
+    assert task.load_truth(cell, store) == truths
+    assert path.read_text() != damaged
+
+
 def test_new_nodes_have_a_larger_variance(tmp_path: Path) -> None:
     deviations = []
     for text in (EDGES, NODES):

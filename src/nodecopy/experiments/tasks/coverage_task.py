@@ -6,7 +6,7 @@ Every trial draws some networks from a known model and bootstraps each. The trut
 
 from __future__ import annotations
 
-import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from nodecopy.experiments.sections import (
     read_text,
 )
 from nodecopy.experiments.spec import Cell, Column, digest
-from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.store import Record, Store, dump_checked, load_checked
 from nodecopy.experiments.tasks.base import Task
 from nodecopy.experiments.trials import TrialSeeds, dataset_seed
 from nodecopy.graph import Graph
@@ -40,6 +40,7 @@ from nodecopy.inference import BootstrapResult, bootstrap, count_communities, sp
 from nodecopy.inference.measurement import compute_modularity, prepare_measure
 from nodecopy.inference.spectra import pagerank
 
+LOG = logging.getLogger(__name__)
 N_TRUE = 2_000
 """Networks from which the truth is simulated."""
 LEVEL = 0.95
@@ -276,15 +277,17 @@ class CoverageTask(Task):
         return f"coverage/truth/{'-'.join(map(str, parts[:4]))}-{digest(parts)}.json"
 
     def load_truth(self, cell: Cell, store: Store) -> Truths:
-        """Return the truth, which is simulated once for all methods."""
+        """Return the truth, which is simulated once for all methods; a damaged file counts as missing."""
         path = store.folder / self.truth_file(cell)
-        if not path.exists():
-            truths = self.simulate_truth(cell)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_write(path) as temporary:
-                temporary.write_text(json.dumps(truths), encoding="utf-8")
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {name: Truth(*numbers) for name, numbers in content.items()}
+        if path.exists():
+            try:
+                return parse_truths(path.read_bytes(), self.select_scores(cell.conditions["nodes"]))
+            except (ValueError, RecursionError, OSError) as error:
+                LOG.warning("%s is damaged and is simulated again: %s", path, error)
+        truths = self.simulate_truth(cell)
+        with atomic_write(path) as temporary:
+            temporary.write_text(dump_checked(dict(truths)), encoding="utf-8")
+        return truths
 
     def simulate_truth(self, cell: Cell) -> Truths:
         """Return the distribution of each statistic over independent networks."""
@@ -304,6 +307,17 @@ class CoverageTask(Task):
         numbers = np.stack([means, deviations, *quantiles], axis=1).tolist()
         names = self.select_scores(cell.conditions["nodes"])
         return {name: Truth(*row) for name, row in zip(names, numbers, strict=True)}
+
+
+def parse_truths(text: bytes, names: Sequence[str]) -> Truths:
+    """Return the truth of each statistic from a file; anything else in it is an error."""
+    content = load_checked(text)
+    if set(content) != set(names):
+        raise ValueError(f"it must have the statistics {', '.join(names)}")
+    for name, numbers in content.items():
+        if not isinstance(numbers, list) or [type(number) for number in numbers] != [float] * 4:
+            raise ValueError(f"{name} must be four numbers; got {numbers!r:.100}")
+    return {name: Truth(*numbers) for name, numbers in content.items()}
 
 
 def score_result(result: BootstrapResult, truths: Truths) -> dict[str, float]:
