@@ -94,6 +94,13 @@ def test_samples_of_another_run_are_refused(tmp_path: Path, change: dict[str, An
         bootstrap(**call, n=5, store=tmp_path / "run")
 
 
+def test_a_run_that_was_killed_while_it_wrote_its_settings_starts_again(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / ".nodecopy-e9e1aabe-5bce98f7-7341-ty1us4ic.json").write_text("{")
+    assert len(bootstrap(CLUB, "density", n=5, store=folder, **SETTINGS).values["density"]) == 5
+
+
 def test_other_folders_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear")
     with pytest.raises(InputError, match="store must be a new folder"):

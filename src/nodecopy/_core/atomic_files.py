@@ -317,6 +317,11 @@ def _exchange(first: Path, second: Path) -> bool:
     return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
 
 
+def is_temporary(path: Path) -> bool:
+    """Return whether a path has a temporary name, such as a killed process leaves behind."""
+    return path.name.startswith(PREFIX)
+
+
 def _is_special(path: Path) -> bool:
     """Return whether a path is a device, a pipe or a socket."""
     return path.exists() and not path.is_file() and not path.is_dir()

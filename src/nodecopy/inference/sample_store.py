@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
-from nodecopy._core.atomic_files import atomic_write, release, try_lock
+from nodecopy._core.atomic_files import atomic_write, is_temporary, release, try_lock
 from nodecopy._core.formats import PathLike
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_path
@@ -140,7 +140,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """Return the settings of a store; nothing if the folder is new."""
     path = folder / SETTINGS
     if not path.is_file():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or not all(map(is_temporary, folder.iterdir()))):
             raise InputError(f"store must be a new folder or one of an earlier run; got {str(folder)!r}.")
         return {}
     try:
