@@ -54,9 +54,9 @@ def test_large_graphs_draw_donors_from_the_whole_class(monkeypatch: pytest.Monke
 
 
 def test_fewer_labels_copy_more() -> None:
-    laws = [build(RING, scarcity=scarcity).graph_model.law for scarcity in (1.0, 0.5)]
+    laws = [build(RING, scarcity=n_labels**-0.5).graph_model.law for n_labels in (1, 4, 5, 20)]
     assert all(isinstance(law, KeepByDegree) for law in laws)
-    assert [law.prior for law in laws] == [4.0, 2.0]
+    assert [law.prior for law in laws] == pytest.approx([4, 2, 4 / 5**0.5, 4 / 20**0.5 / 4])
 
 
 def test_a_prior_of_zero_copies_nothing_not_even_for_nodes_without_neighbours() -> None:

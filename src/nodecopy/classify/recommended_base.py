@@ -23,8 +23,9 @@ N_HIDDEN = 16
 N_DONORS, MAX_NODES_FOR_NEAREST = 100, 50_000
 """Nearest nodes that a donor is drawn from, and the largest graph in which they are sought: the search takes
 time in the square of the size of a class."""
-PRIOR = 4.0
-"""Prior of :class:`~nodecopy.KeepByDegree` with one label per class."""
+PRIOR, N_FEW_LABELS = 4.0, 5
+"""Prior of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class from
+which on it falls faster: with many, copying adds nothing and can cost accuracy."""
 
 
 def build_base(
@@ -37,7 +38,7 @@ def build_base(
     if network == "auto":
         network = _choose_network(trial.graph)
     base = APPNP(n_hidden=N_HIDDEN, **settings) if network == "appnp" else GCN(**settings)
-    prior = PRIOR * scarcity if prior is None else prior
+    prior = PRIOR * scarcity * min(1.0, N_FEW_LABELS * scarcity**2) if prior is None else prior
     model = NodeCopying[Any](KeepByDegree(_choose_law(trial.graph, network), prior))
     if not prior:
         model = NodeCopying(SameLabel(), keep=1.0)

@@ -73,7 +73,8 @@ class SelfTraining(Classifier):
         for word counts of which at least 80 % are zero and ``"gcn"`` otherwise; the choice is logged.
     prior
         Copying in the default base: a node of degree d keeps its own neighbours with probability
-        d / (d + prior), and 0 copies nothing. By default 4 / r, with the r of ``share``.
+        d / (d + prior), and 0 copies nothing. By default 4 / r, and 20 / r^3 with more than five labels per
+        class, with the r of ``share``.
     n_graphs, features, weights
         For the default base; another base has its own. Sampled graphs (5 by default), and how networks see
         features and edge weights, as in :class:`GCN` (``"auto"`` by default).
