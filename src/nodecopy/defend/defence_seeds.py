@@ -17,5 +17,3 @@ class DefenceSeeds(IntEnum):
     """The embedding by which a defence finds donors."""
     DONOR_DRAWS = 10**7 + 1
     """The donors that a defence draws."""
-    DISTILLATION = 10**7 + 2
-    """The perceptrons that a defence teaches."""

@@ -10,18 +10,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from nodecopy._core.csr import IntArray
-from nodecopy._core.random import child
 from nodecopy._core.validation import check_choice, check_integer
 from nodecopy.classify import MLP, Classifier, Trial
 from nodecopy.defend.base import Defence
 from nodecopy.defend.corrections import AttackedState, Correction
-from nodecopy.defend.defence_seeds import DefenceSeeds
 from nodecopy.graph import Graph
 
 MODELS = ("logistic", "mlp")
@@ -31,7 +30,8 @@ MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30
 """Of L-BFGS for all nodes, and for each fold, which starts from the solution for all nodes."""
 TOLERANCE = 1e-5
 FOLDS_SEED = 0
-"""Seed of the folds. It is not the trial's, so that a defence that was loaded from a file has the same."""
+"""Seed of the folds and of perceptrons. It is not the trial's, so that a defence that was loaded from a file
+has the same."""
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +84,7 @@ class DistilledFeatures(Defence):
         folds = assign_folds(state.graph.n_nodes, self.n_folds)
         if self.model == "logistic":
             return Correction(distil(state, folds))
-        return Correction(_distil_mlp(state, folds, MLP(device=self.device)))
+        return Correction(distil_mlp(state, folds, MLP(device=self.device)))
 
 
 def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
@@ -176,11 +176,19 @@ def sharpen(distilled: NDArray[np.float64], taught_by: NDArray[np.floating[Any]]
     return sharpened
 
 
-def _distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
-    """Return what the features of each node say of its class, by perceptrons taught by other folds."""
+def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
+    """Return what the features of each node say of its class, by perceptrons taught by other folds.
+
+    Parameters
+    ----------
+    state, folds
+        As in :func:`distil`.
+    model
+        The perceptron to train for each fold.
+    """
     p, teachers = state.probabilities, find_teachers(state.graph)
     codes, distilled = p.argmax(axis=1), np.zeros(p.shape)
-    labelled, seed = state.graph.replace(labels=codes), child(state.seed, DefenceSeeds.DISTILLATION)
+    labelled, seed = state.graph.replace(labels=codes), SeedSequence(FOLDS_SEED)
     for fold in np.unique(folds):
         taught = teachers[folds[teachers] != fold]
         if len(np.unique(codes[taught])) < 2:  # nothing to learn

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_integer, check_real
-from nodecopy.classify import APPNP, Classifier, SelfTraining
+from nodecopy.classify import APPNP, MLP, Classifier, SelfTraining
 from nodecopy.defend.base import Defence, check_nodes
 from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.defend.credibility import EdgeCredibility
-from nodecopy.defend.distillation import assign_folds, distil, sharpen
+from nodecopy.defend.distillation import assign_folds, distil, distil_mlp, sharpen
 from nodecopy.defend.donors import DonorFinder
 from nodecopy.defend.evidence import Array, Compatibility, Posterior, combine_evidence, limit_evidence
 from nodecopy.defend.pruning import find_entries
@@ -29,6 +30,8 @@ ATTACKED_SHARE = 2 / 3
 N_FOLDS = 10
 MIN_PROBABILITY = 1e-3
 """Predictions are at least this probable, so that no single one excludes a class."""
+MAX_NODES_WITH_MLP = 50_000
+"""Largest graph in which a perceptron is taught, too; its ten folds take minutes beyond."""
 MAX_NODES_WITH_DONORS = 50_000
 """Largest graph in which the donors of all nodes are found; the time grows with the square."""
 MIN_CREDIBILITY = 0.5
@@ -117,12 +120,15 @@ class EvidenceCorrection(Correction):
         How much edges may count, in nats.
     attacked_share
         Prior probability that a node was attacked.
+    device
+        Where perceptrons are trained.
     """
 
     state: AttackedState
     finder: DonorFinder | None
     max_evidence: float
     attacked_share: float
+    device: str = "cpu"
 
     @cached_property
     def predictions(self) -> Array:
@@ -133,9 +139,19 @@ class EvidenceCorrection(Correction):
 
     @cached_property
     def from_features(self) -> Array:
-        """Return the log-probabilities that the features of each node give its classes."""
-        distilled = distil(self.state, assign_folds(self.state.graph.n_nodes, N_FOLDS))
-        return sharpen(distilled, self.state.probabilities)
+        """Return the log-probabilities that the features of each node give its classes.
+
+        They are the mean of those of a logistic regression and of a perceptron.
+        """
+        n_nodes = self.state.graph.n_nodes
+        folds = assign_folds(n_nodes, N_FOLDS)
+        logistic = sharpen(distil(self.state, folds), self.state.probabilities)
+        if n_nodes > MAX_NODES_WITH_MLP:
+            log_decision(f"features: a logistic regression only, since the graph has {n_nodes:,} nodes.")
+            return logistic
+        perceptron = distil_mlp(self.state, folds, MLP(device=self.device))
+        both: Array = log_softmax((logistic + np.log(np.maximum(perceptron, MIN_PROBABILITY))) / 2, axis=1)
+        return both
 
     @cached_property
     def credibility(self) -> EdgeCredibility:
@@ -236,12 +252,12 @@ class EvidenceCorrection(Correction):
 class EvidenceDefence(Defence):
     """Correct predictions at attacked nodes by their features, similar nodes and credible edges.
 
-    Three kinds of evidence are combined. What the node's features say: a logistic regression that the
-    classifier's predictions for other nodes have taught, see :class:`.DistilledFeatures`. What similar nodes
-    are: the mean prediction for the donors of :class:`.CopyingDefence`. And what the node's own edges say:
-    each connects it to a class, and is credible as far as both ends resemble the ends of other edges. The
-    model knows that an attacker connects a node to other classes than its own, often to one of them, and
-    removes edges to its own class (see :func:`~nodecopy.defend.evidence.combine_evidence`).
+    Three kinds of evidence are combined. What the node's features say: a logistic regression and a perceptron
+    that the classifier's predictions for other nodes have taught, see :class:`.DistilledFeatures`. What
+    similar nodes are: the mean prediction for the donors of :class:`.CopyingDefence`. And what the node's own
+    edges say: each connects it to a class, and is credible as far as both ends resemble the ends of other
+    edges. The model knows that an attacker connects a node to other classes than its own, often to one of
+    them, and removes edges to its own class (see :func:`~nodecopy.defend.evidence.combine_evidence`).
 
     Parameters
     ----------
@@ -302,7 +318,7 @@ class EvidenceDefence(Defence):
         if self.n_donors:
             search = state.embeddings.search("expected", parameter="donors", owner=type(self).__name__)
             finder = DonorFinder(search, self.n_donors)
-        return EvidenceCorrection(state, finder, float(self.max_evidence), attacked_share)
+        return EvidenceCorrection(state, finder, float(self.max_evidence), attacked_share, self.device)
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
         """Return for which nodes no change of their own edges can change the corrected class.
