@@ -1,8 +1,9 @@
 """Time and memory of the sparse form of CopyEASE for many users and items, on synthetic power laws.
 
 Run from the repository: ``python -m tests.benchmarks.bench_many_items 100000 1000000``; the numbers are those
-of items, with as many users and twenty times as many interactions. Every size runs in a process of its own,
-so that the peak memory is its own. A million items take 20 to 30 minutes on two cores and 10 GiB.
+of items, with as many users and at least twenty times as many interactions. Every size runs in a process of
+its own, so that the peak memory is its own. The rows are printed and written to ``docs/copy_ease.md``. CPU
+times are those of all threads, which other processes on the machine change less than wall-clock times.
 """
 
 from __future__ import annotations
@@ -11,55 +12,57 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
-from nodecopy import Interactions, Jaccard
+from nodecopy import Interactions
 from nodecopy.recommend import CopyEASE
 
-PER_USER = 20
-N_DONORS, N_NEIGHBOURS = 20, 32
+PAGE = Path(__file__).parents[2] / "docs" / "copy_ease.md"
+PER_USER = 22
+N_TASTES = 1000
+N_LISTS = 1000
 
 
 def main() -> None:
     """Measure each size in a process of its own."""
     if sys.argv[1:2] == ["--one"]:
-        measure(int(sys.argv[2]))
+        print(measure(int(sys.argv[2])))
         return
-    print(
-        f"{'items':>9}{'pairs':>12}{'law, users':>12}{'law, items':>12}{'moments':>9}{'solve':>8}{'GiB':>6}"
-    )
     for size in sys.argv[1:] or ["100000"]:
-        subprocess.run([sys.executable, "-m", "tests.benchmarks.bench_many_items", "--one", size], check=True)
+        command = [sys.executable, "-m", "tests.benchmarks.bench_many_items", "--one", size]
+        row = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        print(row, end="", flush=True)
+        write_row(row)
 
 
-def measure(size: int) -> None:
-    """Print the seconds of each part of a fit and the peak memory."""
+def measure(size: int) -> str:
+    """Return the row of a size: the CPU time of a fit with the default parameters, and the peak memory."""
+    CopyEASE(n_neighbours=2).fit(power_law(N_TASTES)).recommend(k=2)  # compiles the kernels
     log = power_law(size)
-    model = CopyEASE(
-        user_law=Jaccard(False, 2.0, N_DONORS),
-        item_law=Jaccard(False, 2.0, N_DONORS),
-        item_bonus=0.0,
-        n_neighbours=N_NEIGHBOURS,
-    )
-    seconds = []
-    model.laws = {}
-    for side, law, matrix in (
-        ("users", model.user_law, log.matrix),
-        ("items", model.item_law, log.matrix.T),
-    ):
-        start = time.perf_counter()
-        model._donors(side, law, Interactions(matrix))
-        seconds.append(time.perf_counter() - start)
-    start = time.perf_counter()
-    moments = model.moments(log)
-    seconds.append(time.perf_counter() - start)
-    start = time.perf_counter()
-    model.solve(*moments)
-    seconds.append(time.perf_counter() - start)
+    model = CopyEASE()
+    seconds = _cpu_seconds(lambda: model.fit(log))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    times = "".join(f"{value:>{width}.0f}" for value, width in zip(seconds, (12, 12, 9, 8), strict=True))
-    print(f"{size:>9}{log.n_interactions:>12}{times}{peak:>6.1f}", flush=True)
+    users = log.user_ids[:N_LISTS]
+    per_list = 1e3 * _cpu_seconds(lambda: model.recommend(users, 10)) / len(users)
+    counts = f"{size:,} | {log.n_users:,} | {log.n_interactions:,} | {model.n_neighbours_ or 'all'}"
+    return f"| {counts} | {seconds / 60:.1f} min | {peak:.1f} GiB | {per_list:.1f} ms |"
+
+
+def _cpu_seconds(task: Callable[[], object]) -> float:
+    start = time.process_time()
+    task()
+    return time.process_time() - start
+
+
+def write_row(row: str) -> None:
+    """Replace the row of the same number of items in the documentation, or add it before the end."""
+    before, end, after = PAGE.read_text(encoding="utf-8").partition("<!-- end of many items -->")
+    items = row.split("|")[1]
+    lines = [line for line in before.splitlines(keepends=True) if not line.startswith(f"|{items}|")]
+    PAGE.write_text("".join([*lines, row, end, after]), encoding="utf-8")
 
 
 def power_law(size: int) -> Interactions:
@@ -69,10 +72,10 @@ def power_law(size: int) -> Interactions:
     degrees = np.maximum(1, activity * (PER_USER * size / activity.sum())).astype(np.int64)
     users = np.repeat(rng.permutation(size), np.minimum(degrees, 1000))
     # Users have one of many tastes: half of their items come from a thousandth of the catalogue.
-    taste = rng.integers(0, 1000, size)[users] * (size // 1000)
+    taste = rng.integers(0, N_TASTES, size)[users] * (size // N_TASTES)
     items = (size * rng.random(len(users)) ** 2).astype(np.int64)
     is_local = rng.random(len(users)) < 0.5
-    local = taste + (max(1, size // 1000) * rng.random(len(users)) ** 2).astype(np.int64)
+    local = taste + (max(1, size // N_TASTES) * rng.random(len(users)) ** 2).astype(np.int64)
     every = np.arange(size)
     columns = np.minimum(np.where(is_local, local, items), size - 1)
     return Interactions.from_table(users, columns, user_ids=every, item_ids=every)

@@ -48,6 +48,7 @@ def test_jaccard_against_sets(
     sets = [set(np.flatnonzero(row).tolist()) for row in log.matrix.toarray()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jaccard_law, "MAX_BLOCK_ENTRIES", block)
+        patch.setattr(jaccard_law, "MAX_CACHED_ENTRIES", block)
         patch.setattr(csr, "MIN_DENSE_SHARE", dense_from)
         result = P(Jaccard(include_self, exponent, top), log)
     np.testing.assert_allclose(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from nodecopy._core import csr
 from nodecopy.errors import InputError
 from nodecopy.recommend.constrained_ridge import (
+    co_occurrence_pair,
     co_occurrences,
     invert_regularised,
     solve_constrained,
@@ -38,6 +39,16 @@ def test_invert_regularised(size: int) -> None:
     assert np.array_equal(inverse, inverse.T)
 
 
+@pytest.mark.parametrize("n_items", [256, 300, 600])
+def test_solve_constrained_in_blocks(n_items: int) -> None:
+    draws = np.random.default_rng(n_items)
+    X, A = draws.random((40, n_items)), (draws.random((40, n_items)) < 0.4).astype(float)
+    M, C = X.T @ X, X.T @ A
+    K = np.linalg.inv(M + 3 * np.eye(n_items))
+    expected = K @ C - K * (np.diag(K @ C) / np.diag(K))
+    np.testing.assert_allclose(solve_constrained(M, C, 3.0), expected, atol=1e-9)
+
+
 def test_singular_matrix() -> None:
     for solve in (invert_regularised, lambda M, value: solve_constrained(M, M, value)):
         with pytest.raises(InputError, match="regularisation must be larger: the matrix is singular"):
@@ -51,3 +62,10 @@ def test_co_occurrences(dense_from: float, monkeypatch: pytest.MonkeyPatch) -> N
     assert np.array_equal(co_occurrences(tastes().matrix, np.float32), A.T @ A)
     weighted = co_occurrences(tastes().matrix, np.float64, weights)
     np.testing.assert_allclose(weighted, A.T @ np.diag(weights) @ A, atol=1e-12)
+    for dtype in (np.float32, np.float64):
+        own, donors = co_occurrence_pair(tastes().matrix, dtype, None, weights)
+        assert np.array_equal(own, A.T @ A)
+        np.testing.assert_allclose(donors, weighted, rtol=1e-5)
+        assert own.dtype == donors.dtype == dtype
+        assert own.flags.c_contiguous
+        assert donors.flags.c_contiguous

@@ -22,6 +22,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense_algebra, "BLOCK_ROWS", 5)
     monkeypatch.setattr(dense_algebra.row_blocks, "__defaults__", (5,))
     monkeypatch.setattr(dense_algebra, "MAX_BLOCK_ENTRIES", 60)
+    for algebra in (NumpyAlgebra, TorchAlgebra):
+        monkeypatch.setattr(algebra, "block_rows", 5)
 
 
 @pytest.mark.parametrize("uniform", [True, False])

@@ -11,7 +11,7 @@ import pytest
 import nodecopy
 from nodecopy import Interactions, datasets
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, CopyEASE, copied_moments, copy_ease, dense_algebra
+from nodecopy.recommend import EASE, CopyEASE, copied_moments, copy_ease, dense_algebra, ease
 from nodecopy.recommend.sparse_ridge import solve_sparse, sparse_moments
 from tests.contracts.recommenders import tastes
 
@@ -82,6 +82,13 @@ def test_many_items_take_the_sparse_form(
     assert model.explain(user, item, 24).items.values.sum() == pytest.approx(
         model.score([user])[0, 5], abs=1e-5
     )
+
+
+@pytest.mark.parametrize(("n_items", "n_neighbours"), [(10**5, 100), (10**6, 40), (10**9, 10)])
+def test_neighbours_by_memory(n_items: int, n_neighbours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ease, "usable_memory", lambda: 16e9)
+    assert CopyEASE().sparse_neighbours(n_items) == EASE().sparse_neighbours(n_items) == n_neighbours
+    assert CopyEASE(n_neighbours=70).sparse_neighbours(n_items) == 70
 
 
 def test_tuning() -> None:

@@ -202,22 +202,19 @@ def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
     return bool(n_rows * n_columns <= MAX_DENSE_ENTRIES and per_column @ per_column > steps)
 
 
-def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:
+def largest_entries(
+    matrix: sparse.csr_array, n_largest: int, threshold: NDArray[np.float64] | None = None
+) -> sparse.csr_array:
     """Return the ``n_largest`` largest stored entries of each row; ties go to the lowest column.
 
-    Entries must not be negative. Rows need not be sorted; those of the result are.
+    Entries must not be negative. Rows need not be sorted; those of the result are. Where ``threshold`` is
+    given, it holds the last of the largest entries of each row, and no entry is smaller.
     """
-    bounds = zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True)
-    threshold = np.array(
-        [
-            -1.0
-            if e - s <= n_largest
-            else np.partition(matrix.data[s:e], e - s - n_largest)[e - s - n_largest]
-            for s, e in bounds
-        ]
-    )
-    # Only the entries from the threshold on, little more than the result, are sorted.
-    candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
+    candidates = matrix
+    if threshold is None:
+        # Only the entries from the threshold on, little more than the result, are sorted.
+        threshold = _row_thresholds(matrix, n_largest)
+        candidates = keep_entries(matrix, matrix.data >= np.repeat(threshold, np.diff(matrix.indptr)))
     candidates.sort_indices()
     row = np.repeat(np.arange(len(threshold)), np.diff(candidates.indptr))
     is_tie = candidates.data == threshold[row]
@@ -227,12 +224,21 @@ def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_arra
     return keep_entries(candidates, ~is_tie | (tie_number <= n_ties_to_keep[row]))
 
 
+def _row_thresholds(matrix: sparse.csr_array, n_largest: int) -> NDArray[np.float64]:
+    """Return the ``n_largest``-th largest stored entry of each row, -1 where there are not more."""
+    threshold, data, indptr = np.full(matrix.shape[0], -1.0), matrix.data.copy(), matrix.indptr.tolist()
+    for row in np.flatnonzero(np.diff(matrix.indptr) > n_largest).tolist():
+        entries = data[indptr[row] : indptr[row + 1]]
+        entries.partition(len(entries) - n_largest)
+        threshold[row] = entries[-n_largest]
+    return threshold
+
+
 def keep_entries(matrix: sparse.csr_array, mask: NDArray[np.bool_]) -> sparse.csr_array:
     """Return the matrix with those of its stored entries where ``mask`` is true."""
-    n_before = np.append(0, np.cumsum(mask)).astype(matrix.indptr.dtype)
-    return sparse.csr_array(
-        (matrix.data[mask], matrix.indices[mask], n_before[matrix.indptr]), shape=matrix.shape
-    )
+    positions = np.flatnonzero(mask)
+    indptr = np.searchsorted(positions, matrix.indptr).astype(matrix.indptr.dtype)
+    return sparse.csr_array((matrix.data[positions], matrix.indices[positions], indptr), shape=matrix.shape)
 
 
 def unit_rows(matrix: Any) -> Any:

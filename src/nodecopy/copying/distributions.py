@@ -159,9 +159,11 @@ class DonorRows(DonorDistribution):
             raise InputError(f"similarity of DonorRows must not be negative; got {similarity.data.min()}.")
         similarity.eliminate_zeros()
         similarity.sort_indices()
-        is_empty = (np.diff(similarity.indptr) == 0).astype(np.float64)
-        similarity = sparse.csr_array(similarity + sparse.diags_array(is_empty, format="csr"))
-        similarity.eliminate_zeros()
+        is_empty = np.diff(similarity.indptr) == 0
+        if is_empty.any():
+            own = sparse.diags_array(is_empty.astype(np.float64), format="csr")
+            similarity = sparse.csr_array(similarity + own)
+            similarity.eliminate_zeros()
         start, lengths = similarity.indptr[:-1], np.diff(similarity.indptr)
         # Divided by the largest entry of the row first, so that sums neither overflow nor underflow.
         values = similarity.data / np.repeat(np.maximum.reduceat(similarity.data, start), lengths)

@@ -20,6 +20,8 @@ from nodecopy.interactions import Interactions
 
 MAX_BLOCK_ENTRIES = 2**22
 """Similarities that :class:`Jaccard` holds in memory at once, unless one node has more."""
+MAX_CACHED_ENTRIES = 2**16
+"""Entries of a block of a dense matrix that stays in the cache."""
 MIN_COMPILED_PRODUCTS = 2**25
 """Multiplications from which compiled code finds the most similar users; it takes a second to load."""
 
@@ -84,9 +86,10 @@ class Jaccard(Configurable):
 
     def _similarities(self, some: slice, pattern: Any, transpose: Any, degrees: Any) -> sparse.csr_array:
         users = np.arange(some.start, some.stop)
-        similarity = self._index(users, pattern[some] @ transpose, degrees)
+        similarity, thresholds = self._index(users, pattern[some] @ transpose, degrees)
         if self.max_donors is not None:
-            similarity = largest_entries(similarity, min(self.max_donors, similarity.shape[1]))
+            n_donors = min(self.max_donors, similarity.shape[1])
+            similarity = largest_entries(similarity, n_donors, thresholds)
         similarity.sort_indices()
         return self._sharpen(similarity)
 
@@ -95,30 +98,50 @@ class Jaccard(Configurable):
 
         They are divided by the user's largest one first: a large exponent would underflow to zero otherwise.
         """
-        n_users = similarity.shape[0]
-        user = np.repeat(np.arange(n_users), np.diff(similarity.indptr))
-        largest = np.full(n_users, np.finfo(float).tiny)
-        np.maximum.at(largest, user, similarity.data)
-        similarity.data = (similarity.data / largest[user]) ** self.exponent * (similarity.data > 0)
+        lengths, is_positive = np.diff(similarity.indptr), similarity.data > 0
+        largest = np.maximum.reduceat(similarity.data, similarity.indptr[:-1][lengths > 0])
+        largest = np.maximum(largest, np.finfo(float).tiny)
+        similarity.data = (similarity.data / np.repeat(largest, lengths[lengths > 0])) ** self.exponent
+        similarity.data *= is_positive
         return similarity
 
-    def _index(self, users: Any, shared: Any, degrees: Any) -> sparse.csr_array:
+    def _index(self, users: Any, shared: Any, degrees: Any) -> tuple[sparse.csr_array, Any]:
         """Return the Jaccard index of some users with all users, from the number of items they share.
 
-        Of a dense matrix only entries that may be among the ``max_donors`` largest are stored.
+        Of a dense matrix only entries that may be among the ``max_donors`` largest are stored; the smallest
+        of them, by user, is the second result, which is ``None`` for a sparse matrix.
         """
         if isinstance(shared, np.ndarray):
-            union = degrees[users, None] + degrees
-            union -= shared
-            index = np.divide(shared, np.maximum(union, 1.0, out=union), out=union)
-            if not self.include_self:
-                index[np.arange(len(users)), users] = 0.0
-            return _entries_from(index, _smallest_accepted(index, self.max_donors))
-        user = np.repeat(users, np.diff(shared.indptr))
-        index = shared.data / (degrees[user] + degrees[shared.indices] - shared.data)
+            return self._dense_index(users, shared, degrees)
+        lengths = np.diff(shared.indptr)
+        union = np.repeat(degrees[users], lengths)
+        union += degrees[shared.indices]
+        union -= shared.data
+        index = np.divide(shared.data, union, out=union)
         if not self.include_self:
-            index[user == shared.indices] = 0.0
-        return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape)
+            index[np.repeat(users.astype(shared.indices.dtype), lengths) == shared.indices] = 0.0
+        return sparse.csr_array((index, shared.indices, shared.indptr), shape=shared.shape), None
+
+    def _dense_index(self, users: Any, shared: Any, degrees: Any) -> tuple[sparse.csr_array, Any]:
+        """Return what :meth:`_index` does, computed by blocks of rows that fit into the cache."""
+        thresholds, none = np.empty(len(users)), np.zeros(0, np.int64)
+        parts: list[tuple[Any, Any, Any]] = [(none, np.zeros(0), none)]
+        n_users = shared.shape[1]
+        step = 1 + MAX_CACHED_ENTRIES // max(n_users, 1)
+        for first in range(0, len(users), step):
+            rows = slice(first, first + step)
+            union = degrees[users[rows], None] + degrees
+            union -= shared[rows]
+            index = np.divide(shared[rows], np.maximum(union, 1.0, out=union), out=union)
+            if not self.include_self:
+                index[np.arange(len(index)), users[rows]] = 0.0
+            thresholds[rows] = _smallest_accepted(index, self.max_donors)
+            positions = np.flatnonzero(index >= thresholds[rows, None])
+            row, columns = np.divmod(positions, n_users)
+            parts.append((columns, index.ravel()[positions], np.bincount(row, minlength=len(index))))
+        columns, data, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+        indptr = np.append(0, np.cumsum(counts))
+        return sparse.csr_array((data, columns, indptr), shape=shared.shape), thresholds
 
 
 def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> NDArray[np.float64]:
@@ -127,12 +150,3 @@ def _smallest_accepted(index: NDArray[np.float64], max_donors: int | None) -> ND
     if max_donors is None or max_donors >= index.shape[1]:
         return tiny
     return np.maximum(np.partition(index, -max_donors, axis=1)[:, -max_donors], tiny)
-
-
-def _entries_from(index: NDArray[np.float64], thresholds: NDArray[np.float64]) -> sparse.csr_array:
-    """Return the entries of each row that reach the threshold of the row."""
-    accepted = index >= thresholds[:, None]
-    indptr = np.append(0, np.cumsum(np.count_nonzero(accepted, axis=1)))
-    positions = np.flatnonzero(accepted)
-    data = index.ravel()[positions]
-    return sparse.csr_array((data, positions % index.shape[1], indptr), shape=index.shape)

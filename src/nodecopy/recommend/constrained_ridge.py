@@ -29,14 +29,41 @@ def co_occurrences(matrix: sparse.csr_array, dtype: Any, weights: NDArray[Any] |
     right = matrix.astype(dtype)
     transpose = sparse.csr_array(matrix.T, dtype=dtype)  # SciPy would convert any other format in a product
     if is_dense_product_faster(transpose):
-        dense = right.toarray()
-        if weights is not None:
-            dense *= np.sqrt(weights.astype(dtype))[:, None]
-        # BLAS computes half of a product of an array with its own transpose.
-        return np.asarray(dense.T @ dense)
+        return _dense_co_occurrences(right.toarray(), weights)
     if weights is not None:
         right = sparse.diags_array(weights.astype(dtype)) @ right
     return np.asarray((transpose @ right).toarray())
+
+
+def co_occurrence_pair(
+    matrix: sparse.csr_array, dtype: Any, first: NDArray[Any] | None, second: NDArray[Any] | None
+) -> tuple[Matrix, Matrix]:
+    """Return A'WA for two vectors of weights of users, ``None`` for ones.
+
+    Sparse products take most of their time for positions, which are the same: the second weights are the
+    imaginary part of one product.
+    """
+    transpose = sparse.csr_array(matrix.T, dtype=dtype)
+    if is_dense_product_faster(transpose):
+        dense = matrix.astype(dtype).toarray()
+        return _dense_co_occurrences(dense, first), _dense_co_occurrences(dense, second)
+    weights = np.empty(matrix.shape[0], np.result_type(dtype, np.complex64))
+    weights.real, weights.imag = (1.0 if part is None else part for part in (first, second))
+    values = np.repeat(weights, np.diff(matrix.indptr)) * matrix.data.astype(dtype, copy=False)
+    right = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+    product = transpose.astype(weights.dtype) @ right
+    real, imaginary = (
+        sparse.csr_array((np.ascontiguousarray(part), product.indices, product.indptr), shape=product.shape)
+        for part in (product.data.real, product.data.imag)
+    )
+    return np.asarray(real.toarray()), np.asarray(imaginary.toarray())
+
+
+def _dense_co_occurrences(dense: Matrix, weights: NDArray[Any] | None) -> Matrix:
+    if weights is not None:
+        dense = dense * np.sqrt(weights.astype(dense.dtype))[:, None]
+    # BLAS computes half of a product of an array with its own transpose.
+    return np.asarray(dense.T @ dense)
 
 
 def invert_regularised(matrix: Matrix, regularisation: Any, *, overwrite: bool = False) -> Matrix:
@@ -58,7 +85,7 @@ def solve_constrained(M: Matrix, C: Matrix, regularisation: Any, *, overwrite: b
     V = _factorise(M, regularisation, "trtri", overwrite)
     multiply = linalg.get_blas_funcs("trmm", (V,))
     Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True, overwrite_b=overwrite)
-    mu = np.einsum("ik,ki->i", V, Y) / np.einsum("ik,ik->i", V, V)
+    mu = _diagonal_of_product(V, Y) / np.einsum("ik,ik->i", V, V)
     # V' diag(mu) is lower triangular; its blocks fit into the cache.
     for start in range(0, len(V), BLOCK_SIZE):
         block = slice(start, start + BLOCK_SIZE)
@@ -66,6 +93,17 @@ def solve_constrained(M: Matrix, C: Matrix, regularisation: Any, *, overwrite: b
     B = np.asarray(multiply(1.0, V, Y, overwrite_b=True))
     np.fill_diagonal(B, 0.0)
     return B
+
+
+def _diagonal_of_product(V: Matrix, Y: Matrix) -> Matrix:
+    """Return the diagonal of V Y for an upper triangular V, by blocks that fit into the cache."""
+    diagonal, blocks = np.zeros(len(V), V.dtype), range(0, len(V), BLOCK_SIZE)
+    for start in blocks:
+        rows = slice(start, start + BLOCK_SIZE)
+        for inner in blocks[start // BLOCK_SIZE :]:
+            columns = slice(inner, inner + BLOCK_SIZE)
+            diagonal[rows] += np.einsum("ik,ki->i", V[rows, columns], Y[columns, rows])
+    return diagonal
 
 
 def solve_constrained_path(M: Matrix, C: Matrix, regularisations: Sequence[float]) -> Iterator[Matrix]:

@@ -41,21 +41,22 @@ def copied_moments(
     algebra = algebra or NumpyAlgebra(np.float64)
     q1, q2 = user_share, item_share
     q0 = 1 - q1 - q2
-    G = algebra.gram(matrix, weights, name="own")
-    counts = 1 * G.diagonal()
     # Off the diagonal M = S + S'. All products with Q but one are products with C', so two are enough.
-    C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
     if q1:
-        H = _user_copies(matrix, P, G, weights, algebra)
-        _add(C_t, q1, H)
-        _add(S, q0 * q1, H)
-        del H
-        same_donor = algebra.gram(
-            matrix, _donor_weights(P, weights, matrix.shape[0], algebra.dtype), name="donors"
-        )
-        diagonal = diagonal + q1 * same_donor.diagonal()
-        _add(S, q1 * q1 / 2, same_donor)
-        del same_donor
+        donor_weights = _donor_weights(P, weights, matrix.shape[0], algebra.dtype)
+        G, S = algebra.grams(matrix, weights, donor_weights)
+        counts = 1 * G.diagonal()
+        diagonal = q0 * counts + q1 * S.diagonal()
+        S *= q1 * q1 / 2
+        algebra.add(S, q0 * q0 / 2, G)
+        C_t = _user_copies(matrix, P, G, weights, algebra)
+        algebra.add(S, q0 * q1, C_t)
+        C_t *= q1
+        algebra.add(C_t, q0, G)
+    else:
+        G = algebra.gram(matrix, weights, name="own")
+        counts = 1 * G.diagonal()
+        C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
     if q2:
         law = algebra.law(Q, len(G))
         GQ_t = algebra.apply_transposed(law, G)
@@ -63,10 +64,10 @@ def copied_moments(
         diagonal = diagonal + q2 * (law @ counts)
         GQ_t *= q2 / 2
         C_t += GQ_t
-        _add(S, q2, algebra.apply(law, C_t))
+        algebra.add(S, q2, algebra.apply(law, C_t))
         C_t += GQ_t
         del GQ_t
-    _add_transpose(S)
+    _add_transpose(S, algebra.block_rows)
     algebra.set_diagonal(S, diagonal)
     return S, C_t.T
 
@@ -91,15 +92,9 @@ def _donor_weights(P: Any, weights: Any, n_users: int, dtype: Any) -> Any:
     return (weights.sum() - weights) / (n_users - 1)
 
 
-def _add(total: Any, scale: float, matrix: Any) -> None:
-    """Add a multiple of a matrix in place, by blocks."""
-    for block in row_blocks(len(total)):
-        total[block] += scale * matrix[block]
-
-
-def _add_transpose(matrix: Any) -> None:
+def _add_transpose(matrix: Any, block_rows: int) -> None:
     """Add its transpose to a square matrix in place, by blocks."""
-    blocks = list(row_blocks(len(matrix)))
+    blocks = list(row_blocks(len(matrix), block_rows))
     for number, rows in enumerate(blocks):
         for columns in blocks[number:]:
             total = matrix[rows, columns] + matrix[columns, rows].T

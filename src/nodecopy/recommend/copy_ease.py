@@ -65,8 +65,8 @@ class CopyEASE(LinearRecommender):
         ``"cpu"`` (default), or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
     n_neighbours
         Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
-        exact solution with dense matrices; ``"auto"`` (default) the sparse form, with 100, where they would
-        not fit into memory.
+        exact solution with dense matrices; ``"auto"`` (default) the sparse form where they would not fit
+        into memory, with 100, or with as many as the memory allows.
     regularisation_exponent
         The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
         divided by the mean number; 0 by default, so that all items have the same.

@@ -50,6 +50,8 @@ class Algebra(ABC):
     """Operations on dense matrices in one precision on one device."""
 
     dtype: Any
+    block_rows = BLOCK_ROWS
+    """Rows and columns of blocks in operations on whole matrices."""
 
     @abstractmethod
     def array(self, values: NDArray[Any]) -> Any:
@@ -71,6 +73,16 @@ class Algebra(ABC):
 
         ``name`` distinguishes the products of one model for an algebra that updates them.
         """
+
+    def grams(
+        self, matrix: sparse.csr_array, own: NDArray[Any] | None, donors: NDArray[Any] | None
+    ) -> tuple[Any, Any]:
+        """Return A'DA for two vectors of weights, ``None`` for ones."""
+        return self.gram(matrix, own, name="own"), self.gram(matrix, donors, name="donors")
+
+    @abstractmethod
+    def add(self, total: Any, scale: float, matrix: Any) -> None:
+        """Add a multiple of a matrix to another one in place, both in C order."""
 
     @abstractmethod
     def law(self, Q: sparse.csr_array | None, size: int) -> Any:
@@ -139,6 +151,8 @@ class Algebra(ABC):
 class NumpyAlgebra(Algebra):
     """Operations on the CPU."""
 
+    block_rows = 256
+
     def __init__(self, dtype: Any = np.float32) -> None:
         self.dtype = dtype
 
@@ -162,14 +176,27 @@ class NumpyAlgebra(Algebra):
         left = A if weights is None else sparse.csr_array(sparse.diags_array(weights) @ A, dtype=self.dtype)
         P, A_t, is_full = P.astype(self.dtype), sparse.csr_array(A.T), _is_full(P)
         dense = A.toarray() if is_dense_product_faster(A_t) else None
-        H: Any = 0
+        H: Any = None
         for block in row_blocks(n_users, max(1, MAX_BLOCK_ENTRIES // max(n_items, n_users * is_full))):
             if dense is not None:
                 copied = P[block].toarray() @ dense if is_full else self.apply(P[block], dense)
             else:
                 copied = (A_t @ P[block].T.toarray()).T if is_full else (P[block] @ A).toarray()
-            H = H + self.apply(sparse.csr_array(left[block].T), copied)
+            part = self.apply(sparse.csr_array(left[block].T), copied)
+            if H is None:
+                H = part
+            else:
+                H += part
         return H
+
+    def grams(
+        self, matrix: sparse.csr_array, own: NDArray[Any] | None, donors: NDArray[Any] | None
+    ) -> tuple[Any, Any]:
+        return constrained_ridge.co_occurrence_pair(matrix, self.dtype, own, donors)
+
+    def add(self, total: Any, scale: float, matrix: Any) -> None:
+        for block in row_blocks(len(total), self.block_rows):
+            total[block] += scale * matrix[block]
 
     def law(self, Q: sparse.csr_array | None, size: int) -> Any:
         if Q is None:
@@ -277,6 +304,9 @@ class TorchAlgebra(Algebra):
             product[:, panel] = left @ (columns if law is None else law @ columns)
         return product
 
+    def add(self, total: Any, scale: float, matrix: Any) -> None:
+        total.add_(matrix, alpha=scale)
+
     def law(self, Q: sparse.csr_array | None, size: int) -> Any:
         return self.array(uniform_law(size, np.float64)) if Q is None else self._csr(Q)
 
@@ -365,11 +395,16 @@ def algebra_on(device: str, dtype: Any = np.float32) -> Algebra:
     return NumpyAlgebra(dtype) if device == "cpu" else TorchAlgebra(device, dtype)
 
 
-def _max_items_in_memory() -> int:
+def usable_memory() -> float:
+    """Return the bytes of the machine's memory that a fit may take."""
     memory = ASSUMED_MEMORY
     if hasattr(os, "sysconf"):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return int((0.6 * memory / BYTES_PER_PAIR) ** 0.5)
+    return 0.6 * memory
+
+
+def _max_items_in_memory() -> int:
+    return int((usable_memory() / BYTES_PER_PAIR) ** 0.5)
 
 
 def uniform_law(size: int, dtype: Any) -> NDArray[Any]:

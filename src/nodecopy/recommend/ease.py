@@ -29,13 +29,15 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend import tuning
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.constrained_ridge import solve_constrained_path
-from nodecopy.recommend.dense_algebra import Algebra, algebra_on, import_torch_for
+from nodecopy.recommend.dense_algebra import Algebra, algebra_on, import_torch_for, usable_memory
 from nodecopy.recommend.donor_system import DonorSystem
 from nodecopy.recommend.incremental import RunningAlgebra, append_interactions
 from nodecopy.recommend.training_ids import check_nonempty
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 
-DEFAULT_NEIGHBOURS = 100
+MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
+BYTES_PER_NEIGHBOUR = 400
+"""Bytes that the sparse form takes for each item and neighbour, donor laws included (measured)."""
 MIN_SPECTRAL_PATH = 8
 """Number of regularisations from which one eigendecomposition is faster than as many factorisations."""
 
@@ -180,13 +182,15 @@ class LinearRecommender(Recommender):
         max_items = algebra_on(self.device).max_items()
         if n_items <= max_items:
             return None
+        n_neighbours = int(usable_memory() / (BYTES_PER_NEIGHBOUR * n_items))
+        n_neighbours = min(max(n_neighbours, MIN_NEIGHBOURS), DEFAULT_NEIGHBOURS)
         log_decision(
-            f"{type(self).__name__} predicts each item from {DEFAULT_NEIGHBOURS} others, because the exact "
+            f"{type(self).__name__} predicts each item from {n_neighbours} others, because the exact "
             f"weights of {n_items:,} items do not fit into memory (at most {max_items:,} on "
             f"{self.device!r}).",
             Hint(n_neighbours=None),
         )
-        return DEFAULT_NEIGHBOURS
+        return n_neighbours
 
     def solve(self, M: Any, C: Any, overwrite: bool = False) -> Any:
         """Return the solution B from what :meth:`moments` returns, which ``overwrite`` allows to destroy."""
@@ -318,8 +322,8 @@ class EASE(LinearRecommender):
         ``"cpu"`` (default), or a device of torch such as ``"cuda"``; the sparse form is fitted on the CPU.
     n_neighbours
         Number of items from which each item is predicted in the sparse form, such as 100. ``None`` is the
-        exact solution with dense matrices; ``"auto"`` (default) the sparse form, with 100, where they would
-        not fit into memory.
+        exact solution with dense matrices; ``"auto"`` (default) the sparse form where they would not fit
+        into memory, with 100, or with as many as the memory allows.
     regularisation_exponent
         The lambda of an item is lambda times p^regularisation_exponent, where p is the number of its users
         divided by the mean number; 0 by default, so that all items have the same.

@@ -11,7 +11,7 @@ from scipy import sparse
 from nodecopy._core.csr import IntArray
 from nodecopy.errors import InputError
 from nodecopy.interactions import Interactions
-from nodecopy.recommend.dense_algebra import NumpyAlgebra
+from nodecopy.recommend.dense_algebra import Algebra, NumpyAlgebra
 
 
 class _Product(NamedTuple):
@@ -45,7 +45,7 @@ class RunningAlgebra(NumpyAlgebra):
         w = np.ones(A.shape[0]) if weights is None else np.asarray(weights, np.float64)
         if name not in self.products or (self.products[name].P is None) != (P is None):
             self.products[name] = _Product(A, w, P, super().gram(matrix, weights, P))
-            return self.products[name].result
+            return self.products[name].result.copy()
         old = _pad(self.products[name], A.shape)
         ratio = np.divide(w, old.weights, out=np.zeros_like(w), where=old.weights > 0)
         scale = float(np.median(ratio[ratio > 0])) if (ratio > 0).any() else 1.0
@@ -61,7 +61,9 @@ class RunningAlgebra(NumpyAlgebra):
         result *= scale
         result += change
         self.products[name] = _Product(A, w, P, result)
-        return result
+        return result.copy()
+
+    grams = Algebra.grams  # each is updated by itself
 
 
 def append_interactions(train: Interactions, new: Interactions) -> Interactions:
