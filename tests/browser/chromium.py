@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -40,7 +40,7 @@ def opened(
     *,
     width: int = 1280,
     height: int = 900,
-    scheme: str = "light",
+    scheme: Literal["light", "dark"] = "light",
     density: float = 1,
     touch: bool = False,
     address: str = "",

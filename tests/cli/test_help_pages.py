@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Any
 
@@ -10,12 +11,12 @@ import typer
 from nodecopy import Graph, cli, write_graph
 from nodecopy._core.notices import warn_about_data
 from nodecopy.cli import stats
-from nodecopy.cli.help_pages import HelpPage, describe_command
+from nodecopy.cli.help_pages import RARE, HelpPage, describe_command
 from nodecopy.io.table_files import write_table
 from tests.cli.conftest import Run
 
-MAX_LINES = 100
-"""Two screens of 50 lines, at 100 columns."""
+COLUMNS, MAX_LINES = 80, 48
+"""Two screens of 24 lines."""
 GROUPS = ("datasets",)
 
 
@@ -40,11 +41,32 @@ def describe(name: str) -> HelpPage:
 
 @pytest.mark.parametrize("name", ["", "datasets", *COMMANDS])
 def test_help_fits_two_screens(run: Run, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
     lines = run(*name.split(), "--help").out.splitlines()
-    assert 5 < len(lines) <= MAX_LINES
-    assert max(map(len, lines)) <= MAX_LINES or name in COMMANDS
+    assert 5 < sum(-(-max(len(line), 1) // COLUMNS) for line in lines) <= MAX_LINES
+    is_example = [line.startswith("  nodecopy ") for line in lines]
+    assert all(len(line) <= COLUMNS or example for line, example in zip(lines, is_example, strict=True))
     assert not any("<bool>" in line or "╭" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_every_option_and_all_of_help_explains_it(
+    run: Run, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    short, full = (" ".join(run(*name.split(), flag).out.split()) for flag in ("--help", "--help-all"))
+    for entry in (entry for panel in describe(name).panels.values() for entry in panel):
+        assert re.split("[ ,]", entry.names)[0] in re.split("[ ,]", short), entry.names
+        assert f"{entry.names} {entry.text}".replace("- ", "-") in full.replace("- ", "-")
+        assert entry.text.partition(".")[0] in short or not entry.is_common
+    assert ("More options" in short) == any(
+        not e.is_common for p in describe(name).panels.values() for e in p
+    )
+
+
+def test_rare_parameters_exist() -> None:
+    names = {parameter.name for command in COMMANDS.values() for parameter in command.params}
+    assert names >= RARE
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -60,7 +82,7 @@ def test_every_option_is_explained_in_a_panel_of_its_kind(name: str) -> None:
 
 
 def test_an_entry_names_choices_and_the_default() -> None:
-    entries = dict(entry for panel in describe("sample").panels.values() for entry in panel)
+    entries = dict(entry[:2] for panel in describe("sample").panels.values() for entry in panel)
     assert entries["--law NAME"].endswith(
         "One of auto, same-label, nearest-neighbours, jaccard, weighted. (default: auto)"
     )

@@ -56,8 +56,8 @@ def attack(
     ),
     n_targets: int | None = option(f"Without --nodes: number of random target nodes. (default: {N_TARGETS})"),
     budget: str | None = option(
-        "Flips for each target: a number, 'degree', or a share of its edges such as 0.5 (dice: of "
-        "the edges that it may delete). (default: degree, fga 20, dice 0.5)"
+        "Flips for each target: a number, 'degree', or a share of its edges such as 0.5. For dice a share is "
+        "of the edges that it may delete. (default: degree, fga 20, dice 0.5)"
     ),
     delete: Delete | None = option(
         "dice: delete edges to nodes of the same class, or any. (default: same-class)"
@@ -75,8 +75,8 @@ def attack(
     seed: int = option("Seed of the targets, of the surrogate model and of draws.", 0, at_least(0)),
     out: Path | None = option("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
     flips: Path | None = option(
-        "File for the flips, for nodecopy defend: .npz, or a table with a row for each flip (.csv .tsv .txt "
-        ".parquet)."
+        "File for the flips, for nodecopy defend. Formats: .npz, or a table with a row for each flip (.csv "
+        ".tsv .txt .parquet)."
     ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,

@@ -51,9 +51,8 @@ UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 def classify(
     source: str | None = typer.Argument(
         None,
-        help="The name of a dataset (see 'nodecopy datasets list') or a file of edges: .csv .tsv .txt "
-        ".parquet .npz .mtx .graphml .gexf .json. A table of features alone gets a graph of nearest "
-        "neighbours.",
+        help="A dataset ('nodecopy datasets list') or a file of edges. Formats: .csv .tsv .txt .parquet .npz "
+        ".mtx .graphml .gexf .json. A table of features alone gets a graph of nearest neighbours.",
         metavar="SOURCE",
         autocompletion=complete_dataset,
     ),
@@ -70,13 +69,11 @@ def classify(
     scale_weights: ScaleWeights = "auto",
     n_neighbours: NNeighbours = None,
     n_rounds: str | None = option(
-        "self-training: rounds with pseudo-labels (default: 4). bgcn-copy: how often the graph model is "
-        "fitted to predicted labels (default: 1); 'validation' chooses the number by the accuracy on "
-        "validation nodes."
+        "self-training: rounds with pseudo-labels. bgcn-copy: how often the graph model is fitted to "
+        "predicted labels. 'validation' chooses the number by the accuracy on validation nodes. (default: 4, "
+        "bgcn-copy 1)"
     ),
-    n_graphs: int | None = option(
-        "self-training (default: 5), bgcn-copy (default: 10): number of sampled graphs.", None, at_least(1)
-    ),
+    n_graphs: int | None = option("Number of sampled graphs. (default: 5, bgcn-copy 10)", None, at_least(1)),
     n_weight_samples: int | None = option(
         "bgcn-copy: dropout samples of each network. (default: 10)", None, at_least(1)
     ),
@@ -111,8 +108,8 @@ def classify(
     ),
     calibrate: bool = flag(
         "--calibrate",
-        "Calibrate the probabilities by a temperature that is fitted to the validation nodes: for a file, "
-        "--validation. The temperature is printed, and saved with the classifier.",
+        "Calibrate the probabilities on validation nodes. For a file, --validation names their share. The "
+        "fitted temperature is printed, and saved with the classifier.",
     ),
     load: Path | None = option(
         "A classifier that --save wrote: it predicts all nodes, and nothing is trained. Tables of features "

@@ -51,7 +51,7 @@ class Parts:
 @reads("interactions")
 def evaluate(
     source: str = typer.Argument(
-        help="The name of a dataset of interactions, or a file: .csv .tsv .txt .inter .parquet .npz. With "
+        help="A dataset of interactions, or a file. Formats: .csv .tsv .txt .inter .parquet .npz. With "
         "--test, the training part.",
         metavar="SOURCE",
         autocompletion=complete_interactions,
@@ -59,7 +59,7 @@ def evaluate(
     test: Path | None = option("File of the test part; the source is then the training part."),
     validation: Path | None = option("File of the validation part, which is inside the training part."),
     split: SplitName | None = option(
-        "How the source is split: as published (datasets that have such a split), at random, by time, into "
+        "How the source is split. As published (datasets that have such a split), at random, by time, into "
         "the last item of each user and the others, or by user. (default: published, otherwise random)"
     ),
     test_share: float | None = option(
@@ -68,13 +68,14 @@ def evaluate(
         between(0, 1),
     ),
     model: list[str] | None = option(
-        f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity and copy-ease)",
+        f"A recommender: {', '.join(MODELS)}. May be repeated. (default: popularity, copy-ease)",
         metavar="NAME",
         complete=complete_among(lambda: MODELS),
     ),
     metric: list[str] | None = option(
-        "A metric and the length of the list, such as recall@20: recall, ndcg, precision, hit_rate, map, "
-        "mrr, popularity, diversity, coverage or novelty. May be repeated. (default: six of them at 20)",
+        "A metric and the length of the list, such as recall@20. Metrics: recall, ndcg, precision, "
+        "hit_rate, map, mrr, popularity, diversity, coverage, novelty. May be repeated. (default: six of "
+        "them at 20)",
         metavar="NAME",
     ),
     tune: bool = flag("--tune", "First choose the parameters of EASE and CopyEASE on the validation part."),

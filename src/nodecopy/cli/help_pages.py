@@ -25,7 +25,8 @@ PANELS = {
     "Model": "",
     "Engine": "engine memory master scratch workers device store resume stored batch_size backend scheduler "
     "neighbours max_item_degree",
-    "Output": "out out_folder format overwrite scores save per_user picture spreadsheet json_ quiet help",
+    "Output": "out out_folder format overwrite scores save per_user picture spreadsheet json_ quiet help_all "
+    "help",
     "Tables in files": "",
 }
 """The parameters in each panel; others are settings of the model."""
@@ -37,14 +38,25 @@ PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.spl
     "report samples": "Model",
 }
 """The panel of each parameter; the name of a command before it tells apart what other commands call so."""
+RARE_PANELS = ("Engine", "Tables in files")
+RARE_PARAMETERS = (
+    "largest_component ignore_columns_column spreadsheet overwrite n_neighbours exponent max_donors "
+    "similarity scale_features scale_weights n_rounds n_weight_samples share balance network prior calibrate "
+    "validation load path_length alternative simultaneous level picture delete n_influencers independent "
+    "retrain trust_edges scores items exclude unknown include_seen min_rating model_file users tune "
+    "test_share per_user trust visible_validation attacks"
+)
+"""Panels and parameters that the short help names without an explanation."""
+RARE = frozenset(RARE_PARAMETERS.split())
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 class Entry(NamedTuple):
-    """An option, an argument or a command, and what it means."""
+    """An option, an argument or a command, what it means, and whether the short help explains it."""
 
     names: str
     text: str
+    is_common: bool = True
 
 
 class HelpPage(NamedTuple):
@@ -54,13 +66,14 @@ class HelpPage(NamedTuple):
     description: str
     panels: dict[str, list[Entry]]
     examples: list[str]
+    more: str = ""
 
 
 class HelpCommand(TyperCommand):
-    """A command whose help has panels and examples."""
+    """A command whose help has panels and examples: the most used options, or with --help-all every one."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(render(describe_command(self, ctx)))
+        formatter.write(render(shorten_page(describe_command(self, ctx))))
 
 
 class HelpGroup(TyperGroup):
@@ -90,21 +103,30 @@ def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], 
     return add
 
 
+def _show_full_help(ctx: typer.Context, is_requested: bool) -> None:
+    if is_requested:
+        typer.echo(render(describe_command(ctx.command, ctx)))
+        raise typer.Exit
+
+
 def _accept_quiet(command: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(command, eval_str=True)
 
     @wraps(command)
-    def run(*, quiet: bool, **arguments: Any) -> None:
+    def run(*, quiet: bool, help_all: bool, **arguments: Any) -> None:
         from nodecopy.cli import terminal
 
         terminal.set_quiet(quiet)
         command(**arguments)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    text = "Print no notes and no progress; results, warnings and errors are printed."
+    text = "Print results, warnings and errors only."
     quiet = Annotated[bool, typer.Option("--quiet", "-q", help=text)]
     parameters = [parameter.replace(kind=keyword) for parameter in signature.parameters.values()]
     parameters.append(inspect.Parameter("quiet", keyword, default=False, annotation=quiet))
+    text = "Explain all options, and exit."
+    help_all = Annotated[bool, typer.Option("--help-all", is_eager=True, callback=_show_full_help, help=text)]
+    parameters.append(inspect.Parameter("help_all", keyword, default=False, annotation=help_all))
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
@@ -120,7 +142,9 @@ def describe_command(command: Any, ctx: Any) -> HelpPage:
         own = PANEL_OF.get(f"{command.name} {parameter.name}")
         chosen = panel or own or PANEL_OF.get(parameter.name, "Model")
         annotated = annotations.get(parameter.name)
-        panels[chosen].append(_describe_parameter(parameter, annotated and annotated.annotation))
+        entry = _describe_parameter(parameter, annotated and annotated.annotation)
+        is_common = parameter.name not in RARE and chosen not in RARE_PANELS
+        panels[chosen].append(entry._replace(is_common=is_common))
         if parameter.param_type_name == "argument":
             name = parameter.name.upper()
             arguments.append(name if parameter.required else f"[{name}]")
@@ -181,6 +205,24 @@ def _metavar(kind: Any, text: str) -> str:
     return METAVARS.get(kind, "TEXT")
 
 
+def shorten_page(page: HelpPage) -> HelpPage:
+    """Return a page with the first sentence about each common option, and the names of the others."""
+    panels = {
+        title: [_shorten_entry(entry) for entry in entries if entry.is_common]
+        for title, entries in page.panels.items()
+    }
+    rare = [entry.names for entries in page.panels.values() for entry in entries if not entry.is_common]
+    names = " ".join(re.split("[ ,]", name)[0] for name in rare)
+    return page._replace(panels={title: entries for title, entries in panels.items() if entries}, more=names)
+
+
+def _shorten_entry(entry: Entry) -> Entry:
+    """Return an entry with the first sentence of its text, the choices and the default."""
+    text, *others = re.split(r"(?= One of )|(?= \(default: )", entry.text)
+    sentence = re.split(r"(?<=[\w)'])\. ", text.removesuffix("."))[0]
+    return entry._replace(text="".join([f"{sentence}.", *others]))
+
+
 def render(page: HelpPage) -> str:
     """Return a help page as text for the terminal, at most ``MAX_WIDTH`` columns wide."""
     width = max(50, min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns))
@@ -192,13 +234,17 @@ def render(page: HelpPage) -> str:
         aligned = entries if title == "Commands" else options
         column = min(NAME_WIDTH, max(len(entry.names) for entry in aligned)) + 4
         lines += [typer.style(title, bold=True), *_render_entries(entries, column, width), ""]
+    if page.more:
+        names = textwrap.wrap(page.more, width - 2, break_on_hyphens=False)
+        title = typer.style("More options", bold=True)
+        lines += [f"{title} (--help-all explains them)", *(f"  {line}" for line in names), ""]
     if page.examples:
         lines += [typer.style("Examples", bold=True), *(f"  {line}" for line in page.examples), ""]
     return "\n".join(lines)
 
 
 def _render_entries(entries: list[Entry], column: int, width: int) -> Iterator[str]:
-    for names, text in entries:
+    for names, text, _ in entries:
         first, *rest = textwrap.wrap(text, width - column) or [""]
         if len(names) > column - 4:
             yield f"  {names}"

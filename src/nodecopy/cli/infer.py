@@ -64,8 +64,7 @@ MAX_NODES = 10
 def infer(
     source: options.Source,
     statistic: list[str] = option(
-        "A statistic, such as transitivity, modularity, density or pagerank; an unknown name lists all. May "
-        "be repeated.",
+        "A statistic, such as modularity or pagerank. May be repeated; an unknown name lists all.",
         ["density", "transitivity", "assortativity"],
         metavar="NAME",
         complete=complete_among(statistic_names),

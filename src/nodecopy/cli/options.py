@@ -20,8 +20,8 @@ from nodecopy.errors import InputError
 Source: TypeAlias = Annotated[
     str,
     typer.Argument(
-        help="The name of a dataset (see 'nodecopy datasets list') or a file: .csv .tsv .txt .parquet .npz "
-        ".mtx .graphml .gexf .json.",
+        help="A dataset ('nodecopy datasets list') or a file. Formats: .csv .tsv .txt .parquet .npz .mtx "
+        ".graphml .gexf .json.",
         metavar="SOURCE",
         autocompletion=complete_dataset,
     ),
@@ -33,8 +33,8 @@ Labels: TypeAlias = Annotated[
 Features: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        help="A table of node ids and features, a .npz archive of the arrays ids and x, or a .npz or .npy "
-        "matrix whose row i belongs to node i."
+        help="A table of node ids and features. Also a .npz archive of the arrays ids and x, or a .npz or "
+        ".npy matrix whose row i belongs to node i."
     ),
 ]
 Directed: TypeAlias = Annotated[bool, typer.Option("--directed", help="The edges of the file are directed.")]

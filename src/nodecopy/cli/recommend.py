@@ -77,8 +77,8 @@ class Filters:
 def recommend(
     source: str | None = typer.Argument(
         None,
-        help="The name of a dataset of interactions, or a file with one interaction per row: .csv .tsv .txt "
-        ".inter .parquet .npz. Not with --model-file.",
+        help="A dataset of interactions, or a file with one per row. Formats: .csv .tsv .txt .inter .parquet "
+        ".npz. Not with --model-file.",
         metavar="SOURCE",
         autocompletion=complete_interactions,
     ),
@@ -87,8 +87,8 @@ def recommend(
     all_users: bool = flag("--all-users", "Recommend to all users of the file."),
     k: int = option("Number of items for each user.", 10, at_least(1)),
     items: str | None = option(
-        "Ids of the items that may be recommended, such as those in stock: separated by commas, or a file "
-        "with one id per line. (default: all)"
+        "Ids of the items that may be recommended. They are separated by commas, or in a file with one id "
+        "per line, such as those in stock. (default: all)"
     ),
     exclude: str | None = option("Ids of items that are not recommended, given in the same way."),
     unknown: Literal["error", "ignore"] = option(
@@ -97,7 +97,7 @@ def recommend(
     ),
     include_seen: bool = flag("--include-seen", "Also recommend items that the user has interacted with."),
     explain: int = option(
-        "Number of items of the user's history, and of donors, to name with each recommendation: those that "
+        "Name this many items of the history, and donors, with each recommendation. They are those that "
         "add most to its score; for copy-ease, ease and item-knn.",
         0,
         at_least(0),

@@ -38,7 +38,8 @@ def reproduce(
     experiment: Annotated[
         str,
         typer.Argument(
-            help=f"{', '.join(toml.names())}, or the path of a .toml file.",
+            help="An experiment, such as table2, or the path of a .toml file. Experiments: "
+            f"{', '.join(toml.names())}.",
             metavar="EXPERIMENT",
             autocompletion=complete_experiment,
         ),

@@ -66,8 +66,8 @@ def sample(
     features: options.Features = None,
     directed: options.Directed = False,
     interactions: bool | None = option(
-        "Whether the file is a table of user, item[, rating, time] or a graph. (default: interactions if the "
-        "header names user and item, else a graph)",
+        "Whether the file holds interactions or a graph. Interactions are tables of user, item[, rating, "
+        "time]. (default: decided by the header)",
         None,
         None,
         "--interactions/--graph",
@@ -95,7 +95,7 @@ def sample(
     ),
     keep: float = option("Probability that a node keeps its own neighbours.", 0.0, between(0, 1)),
     symmetrise: Rule = option(
-        "How undirected samples are symmetrised: an edge exists if a random endpoint has it (one-endpoint, "
+        "How undirected samples are symmetrised. An edge exists if a random endpoint has it (one-endpoint, "
         "about as many edges) or if either has it (maximum, as in the paper; up to twice as many "
         "edges: Cora has 5,278, samples 5,270 and 10,527), or samples stay directed (none).",
         "one-endpoint",
@@ -107,10 +107,10 @@ def sample(
         "--n",
         "-n",
     ),
-    seed: int = option("Seed; sample s depends on the seed and on s alone.", 0, at_least(0)),
+    seed: int = option("Seed of the samples. Sample s depends on it and on s alone.", 0, at_least(0)),
     workers: int | None = option("Threads that draw samples in parallel. (default: 1)", None, at_least(1)),
-    out: Path | None = option("Folder for the samples, written completely or not at all."),
-    format: Format | None = option("File format of the samples. (default: that of the input file, else csv)"),
+    out: Path | None = option("Folder for the samples. It is written completely or not at all."),
+    format: Format | None = option("File format of the samples. (default: that of the input, else csv)"),
     overwrite: bool = flag("--overwrite", "Replace a folder of earlier samples."),
     engine: Engine = option("Draw in memory, or by DuckDB or Spark on Parquet files of any size.", "memory"),
     memory: str | None = option("duckdb: the memory that it may use, such as 1GB."),
