@@ -61,7 +61,7 @@ def test_a_stopped_run_continues(run: Run) -> None:
 
 
 def test_statistics_of_nodes_show_the_largest(run: Run) -> None:
-    ran = run("infer", "karate", "--statistic", "degrees", "-n", "10", "--redraw", "nodes")
+    ran = run("infer", "karate", "--statistic", "degrees", "-n", "10", "--model", "blocks")
     lines = ran.out.splitlines()
     assert len(lines) == 11
     assert lines[1].startswith("degrees of 34 ")
@@ -100,6 +100,10 @@ def test_a_picture(run: Run) -> None:
         (("--picture", "x.gif"), r"x.gif must end in one of .png, .svg, .pdf"),
         (("--alternative", "less"), "--alternative applies to --null only; got none. Leave it out."),
         (("--simultaneous",), "--simultaneous applies to --statistic degrees and pagerank only; got density"),
+        (
+            ("--redraw", "nodes", "--statistic", "pagerank"),
+            "--statistic pagerank needs --redraw edges: every sample of nodes has other nodes",
+        ),
         (("--level", "95"), "--level must be a number between 0.01 and 0.9999; got 95"),
     ],
 )

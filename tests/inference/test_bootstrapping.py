@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, to_networkx
+from nodecopy._core.notices import mute_data_warnings
 from nodecopy._core.progress import report_progress
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import SBM, ErdosRenyi
@@ -132,12 +133,24 @@ def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
         bootstrap(CLUB, "density", **settings)
 
 
-def test_statistics_of_new_nodes_have_different_lengths() -> None:
+def test_statistics_of_different_lengths_are_an_error() -> None:
     def degrees_seen(graph: Graph) -> list[float]:
         return list(range(graph.n_edges))
 
     with pytest.raises(InputError, match="statistic must return as many numbers for every sample"):
         bootstrap(CLUB, degrees_seen, target="nodes", n=5, rng=0)
+
+
+@pytest.mark.parametrize("statistic", ["pagerank", nx.degree_centrality, nx.edge_betweenness_centrality])
+def test_nodes_that_are_drawn_again_have_no_values_of_their_own(statistic: Any) -> None:
+    network = to_networkx(CLUB)
+    with pytest.raises(InputError, match="statistic must not have a value per node or edge"):
+        bootstrap(network, statistic, target="nodes", n=5, rng=0)
+    with mute_data_warnings():
+        counts = bootstrap(
+            CLUB, lambda graph: np.bincount(graph.degrees, minlength=40)[:3], target="nodes", n=30, rng=0
+        )
+    assert np.shape(counts["statistic 1"].low) == (3,)
 
 
 @pytest.mark.parametrize("processes", [False, True])

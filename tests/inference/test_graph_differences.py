@@ -3,12 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from nodecopy import SameLabel, datasets
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.inference import NodeSubsampling, bootstrap, compare_graphs
+from nodecopy.io import to_networkx
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")
@@ -69,6 +71,12 @@ def test_wrong_settings() -> None:
         compare_graphs(CLUB, CLUB, "density", method="studentised")
     with pytest.raises(InputError, match="statistic of compare_graphs must be a number; degrees has one per"):
         compare_graphs(CLUB, CLUB, "degrees", model=SameLabel(), n=5, rng=0)
+
+
+def test_functions_take_the_library_of_the_first_graph() -> None:
+    network = to_networkx(CLUB)
+    result = compare_graphs(network, CLUB, nx.transitivity, model=SameLabel(), n=5, rng=0)
+    assert result["transitivity"].difference == 0
 
 
 def test_a_comparison_continues_in_a_store(tmp_path: Path) -> None:

@@ -163,3 +163,16 @@ def test_errors_of_functions_name_the_statistic() -> None:
         prepare_measure(broken, CLUB, None)[1](CLUB)
     (note,) = caught.value.__notes__
     assert note.startswith(f"The statistic broken was computed on {CLUB!r}. library= says")
+
+
+def test_errors_in_samples_say_so() -> None:
+    """A diameter of a sample that is not connected, for instance."""
+
+    def inverse(graph: Graph) -> float:
+        return 1 / graph.n_edges
+
+    measure = prepare_measure(inverse, CLUB, None)[1]
+    measure(CLUB)
+    with pytest.raises(ZeroDivisionError) as caught:
+        measure(Graph(np.zeros((3, 3))))
+    assert "This is a sample" in caught.value.__notes__[0]

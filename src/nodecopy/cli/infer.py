@@ -106,7 +106,7 @@ def infer(
 
     Examples:
         nodecopy infer karate --statistic transitivity --null configuration
-        nodecopy infer edges.csv --statistic pagerank --redraw nodes --json
+        nodecopy infer edges.csv --statistic pagerank --json
     """
     check_outputs([source, labels], picture=(picture, PICTURES))
     create = next(iter(MODELS[redraw].values())) if model is None else MODELS[redraw].get(model)
@@ -119,6 +119,10 @@ def infer(
     if not set(statistic) & set(NODE_STATISTICS):
         of_nodes = f"--statistic {' and '.join(NODE_STATISTICS)}"
         check_applicable(of_nodes, ", ".join(statistic), simultaneous=simultaneous)
+    if redraw == "nodes" and (has_nodes := set(statistic) & set(NODE_STATISTICS)):
+        raise InputError(
+            f"--statistic {min(has_nodes)} needs --redraw edges: every sample of nodes has other nodes."
+        )
     if null is not None and set(statistic) <= set(NODE_STATISTICS):
         raise InputError("--null needs a --statistic of the graph, such as transitivity; got those of nodes.")
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)

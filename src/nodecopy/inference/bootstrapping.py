@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from nodecopy._core.progress import track
 from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_choice, check_integer, check_real
 from nodecopy.conversion import GraphLike
+from nodecopy.errors import InputError
 from nodecopy.inference.bootstrap_results import BootstrapResult, Problem
 from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, find_problems
 from nodecopy.inference.intervals import METHODS, estimate_interval
-from nodecopy.inference.measurement import Measure, Statistic, prepare_measure
+from nodecopy.inference.measurement import Measure, Statistic, Values, prepare_measure
 from nodecopy.inference.resampling import (
     InferenceSeeds,
     Samples,
@@ -57,10 +59,10 @@ def bootstrap(
         The observed graph, or what :func:`.as_graph` converts.
     statistic
         A name (see :func:`.statistic_names`), a function of a graph, or several of them. A function returns a
-        number, one number per node, or a mapping from nodes or edges to numbers. An edge has an interval
-        from the samples that contain it, if those are at least 20. Modularity is that of the labels; without
-        labels, of communities that :func:`.spectral_communities` finds in each graph again, as many
-        as in the observed one.
+        number, one number per node, or a mapping from nodes or edges to numbers; a number if
+        ``target="nodes"``. An edge has an interval from the samples that contain it, if those are at
+        least 20. Modularity is that of the labels; without labels, of communities that
+        :func:`.spectral_communities` finds in each graph again, as many as in the observed one.
     model
         How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
         :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). For ``target="nodes"``
@@ -108,7 +110,8 @@ def bootstrap(
 
     >>> import networkx as nx
     >>> network = nx.karate_club_graph()
-    >>> scores = bootstrap(network, nx.degree_centrality, target="nodes", n=20, rng=0)
+    >>> law = SameLabel([0] * 17 + [1] * 17)
+    >>> scores = bootstrap(network, nx.degree_centrality, model=law, n=20, rng=0)
     >>> len(scores["degree_centrality"].low)
     34
     """
@@ -119,6 +122,8 @@ def bootstrap(
     check_choice(target, "target of bootstrap", ["edges", "nodes"])
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
     observed_values = measure(observed)
+    if target == "nodes":
+        _check_has_no_nodes(observed_values, measure.keys, observed.n_nodes)
     sampling = start_sampling(
         observed,
         measure,
@@ -160,6 +165,17 @@ def bootstrap(
         values=values,
         problems=tuple(problems),
     )
+
+
+def _check_has_no_nodes(values: Values, keys: Mapping[str, Any], n_nodes: int) -> None:
+    """Raise an error if a statistic belongs to nodes or edges, which are others in every sample."""
+    for name, value in values.items():
+        if name in keys or np.shape(value) == (n_nodes,):
+            raise InputError(
+                f"statistic must not have a value per node or edge where nodes are drawn again, as {name} "
+                "has: the nodes of a sample are others. Draw edges only, or choose a number such as the "
+                "largest value."
+            )
 
 
 def _inner_errors(sampling: Sampling, measure: Measure, n: int) -> Samples:

@@ -16,7 +16,7 @@ from nodecopy.errors import InputError
 from nodecopy.inference.bootstrap_results import QUESTIONS, BootstrapResult, Problem
 from nodecopy.inference.bootstrapping import bootstrap
 from nodecopy.inference.intervals import estimate_interval
-from nodecopy.inference.measurement import Statistic
+from nodecopy.inference.measurement import Statistic, find_library, prepare_measure
 from nodecopy.inference.resampling import InferenceSeeds
 
 
@@ -138,7 +138,8 @@ def compare_graphs(
     first, second
         The graphs, or what :func:`.as_graph` converts.
     statistic
-        As in :func:`.bootstrap`; each gives one number. Choose statistics that do not grow with the number of
+        As in :func:`.bootstrap`; each gives one number. Functions take objects of the library of ``first``,
+        unless ``library`` names another. Choose statistics that do not grow with the number of
         nodes if the graphs differ in it.
     rng
         Seed or generator.
@@ -163,6 +164,11 @@ def compare_graphs(
             "method of compare_graphs must be 'basic', 'normal' or 'percentile'; got 'studentised'."
         )
     seed, store = seed_sequence(rng), settings.pop("store", None)
+    settings["library"] = settings.get("library") or find_library(first)
+    observed, measure = prepare_measure(statistic, first, settings["library"])
+    for name, value in measure(observed).items():
+        if np.ndim(value):
+            raise InputError(f"statistic of compare_graphs must be a number; {name} has one per node.")
     results = [
         bootstrap(
             graph,
@@ -178,8 +184,6 @@ def compare_graphs(
 
 def _differences(first: BootstrapResult, second: BootstrapResult) -> Iterator[Difference]:
     for ours, theirs in zip(first, second, strict=True):
-        if ours.is_array or theirs.is_array:
-            raise InputError(f"statistic of compare_graphs must be a number; {ours.name} has one per node.")
         observed = float(ours.observed) - float(theirs.observed)
         values = first.scaled_values(ours.name) - second.scaled_values(theirs.name)
         row = estimate_interval(ours.name, observed, values, level=first.level, method=first.method)

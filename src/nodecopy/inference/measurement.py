@@ -122,15 +122,21 @@ class KeyedFunction:
     def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
         self.name, self.function = name, function
         self.keys: list[Any] | None = None
+        self._is_computed = False  # of the observed graph, which comes first
 
     def __call__(self, graph: Any) -> float | NDArray[np.float64]:
         try:
             value = self.function(graph)
         except Exception as error:
-            error.add_note(
-                f"The statistic {self.name} was computed on {graph!r}. library= says whose graphs it takes."
+            hint = (
+                "This is a sample, which may be unlike the observed graph, such as not connected. Let the "
+                "function return nan where the statistic is undefined."
+                if self._is_computed
+                else "library= says whose graphs it takes."
             )
+            error.add_note(f"The statistic {self.name} was computed on {graph!r}. {hint}")
             raise
+        self._is_computed = True
         if value is None:
             raise InputError(f"{self.name} must return a number, or one per node or edge; it returned none.")
         if isinstance(value, Mapping):
@@ -175,10 +181,7 @@ def prepare_measure(
     own = convert_graph(graph, "graph")
     if not own.n_nodes:
         raise InputError("graph must have nodes; got none.")
-    if library is None:
-        package = type_name(graph).partition(".")[0]
-        library = package if package in CONVERT else "nodecopy"
-    convert = CONVERT[check_choice(library, "library", CONVERT)]
+    convert = CONVERT[check_choice(library or find_library(graph), "library", CONVERT)]
     is_single = isinstance(statistic, str) or not isinstance(statistic, Iterable)
     allowed = "a name, a function, or several of them"
     chosen = [statistic] if is_single else check_sequence(statistic, "statistic", allowed)
@@ -199,6 +202,12 @@ def prepare_measure(
     modularity = _modularity_of(own, fixed_nodes, fixed_number) if "modularity" in names else None
     is_estimated = modularity is not None and own.labels is None
     return own, GraphMeasure(names, functions, convert, modularity, estimates_communities=is_estimated)
+
+
+def find_library(graph: GraphLike) -> str:
+    """Return the library whose objects functions take by default, that of the graph."""
+    package = type_name(graph).partition(".")[0]
+    return package if package in CONVERT else "nodecopy"
 
 
 def _name_function(function: Callable[[Any], Any], number: int) -> str:
