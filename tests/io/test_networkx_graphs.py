@@ -37,9 +37,9 @@ def test_a_missing_library_names_its_extra(tmp_path: Path, monkeypatch: pytest.M
     write_graph(graph, tmp_path / "graph.parquet")
     monkeypatch.setitem(sys.modules, "networkx", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"nodecopy\[data\]"):
+    with pytest.raises(MissingExtraError, match=r"\[data\]"):
         read_graph(tmp_path / "graph.graphml")
-    with pytest.raises(MissingExtraError, match=r"nodecopy\[tables\]"):
+    with pytest.raises(MissingExtraError, match=r"\[tables\]"):
         read_graph(tmp_path / "graph.parquet")
 
 

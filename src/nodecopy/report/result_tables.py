@@ -24,8 +24,12 @@ DATASETS = {
     **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
     **{"ml-100k": "MovieLens 100K", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
     **{"gowalla": "Gowalla", "yelp2018": "Yelp2018"},
+    **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
+    **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
+    **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
+    **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
 }
-"""Names of datasets as papers write them."""
+"""Names of datasets and of models of networks as papers write them."""
 
 
 def result_tables_section(
