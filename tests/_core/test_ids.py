@@ -18,6 +18,7 @@ from nodecopy.errors import InputError
         (["b", "a"], np.array(["b", "a"])),
         (np.array([1, 2], np.uint8), np.array([1, 2], np.int64)),
         (np.array(["x", 7], object), np.array(["x", "7"])),
+        (["x", 7, np.str_("y")], np.array(["x", "7", "y"])),
         ([], np.zeros(0, np.int64)),
     ],
 )
@@ -42,6 +43,9 @@ def test_ids_are_a_copy() -> None:
         ([1, 1], 2, "node_ids must be unique; got 1 more than once"),
         ([0.5], None, "node_ids must hold integers or strings; got float64"),
         (np.array(["a", None]), None, "node_ids must hold integers or strings without missing values"),
+        (["a", float("nan")], None, "node_ids must hold integers or strings without .* got nan"),
+        (["a", 1.5], None, "node_ids must hold integers or strings without .* got 1.5"),
+        (("a", True), None, "node_ids must hold integers or strings without .* got True"),
         (np.array([2**63], np.uint64), None, "node_ids must fit into 64 bits with a sign; got 92233"),
         ([[1]], None, "node_ids must have one dimension"),
     ],

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from nodecopy import Interactions, datasets
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 
 HEADER = "user_id:token\titem_id:token\n"
 
@@ -74,3 +74,12 @@ def test_a_pair_in_both_parts_is_an_error() -> None:
     train = pd.DataFrame({"user": [1, 2], "item": [7, 8]})
     with pytest.raises(InputError, match=r"test must have no pair .* in common with train; got 1"):
         datasets.read_split(train, train.iloc[:1])
+
+
+def test_files_without_common_ids_are_a_warning() -> None:
+    train = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"]})
+    for column, name in (("user", "users"), ("item", "items")):
+        test = pd.DataFrame({"user": ["b", "a"], "item": ["x", "y"]})
+        test[column] = ["u1", "u2"]
+        with pytest.warns(DataWarning, match=f"test: none of its {name} are in train"):
+            datasets.read_split(train, test)

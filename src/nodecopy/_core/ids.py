@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,10 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     array = check_vector(values, name, length=length)
     if array.dtype.kind == "U":  # NumPy drops NUL at the end of the texts of a list
         check_no_nul(array.tolist() if isinstance(values, np.ndarray) else values, name)  # type: ignore[arg-type]
+        if isinstance(values, (list, tuple)):  # in which NumPy turns what is not text into text
+            _check_kinds(values, name)
     if array.dtype.kind == "O":
-        wrong = [value for value in array if not isinstance(value, (str, int, np.integer))]
-        if wrong:
-            raise InputError(
-                f"{name} must hold integers or strings without missing values; got {wrong[0]!r}. Leave out "
-                f"what has no id, and convert other ids to text."
-            )
+        _check_kinds(array, name)
         check_no_nul(array, name)
         texts = [str(value) for value in array]
         array = as_array(texts, name) if texts else array.astype(np.int64)
@@ -44,6 +42,15 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     if length is not None:
         check_unique(array, name)
     return freeze(array.copy())
+
+
+def _check_kinds(values: Iterable[Any], name: str) -> None:
+    for value in values:
+        if not isinstance(value, (str, int, np.integer)) or isinstance(value, bool):
+            raise InputError(
+                f"{name} must hold integers or strings without missing values; got {value!r}. Leave out "
+                f"what has no id, and convert other ids to text."
+            )
 
 
 def number_ids(n: int, name: str) -> NDArray[np.int64]:
