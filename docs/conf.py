@@ -94,7 +94,10 @@ sphinx_gallery_conf = {
 
 
 def write_table_pages() -> None:
-    """Write a page for each results table; docs/results tells what they show."""
+    """Write a page for each results table; docs/results and docs/inference.md tell what they show.
+
+    A new table builds without a place in the navigation (``orphan``), until a page is written about it.
+    """
     (HERE / "tables").mkdir(exist_ok=True)
     paths = set(RESULTS.glob("*.md")) - {RESULTS / "README.md"}
     for page in set((HERE / "tables").glob("*.md")) - {HERE / "tables" / path.name for path in paths}:
@@ -112,7 +115,9 @@ def write_table_pages() -> None:
             "\u00a0",
             body,
         )
-        write_if_changed(HERE / "tables" / path.name, f"# {title}\n\n{body.strip()}\n")
+        write_if_changed(
+            HERE / "tables" / path.name, f"---\norphan: true\n---\n\n# {title}\n\n{body.strip()}\n"
+        )
 
 
 def render_mathml(writer: Any, node: Any) -> None:

@@ -19,6 +19,7 @@ MODULES = sorted(
 LONGEST = 420
 """Lines of a file; about 400 are meant."""
 TESTED_ELSEWHERE = {
+    "__main__.py": "cli/test_cli.py",
     "errors.py": "test_imports.py",
     "inference/spectral_kernels.py": "inference/test_spectra.py",
     "metrics/counting_kernels.py": "metrics/test_counting.py",

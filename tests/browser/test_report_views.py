@@ -254,6 +254,23 @@ def test_a_link_reopens_the_view(watched: Watched) -> None:
     assert second.evaluate("scrollY") == pytest.approx(watched.ask("scrollY"), abs=5)
 
 
+def test_another_address_opens_another_user_and_item(watched: Watched) -> None:
+    page = watched.page
+    section = page.locator("section[data-kind=recommendations]")
+    users = section.locator("select")
+    users.select_option("user 7")
+    section.locator("tbody th button").nth(1).click()
+    item = section.locator(".explanation b").text_content()
+    address = watched.ask("location.hash")
+    users.select_option("user 8")
+    section.locator("tbody th button").nth(1).click()
+    watched.ask(f"location.hash = {address!r}")
+    page.wait_for_timeout(100)
+    assert section.locator("h3").first.text_content().startswith("History of user 7")
+    assert section.locator(".explanation b").text_content() == item
+    assert watched.ask("location.hash") == address
+
+
 def test_addresses_of_other_pages_do_no_harm(html: Path, tmp_path: Path) -> None:
     pytest.importorskip("playwright", reason="needs a browser: make browser-test")
     addresses = ("%E0%A4%A&=&at=nowhere&g0.node=%", "g0.view=a,b&g0.sample=99&g0.colour=-1&sort=x&tables=x")

@@ -168,3 +168,8 @@ def test_output_that_cannot_be_written_is_an_error(stream: str, arguments: str) 
     child = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert (child.returncode, child.stderr.count("\n")) == (1, 1), child.stderr
     assert child.stderr.startswith("error: ")
+
+
+def test_the_package_can_be_run_as_a_module() -> None:
+    ran = subprocess.run([sys.executable, "-m", "nodecopy", "--version"], capture_output=True, text=True)
+    assert ran.stdout == f"nodecopy {nodecopy.__version__}\n"

@@ -87,7 +87,7 @@ def test_notes_and_errors_are_apart_from_results(capsys: pytest.CaptureFixture[s
         "error: a [dim] word",
         "note [1]",
         "table of predictions written to out.csv",
-        "nothing written: give --out FOLDER to write samples",
+        "nothing written: give --out FOLDER to write the samples",
     ]
 
 

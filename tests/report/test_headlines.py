@@ -35,8 +35,8 @@ def test_statistics_outside_the_range_are_named() -> None:
     assert "edges are 0.67 times as many" in sentence
     assert sentence.endswith(" others differ.")
     two = headlines.statistics_headline({"a": other, "b": compare(TRIANGLE, [TRIANGLE])})
-    assert two.startswith("a: samples keep ")
-    assert "; b: samples keep all" in two
+    assert two.startswith("Samples by a keep ")
+    assert ". Samples by b keep all" in two
 
 
 def test_classification() -> None:

@@ -285,7 +285,7 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
     try:
         attacked = attack_and_correct(graph, split.train, candidates, rng=seed)
     except InputError as error:
-        print_note(f"no attack: {error}")
+        print_note(f"no attack: {str(error).replace('candidates must hold', 'it needs')}")
         return []
     return [page_sections.attack_section(attacked, graph.node_ids)]
 

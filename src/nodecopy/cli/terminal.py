@@ -114,7 +114,7 @@ def print_written(path: Path | None, what: str, *, option: str = "") -> None:
     if path is not None:
         print_note(f"{what} written to {path}")
     elif option:
-        print_note(f"nothing written: give {option} to write {what}")
+        print_note(f"nothing written: give {option} to write the {what}")
 
 
 def show_progress(items: Iterable[T], total: int, what: str) -> Iterator[T]:

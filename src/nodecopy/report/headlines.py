@@ -12,7 +12,7 @@ from nodecopy.metrics.comparison import Comparison, Row
 
 MAX_NAMED = 3
 """Statistics that a sentence names."""
-COUNTS = ("n_edges", "triangles", "components")
+COUNTS = ("n_edges", "triangles", "n_components")
 Summary = Mapping[str, Any]
 
 
@@ -35,7 +35,7 @@ def statistics_headline(comparisons: Mapping[str, Comparison]) -> str:
     parts = [_describe_comparison(comparison) for comparison in comparisons.values()]
     if len(parts) == 1:
         return f"Samples {parts[0]}."
-    return f"{'; '.join(f'{name}: samples {part}' for name, part in zip(comparisons, parts, strict=True))}."
+    return " ".join(f"Samples by {name} {part}." for name, part in zip(comparisons, parts, strict=True))
 
 
 def _describe_comparison(comparison: Comparison) -> str:

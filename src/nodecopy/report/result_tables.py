@@ -112,11 +112,11 @@ def _experiment(rows: Sequence[Mapping[str, str]], titles: Mapping[str, str]) ->
 def _title(name: str, title: str) -> str:
     """Return the title of an experiment, after the number of its table in the paper, if it has one.
 
-    >>> _title("table5-unknown-targets", "Accuracy"), _title("few-labels", "Accuracy"), _title("mine", "")
-    ('Table 5, unknown targets: Accuracy', 'Accuracy', 'mine')
+    >>> _title("table5-unknown-targets", "Accuracy"), _title("table5-pubmed", ""), _title("mine", "")
+    ('Table 5, unknown targets: Accuracy', 'Table 5, PubMed', 'mine')
     """
     if match := re.fullmatch(r"table(\d+)(?:-(.+))?", name):
-        variant = f", {match[2].replace('-', ' ')}" if match[2] else ""
+        variant = f", {DATASETS.get(match[2], match[2].replace('-', ' '))}" if match[2] else ""
         return f"Table {match[1]}{variant}" + (f": {title}" if title else "")
     return title or name
 

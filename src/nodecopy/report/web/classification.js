@@ -18,7 +18,7 @@ function evaluationParts({ evaluations, min_curve_nodes: minNodes }) {
     make("td", { class: "number" }, percent(one.majority, 1), one.has_learned ? null : make("small", { class: "wrong" }, "✗ did not learn")),
     make("td", { class: "number" }, percent(one.ece, 1)), make("td", { class: "number" }, formatValue(one.nll)),
     make("td", { class: "number" }, count(one.n_nodes), one.n_splits > 1 ? make("small", {}, `${one.n_splits} splits`) : null)));
-  const heads = ["classifier", "accuracy, 95 %", "largest class", "calibration error", "negative log-likelihood", "nodes"];
+  const heads = ["classifier", "accuracy, 95 % interval", "largest class", "calibration error", "negative log-likelihood", "nodes"];
   const csv = () => [["classifier", "accuracy", "low", "high", "largest_class", "has_learned", "ece", "nll", "nodes", "splits"],
     ...evaluations.map((one) => [one.name, one.accuracy, ...one.interval, one.majority, String(one.has_learned), one.ece, one.nll, one.n_nodes, one.n_splits])];
   const shown = table(heads.map((head, i) => make("th", { scope: "col", class: i ? "number" : null }, head)), rows, { "aria-label": "accuracy of classifiers" });

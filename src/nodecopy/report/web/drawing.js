@@ -41,6 +41,7 @@ function formatValue(value) {
   return d3.format(size >= 1000 ? ",.0f" : size < 0.001 ? ".2e" : ".3~g")(value);
 }
 
+const formatDifference = (value) => d3.format("+.1f")(+value.toFixed(1) || 0); // no -0.0
 const percent = (value, digits = 0) => value === null ? "–" : `${d3.format(`.${digits}f`)(100 * value)} %`;
 const percentRange = ([low, high], digits = 0) => `${d3.format(`.${digits}f`)(100 * low)} to ${percent(high, digits)}`;
 
@@ -52,6 +53,8 @@ const button = (text, label, act) => make("button", { type: "button", "aria-labe
 function meter(value) {
   return make("span", { class: "meter", "aria-hidden": "true" }, make("i", { style: `width:${Math.round(100 * Math.min(1, Math.max(0, value)))}%` }));
 }
+
+const numberHead = (text) => make("th", { scope: "col", class: "number" }, text);
 
 function table(heads, rows, options = {}) {
   const head = make("tr", {}, ...heads.map((text) => typeof text === "string" ? make("th", { scope: "col" }, text) : text));

@@ -13,12 +13,12 @@ function recommendationsBody(section) {
 }
 
 function recommenderTable(evaluations) {
-  const heads = ["recommender", `recall@${evaluations[0].k}, 95 %`, `NDCG@${evaluations[0].k}, 95 %`, "users"];
+  const heads = ["recommender", `recall@${evaluations[0].k}, 95 % interval`, `NDCG@${evaluations[0].k}, 95 % interval`, "users"];
   const value = (mean, interval) => make("td", { class: "number" }, make("b", {}, percent(mean, 1)), make("small", {}, percentRange(interval, 1)));
   const rows = evaluations.map((one) => make("tr", {}, make("th", { scope: "row" }, one.name), value(one.recall, one.interval), value(one.ndcg, one.ndcg_interval),
     make("td", { class: "number" }, count(one.n_users), one.n_splits > 1 ? make("small", {}, `${one.n_splits} splits`) : null)));
   const csv = () => [["recommender", "recall", "recall_low", "recall_high", "ndcg", "ndcg_low", "ndcg_high", "users", "splits"], ...evaluations.map((one) => [one.name, one.recall, ...one.interval, one.ndcg, ...one.ndcg_interval, one.n_users, one.n_splits])];
-  return make("div", {}, table(heads.map((head, i) => make("th", { scope: "col", class: i ? "number" : null }, head)), rows, { "aria-label": "recall and NDCG of recommenders" }), downloads("recommenders", { rows: csv }));
+  return make("div", {}, table(heads.map((head, i) => i ? numberHead(head) : head), rows, { "aria-label": "recall and NDCG of recommenders" }), downloads("recommenders", { rows: csv }));
 }
 
 const pairsOf = (flat) => d3.range(flat.length / 2).map((i) => [flat[2 * i], flat[2 * i + 1] / 1000]);
@@ -43,9 +43,9 @@ function recommendationsOf(user, section) {
   return make("div", {},
     make("h3", {}, `History of ${user.id}: ${plural(user.n_items, "item")}`), make("ul", { class: "chips" }, ...user.history.map((item) => make("li", {}, section.item_names[item])), rest > 0 ? make("li", {}, `and ${count(rest)} more`) : null),
     make("h3", {}, isExplained ? "Recommended items: select one to see why" : "Recommended items"),
-    make("div", { class: picture ? "beside" : null }, table(["rank", "item", "score"], rows, { "aria-label": "recommended items" }), picture ? make("div", {}, make("figure", { class: "panel" }, picture.svg), detail) : null),
+    make("div", { class: picture ? "beside" : null }, table([numberHead("rank"), "item", numberHead("score")], rows, { "aria-label": "recommended items" }), picture ? make("div", {}, make("figure", { class: "panel" }, picture.svg), detail) : null),
     downloads(`recommendations for ${user.id}`, { rows: csv, pictures: picture ? () => [[`Recommendations for ${user.id}`, picture.svg]] : undefined }),
-    make("h3", {}, `Most probable donors of ${user.id}`), table(["donor", "probability", "overlap"], donors, { "aria-label": "donors" }));
+    make("h3", {}, `Most probable donors of ${user.id}`), table(["donor", numberHead("probability"), "overlap"], donors, { "aria-label": "donors" }));
 }
 
 function explanation(user, one, section) {

@@ -78,7 +78,7 @@ function resultTable(group) {
     const [mean, std, published, publishedStd, verdict, best] = cell ?? [];
     if (mean == null && published == null) return make("td", {}, "–");
     const ours = mean == null ? "not run" : spread(mean, std), [name, sign] = VERDICTS[verdict] ?? [];
-    const judged = name ? [" ", make("span", { class: verdict }, `${sign} ${name} ${d3.format("+.1f")(mean - published)}`)] : [];
+    const judged = name ? [" ", make("span", { class: verdict }, `${sign} ${name} ${formatDifference(mean - published)}`)] : [];
     return make("td", {}, best ? make("b", {}, ours) : ours, published == null ? null : make("small", {}, `published ${spread(published, publishedStd)}`, ...judged));
   };
   return table(["method", ...group.columns], group.methods.map((method, i) => make("tr", {}, make("th", { scope: "row" }, method), ...group.cells[i].map(shown))), { class: "results", "aria-label": group.dataset });

@@ -1,7 +1,7 @@
 "use strict";
 // The view in the address: what is chosen, so that a link reopens it. "#at=section-2&g0.node=17"
 
-const viewState = new Map(), restorers = [];
+const viewState = new Map(), restorers = new Map();
 
 function readAddress() {
   viewState.clear();
@@ -21,11 +21,10 @@ function remember(key, value) {
   history.replaceState(null, "", `#${parts.join("&")}`);
 }
 
-// Calls a function with the remembered text of a key now, and whenever another address is opened.
+// Calls a function with the remembered text of a key now, and whenever another address is opened; the last one of a key counts.
 function restoring(key, act) {
-  const restore = () => act(viewState.get(key) ?? "");
-  restorers.push(restore);
-  restore();
+  restorers.set(key, act);
+  act(viewState.get(key) ?? "");
 }
 
 async function copyLink(button) {
@@ -44,4 +43,7 @@ async function copyLink(button) {
 }
 
 readAddress();
-window.addEventListener("hashchange", () => { readAddress(); for (const restore of restorers) restore(); });
+window.addEventListener("hashchange", () => {
+  readAddress();
+  for (const key of [...restorers.keys()]) restorers.get(key)(viewState.get(key) ?? "");
+});
