@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from nodecopy import Graph
 from nodecopy.attacks import DICE
-from nodecopy.classify import APPNP, GCN, SelfTraining
-from nodecopy.defend import Defence, EvidenceDefence
+from nodecopy.classify import APPNP, GCN, CustomNetwork, SelfTraining
+from nodecopy.defend import Defence, EdgeReport, EvidenceDefence, WholeGraphDefence, evidence_correction
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
@@ -58,7 +59,7 @@ def test_without_a_limit_nothing_is_certified() -> None:
 def test_explanation_agrees_with_the_correction() -> None:
     graph = planted_graph()
     fitted = EvidenceDefence(GCN(**QUICK), n_donors=4).fit(graph, TRAIN, rng=0)
-    report = fitted.explain(40)
+    (report,) = fitted.explain([40])
     np.testing.assert_allclose(list(report.probabilities.values()), fitted.correct_proba([40])[0], atol=1e-6)
     assert report.corrected == fitted.correct([40])[0]
     assert report.predicted == fitted.predict()[40]
@@ -69,7 +70,53 @@ def test_explanation_agrees_with_the_correction() -> None:
     assert [edge.is_distrusted for edge in report.edges] == [value < 0.5 for value in credibilities]
     assert max(report.edges_say.values()) == 0
     assert min(report.edges_say.values()) >= -1
-    assert EvidenceDefence(GCN(**QUICK), n_donors=0).fit(graph, TRAIN, rng=0).explain(40).donors == {}
+    assert EvidenceDefence(GCN(**QUICK), n_donors=0).fit(graph, TRAIN, rng=0).explain([40])[0].donors == {}
+
+
+def test_explanation_is_that_of_the_retrained_classifier() -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(graph, TRAIN, rng=0)
+    attacked = rewired(graph, 40, [1, 2, 50])
+    for given in (None, attacked):
+        reports = fitted.explain(SOME, graph=given)
+        explained = [list(report.probabilities.values()) for report in reports]
+        np.testing.assert_allclose(explained, fitted.correct_proba(SOME, graph=given), atol=1e-6)
+    assert [edge.neighbour for edge in reports[0].distrusted] == [
+        edge["neighbour"] for edge in reports[0].to_dict()["edges"] if edge["distrusted"]
+    ]
+
+
+def test_reasons_agree_with_the_numbers() -> None:
+    reasons = {
+        (odds, credibility): EdgeReport(1, "a", odds, credibility).reason
+        for odds in (-1.0, 1.0)
+        for credibility in (0.1, 0.9)
+    }
+    assert reasons[-1.0, 0.1] == "its ends do not resemble those of other edges"
+    assert reasons[1.0, 0.9] == "its ends resemble those of other edges"
+    assert reasons[1.0, 0.1].endswith("contradicts the other evidence")
+    assert reasons[-1.0, 0.9].endswith("agrees with the other evidence")
+
+
+class TinyNetwork(torch.nn.Module):
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(n_features, n_classes)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        hidden = self.layer(x)
+        return hidden + torch.zeros_like(hidden).index_add(0, edge_index[1], hidden[edge_index[0]])
+
+
+@pytest.mark.parametrize("defence", [EvidenceDefence, WholeGraphDefence])
+def test_any_network_can_be_the_classifier(defence: type[EvidenceDefence]) -> None:
+    graph = planted_graph()
+    attacked = DICE().attack(graph, [40, 50], budget=1.0, rng=0).apply(graph)
+    network = CustomNetwork(TinyNetwork, n_epochs=60, learning_rate=0.05)
+    fitted = defence(network, n_donors=4, retrain=True).fit(attacked, TRAIN, rng=0)
+    truth = np.asarray(graph.named_labels())
+    assert (fitted.correct(np.arange(40, 52)) == truth[40:52]).mean() > 0.6  # by chance a third
+    assert len(fitted.explain([40])[0].edges) == attacked.degrees[40]
 
 
 def test_attacked_nodes_are_corrected() -> None:
@@ -95,6 +142,13 @@ def test_neighbourhoods_are_predicted_as_graphs_are() -> None:
         expected = fitted.correct_proba([40], graph=rewired(graph, 40, part))[0]
         np.testing.assert_allclose(np.exp(limited[row]), expected, atol=1e-5)
     np.testing.assert_allclose(np.exp(free).sum(axis=1), 1)
+
+
+def test_large_graphs_have_no_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence_correction, "MAX_NODES_WITH_MLP", 50)
+    monkeypatch.setattr(evidence_correction, "distil_mlp", None)
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4).fit(planted_graph(), TRAIN, rng=0)
+    assert fitted.correct(SOME).shape == (4,)
 
 
 def test_default_classifier_is_self_trained() -> None:

@@ -44,6 +44,14 @@ def test_attacked_nodes_are_more_suspicious() -> None:
     assert area_under_roc(details["suspicion"], np.isin(np.arange(60), nodes)) > 0.6
 
 
+def test_explanations_and_certificates() -> None:
+    fitted = WholeGraphDefence(GCN(**QUICK), n_donors=4, share=0.25).fit(planted_graph(), TRAIN, rng=0)
+    nodes = np.arange(10, 60)
+    explained = [report.corrected for report in fitted.explain(nodes)]
+    assert explained == fitted.correct(nodes).tolist()
+    assert not fitted.certify(nodes).any()
+
+
 def test_large_graphs_have_no_donors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_graph_defence, "MAX_NODES_WITH_DONORS", 50)
     fitted = WholeGraphDefence(GCN(**QUICK), n_donors=4).fit(planted_graph(), TRAIN, rng=0)

@@ -11,7 +11,8 @@ from nodecopy.defend.corrections import Correction as Correction
 from nodecopy.defend.detection import SuspectCorrection as SuspectCorrection
 from nodecopy.defend.distillation import DistilledFeatures as DistilledFeatures
 from nodecopy.defend.evidence_defence import EvidenceDefence as EvidenceDefence
-from nodecopy.defend.evidence_defence import NodeReport as NodeReport
+from nodecopy.defend.evidence_reports import EdgeReport as EdgeReport
+from nodecopy.defend.evidence_reports import NodeReport as NodeReport
 from nodecopy.defend.gcn_jaccard import GCNJaccard as GCNJaccard
 from nodecopy.defend.gcn_svd import GCNSVD as GCNSVD
 from nodecopy.defend.robust_networks import GNNGuard as GNNGuard

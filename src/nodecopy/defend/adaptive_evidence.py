@@ -16,7 +16,8 @@ from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.surrogate import SurrogateLabels
 from nodecopy.classify import Trial
-from nodecopy.defend.evidence_defence import EvidenceCorrection, EvidenceDefence
+from nodecopy.defend.evidence_correction import EvidenceCorrection
+from nodecopy.defend.evidence_defence import EvidenceDefence
 from nodecopy.graph import Graph
 
 STEPS_BETWEEN_SEARCHES = 5

@@ -6,28 +6,27 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_real
 from nodecopy.classify import Classifier
+from nodecopy.defend.base import check_nodes
 from nodecopy.defend.corrections import AttackedState, Correction, evaluate
 from nodecopy.defend.detection import choose_n_corrected
 from nodecopy.defend.donors import DonorFinder
 from nodecopy.defend.evidence import Array
-from nodecopy.defend.evidence_defence import (
-    ATTACKED_SHARE,
-    MAX_NODES_WITH_DONORS,
-    EvidenceCorrection,
-    EvidenceDefence,
-)
+from nodecopy.defend.evidence_correction import EvidenceCorrection
+from nodecopy.defend.evidence_defence import ATTACKED_SHARE, EvidenceDefence
 from nodecopy.defend.pruning import find_entries, keep_edges, remove_edges_of
 from nodecopy.defend.suspicion import score_suspicion
 from nodecopy.graph import Graph
 
 MAX_ACCURACY_LOSS = 0.015
 """Largest loss of accuracy at the validation nodes that corrections may cause."""
+MAX_NODES_WITH_DONORS = 50_000
+"""Largest graph in which the donors of all nodes are found; the time grows with the square."""
 PRUNED_SHARE = 0.07
 """Share of the nodes, the most suspicious, without whose edges the classifier is trained again."""
 
@@ -118,6 +117,11 @@ class WholeGraphDefence(EvidenceDefence):
         is_corrected[order[:n_corrected]] = True
         probabilities = np.where(is_corrected[:, None], corrected, own)
         return WholeGraphCorrection(probabilities, suspicion, is_corrected, evidence)
+
+    def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
+        """Return that no node is certified, since its edges decide whether it is corrected at all."""
+        state, _ = self.get_state_and_correction(graph)
+        return np.zeros(len(check_nodes(state.graph, nodes)), bool)
 
     def _retrain(self, state: AttackedState, suspects: IntArray) -> EvidenceCorrection:
         """Return the evidence of a classifier that is trained without the suspects' edges."""

@@ -1,0 +1,220 @@
+"""Corrections by what features, similar nodes and credible edges say of a node's class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from nodecopy._core.csr import IntArray
+from nodecopy._core.notices import log_decision
+from nodecopy.classify import MLP
+from nodecopy.defend.corrections import AttackedState, Correction
+from nodecopy.defend.credibility import EdgeCredibility
+from nodecopy.defend.distillation import assign_folds, distil, distil_mlp, sharpen
+from nodecopy.defend.donors import DonorFinder
+from nodecopy.defend.evidence import Array, Compatibility, Posterior, combine_evidence, limit_evidence
+from nodecopy.defend.evidence_reports import EdgeReport, NodeReport
+from nodecopy.defend.pruning import find_entries
+
+FEATURE_WEIGHT, DONOR_WEIGHT = 0.55, 0.25
+"""Exponents of the distilled probabilities and of the donors' mean prediction, which repeat each other."""
+N_FOLDS = 10
+MIN_PROBABILITY = 1e-3
+"""Predictions are at least this probable, so that no single one excludes a class."""
+MAX_NODES_WITH_MLP = 50_000
+"""Largest graph in which a perceptron is taught, too; its ten folds take minutes beyond."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceCorrection(Correction):
+    """Corrections by all evidence on one graph: features, a donor finder, and the credibility of edges.
+
+    Parameters
+    ----------
+    state
+        The attacked graph and the classifier's predictions.
+    finder
+        Finds similar nodes; ``None`` to do without.
+    max_evidence
+        How much edges may count, in nats.
+    attacked_share
+        Prior probability that a node was attacked.
+    device
+        Where perceptrons are trained.
+    """
+
+    state: AttackedState
+    finder: DonorFinder | None
+    max_evidence: float
+    attacked_share: float
+    device: str = "cpu"
+
+    @cached_property
+    def predictions(self) -> Array:
+        """Return the classifier's predictions, none of which is certain."""
+        p = np.maximum(self.state.probabilities.astype(np.float64), MIN_PROBABILITY)
+        certain: Array = p / p.sum(axis=1, keepdims=True)
+        return certain
+
+    @cached_property
+    def from_features(self) -> Array:
+        """Return the log-probabilities that the features of each node give its classes.
+
+        They are the mean of those of a logistic regression and of a perceptron.
+        """
+        n_nodes = self.state.graph.n_nodes
+        folds = assign_folds(n_nodes, N_FOLDS)
+        logistic = sharpen(distil(self.state, folds), self.state.probabilities)
+        if n_nodes > MAX_NODES_WITH_MLP:
+            log_decision(f"features: a logistic regression only, since the graph has {n_nodes:,} nodes.")
+            return logistic
+        perceptron = distil_mlp(self.state, folds, MLP(device=self.device))
+        both: Array = log_softmax((logistic + np.log(np.maximum(perceptron, MIN_PROBABILITY))) / 2, axis=1)
+        return both
+
+    @cached_property
+    def credibility(self) -> EdgeCredibility:
+        """Return how credible edges are."""
+        return EdgeCredibility(self.state.embeddings)
+
+    @cached_property
+    def compatibility(self) -> Compatibility:
+        """Return how often classes are connected."""
+        return Compatibility.from_graph(self.state.graph, self.predictions)
+
+    def prepare(self) -> EvidenceCorrection:
+        """Compute everything that all nodes share."""
+        _ = self.from_features, self.credibility.weights, self.compatibility
+        return self
+
+    def from_donors(self, nodes: IntArray) -> Array | None:
+        """Return the mean prediction of the donors of each node."""
+        if self.finder is None or not len(nodes):
+            return None
+        mean: Array = self.predictions[self.finder.find(nodes)].mean(axis=1)
+        return mean
+
+    def without_edges(self, nodes: IntArray) -> Array:
+        """Return the log-probabilities of the classes of some nodes without their edges."""
+        log_p = FEATURE_WEIGHT * self.from_features[nodes]
+        donors = self.from_donors(nodes)
+        combined: Array = log_softmax(
+            log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors), axis=1
+        )
+        return combined
+
+    def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the edges of some nodes: the position in ``nodes``, and the neighbour."""
+        rows = self.state.complete_graph.rows
+        degrees = rows.indptr[nodes + 1] - rows.indptr[nodes]
+        owner = np.repeat(np.arange(len(nodes)), degrees)
+        first = np.repeat(rows.indptr[nodes] - np.cumsum(degrees) + degrees, degrees)
+        return owner, rows.indices[first + np.arange(len(owner))]
+
+    def log_odds(self, nodes: IntArray, owner: IntArray, neighbours: IntArray) -> Array:
+        """Return the log-odds of edges of some nodes."""
+        first = nodes[owner]
+        is_edge = np.ones(len(first), bool)
+        if self.state.graph is not self.state.complete_graph:
+            is_edge = find_entries(self.state.graph, first, neighbours) >= 0
+        return self.credibility.log_odds(first, neighbours, is_edge=is_edge)
+
+    def weigh(self, nodes: IntArray) -> tuple[Array, Posterior]:
+        """Return the log-probabilities of some nodes without their edges, and the posterior with them."""
+        log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
+        posterior = combine_evidence(
+            log_prior,
+            owner,
+            self.log_odds(nodes, owner, neighbours),
+            self.predictions[neighbours],
+            self.compatibility,
+            self.attacked_share,
+        )
+        return log_prior, posterior
+
+    def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
+        """Return whether no change of a node's own edges can change its corrected class."""
+        ordered = np.sort(self.without_edges(nodes), axis=1)
+        certain: NDArray[np.bool_] = ordered[:, -1] - ordered[:, -2] > self.max_evidence
+        return certain
+
+    def predict_neighbourhoods(self, node: int, neighbourhoods: list[IntArray]) -> tuple[Array, Array]:
+        """Return log-probabilities of a node with each of many neighbourhoods in place of its own.
+
+        The first array is the correction; in the second the evidence of the edges is not limited. The edges
+        must not be among those of the graph on which the classifier was trained.
+        """
+        distinct, which = np.unique(np.concatenate(neighbourhoods), return_inverse=True)
+        nodes, no_edges = np.full(len(distinct), node), np.zeros(len(distinct), bool)
+        log_odds = self.credibility.log_odds(nodes, distinct, is_edge=no_edges)
+        owner = np.repeat(np.arange(len(neighbourhoods)), [len(part) for part in neighbourhoods])
+        log_prior = np.repeat(self.without_edges(np.array([node])), len(neighbourhoods), axis=0)
+        posterior = combine_evidence(
+            log_prior,
+            owner,
+            log_odds[which],
+            self.predictions[distinct[which]],
+            self.compatibility,
+            self.attacked_share,
+        )
+        limited = limit_evidence(log_prior, posterior.log_evidence, self.max_evidence)
+        return np.log(limited), log_softmax(log_prior + posterior.log_evidence, axis=1)
+
+    def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
+        if not len(nodes):
+            return self.state.probabilities[:0]
+        log_prior, posterior = self.weigh(nodes)
+        return limit_evidence(log_prior, posterior.log_evidence, self.max_evidence)
+
+    def explain(
+        self, nodes: IntArray, classes: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
+    ) -> list[NodeReport]:
+        """Return the evidence of some nodes.
+
+        Parameters
+        ----------
+        nodes
+            Positions of the nodes.
+        classes
+            Names of the classes.
+        before, after
+            Class probabilities of these nodes before and after the correction.
+        """
+        posterior = self.weigh(nodes)[1]
+        owner, neighbours = self.edges_of(nodes)
+        log_odds = self.log_odds(nodes, owner, neighbours)
+        features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
+        best = posterior.log_evidence.max(axis=1, keepdims=True)
+        edges_say = np.maximum(posterior.log_evidence - best, -self.max_evidence)
+        names, ids = classes.tolist(), self.state.graph.node_ids.tolist()
+        predicted = self.state.probabilities.argmax(axis=1)
+
+        def by_class(values: Any) -> dict[Any, float]:
+            return dict(zip(names, np.asarray(values, float).tolist(), strict=True))
+
+        def describe_edge(edge: int) -> EdgeReport:
+            other = neighbours[edge]
+            numbers = float(log_odds[edge]), float(posterior.credibility[edge])
+            return EdgeReport(ids[other], names[predicted[other]], *numbers)
+
+        reports = []
+        for row, node in enumerate(nodes.tolist()):
+            edges = [describe_edge(edge) for edge in np.flatnonzero(owner == row).tolist()]
+            reports.append(
+                NodeReport(
+                    ids[node],
+                    names[int(before[row].argmax())],
+                    names[int(after[row].argmax())],
+                    by_class(after[row]),
+                    by_class(features[row]),
+                    {} if donors is None else by_class(donors[row]),
+                    by_class(edges_say[row]),
+                    tuple(sorted(edges, key=lambda edge: edge.credibility)),
+                )
+            )
+        return reports
