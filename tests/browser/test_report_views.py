@@ -329,6 +329,21 @@ def test_a_class_can_be_shown_alone(watched: Watched) -> None:
     assert watched.ask(f"{VIEW}.onlyClass") == -1
 
 
+def test_evidence_and_distrusted_edges_of_the_attacked_node(show: Any) -> None:
+    page = show(page_sections.attack_section(examples.attacked(), examples.graph().node_ids)).page
+    by_class, edges = page.locator("table").all()
+    assert [row.split("\t")[0] for row in by_class.locator("tbody").inner_text().splitlines()] == [
+        "features",
+        "similar nodes",
+        "edges, in nats",
+        "all evidence",
+    ]
+    first = edges.locator("tbody tr").first.inner_text()
+    assert "distrusted" in first
+    assert "its ends do not resemble those of other edges" in first
+    assert "1 of 2 edges is distrusted" in page.locator("main, body").first.inner_text()
+
+
 def test_attacked_neighbours_stay_where_they_are(show: Any) -> None:
     attacked = examples.attacked()
     before, after, corrected = attacked.stages

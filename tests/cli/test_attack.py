@@ -184,7 +184,17 @@ def test_a_graph_without_features(run: Run, files: Graph) -> None:
     ran = run("attack", "graph.csv", *labels, "--nodes", "p04", "--flips", "flips.npz")
     assert ran.code == 0, ran.err
     for donors in ("neighbourhoods", "gae"):
-        options = ("--flips", "flips.npz", "--donors", donors, "--n-donors", "4", "--json")
+        options = (
+            "--flips",
+            "flips.npz",
+            "--method",
+            "copying",
+            "--donors",
+            donors,
+            "--n-donors",
+            "4",
+            "--json",
+        )
         ran = run("defend", "graph.csv", *labels, *options)
         assert ran.code == 0, ran.err
         assert json.loads(ran.out)["nodes"][0]["id"] == "p04"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,10 +13,12 @@ pytest.importorskip("torch")
 
 from nodecopy import Graph
 from nodecopy._core.random import child, seed_sequence
-from nodecopy.cli.defend import _score_nodes
-from nodecopy.defend import CopyingDefence
+from nodecopy.cli.defend import _list_distrusted, _score_nodes
+from nodecopy.defend import CopyingDefence, EdgeReport, EvidenceDefence, NodeReport
 from tests.cli.conftest import Run
 from tests.cli.labelled_files import TABLES, rows, write_files
+
+WITHOUT_FEATURES = ("defend", "graph.csv", "--labels", "labels.csv")
 
 
 @pytest.fixture
@@ -32,12 +35,52 @@ def test_options_of_defences(run: Run, files: Graph) -> None:
         (["--retrain", "--trust-edges"], {"retrain": True, "trust_edges": True}),
     ]
     for options, settings in cases:
-        ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", "--n-donors", "4", *options, "--json")
+        options = ["--method", "copying", "--n-donors", "4", *options]
+        ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04", *options, "--json")
         defence = CopyingDefence(n_donors=4, **settings).fit(files, train, rng=child(seed_sequence(0), 1))
         expected = dict(zip(["cat", "dog"], defence.correct_proba([4])[0].tolist(), strict=True))
         assert json.loads(ran.out)["nodes"][0]["probabilities"] == pytest.approx(expected, abs=1e-6)
-    ran = run("defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--retrain", "--json")
-    assert json.loads(ran.out)["corrected"] == 3
+    for method in ("copying", "evidence"):
+        options = ["--method", method, "--suspects", "0.1", "--n-donors", "4", "--retrain"]
+        ran = run("defend", "graph.csv", *TABLES, *options, "--json")
+        assert json.loads(ran.out)["corrected"] == 3
+        assert json.loads(ran.out)["method"] == method
+
+
+def test_evidence_is_the_default_and_is_told(run: Run, files: Graph) -> None:
+    """Probabilities are those of the class, and every edge of the node has its credibility and a reason."""
+    options = ("--nodes", "p04", "--n-donors", "4")
+    result = json.loads(run("defend", "graph.csv", *TABLES, *options, "--json").out)
+    train = np.array([number for number in range(29) if number != 4])
+    defence = EvidenceDefence(n_donors=4, retrain=True).fit(files, train, rng=child(seed_sequence(0), 1))
+    (node,) = result["nodes"]
+    (report,) = defence.explain([4])
+    assert result["method"] == "evidence"
+    assert node["probabilities"] == pytest.approx(report.probabilities, abs=1e-6)
+    assert node["evidence"]["features"] == pytest.approx(report.features, abs=1e-6)
+    assert {edge["neighbour"] for edge in node["evidence"]["edges"]} == {"p00", "p02", "p06", "p08"}
+    for edge in node["evidence"]["edges"]:
+        assert edge["distrusted"] == (edge["credibility"] < 0.5)
+        assert "its ends" in edge["reason"]
+    ran = run("defend", "graph.csv", *TABLES, *options, "--out", "corrections.csv")
+    assert "method: EvidenceDefence(" in ran.err
+    assert ran.out.splitlines()[-2].split()[:4] == ["node", "before", "after", "edges"]
+    (row,) = rows("corrections.csv")
+    n_distrusted = sum(edge["distrusted"] for edge in node["evidence"]["edges"])
+    assert (row["n_edges"], row["n_distrusted"]) == ("4", str(n_distrusted))
+
+
+def test_distrusted_edges_are_listed_the_least_credible_first() -> None:
+    edges = tuple(EdgeReport(f"q{number}", "dog", -1.0, number / 10) for number in range(9))
+    report = NodeReport("p", "dog", "cat", {}, {}, {}, {}, edges)
+    assert _list_distrusted(report) == "q0, q1, q2 and 2 more"
+    assert _list_distrusted(replace(report, edges=edges[5:])) == "none"
+
+
+def test_attacked_nodes_are_detected_where_none_are_given(run: Run, files: Graph) -> None:
+    ran = run("defend", "graph.csv", *TABLES, "--n-donors", "4", "--json")
+    assert json.loads(ran.out)["corrected"] == 2  # 7 % of 30 nodes
+    assert "method: WholeGraphDefence(" in run("defend", "graph.csv", *TABLES, "--n-donors", "4").err
 
 
 def test_suspects_are_judged_by_labels_that_were_not_learnt_from(run: Run, files: Graph) -> None:
@@ -68,7 +111,10 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
     ("command", "message"),
     [
         (["defend", "graph.csv", *TABLES, "--nodes", "q99"], "--nodes must hold ids of nodes; got 'q99'"),
-        (["defend", "graph.csv", *TABLES], "the attacked nodes must be given; got none. Give --nodes"),
+        (
+            ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--donors", "vgae"],
+            "--donors applies to --method copying only; got --method evidence.",
+        ),
         (
             ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--suspects", "0.1"],
             "--nodes and --suspects must not be given together",
@@ -80,25 +126,15 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         (["defend", "graph.csv", *TABLES, "--flips", "missing.npz"], "missing.npz"),
         (["defend", "graph.csv", "--labels", "labels.csv", "--nodes", "p01"], "Give --features FILE"),
         (
-            ["defend", "graph.csv", "--labels", "labels.csv", "--suspects", "0.1", "--donors", "vgae"],
+            [*WITHOUT_FEATURES, "--suspects", "0.1", "--donors", "vgae", "--method", "copying"],
             "--suspects needs features; the graph has none.",
         ),
         (
-            [
-                "defend",
-                "graph.csv",
-                "--labels",
-                "labels.csv",
-                "--nodes",
-                "p01",
-                "--donors",
-                "gae",
-                "--trust-edges",
-            ],
+            [*WITHOUT_FEATURES, "--nodes", "p01", "--donors", "gae", "--trust-edges", "--method", "copying"],
             "--trust-edges needs features; the graph has none.",
         ),
         (
-            ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--trust-edges"],
+            ["defend", "graph.csv", *TABLES, "--suspects", "0.1", "--trust-edges", "--method", "copying"],
             "--trust-edges applies to known attacked nodes only; got --suspects",
         ),
         (["defend", "graph.csv", *TABLES, "--nodes", "p01", "--n-donors", "30"], "n_nodes - 1 = 29; got 30"),
@@ -115,8 +151,10 @@ def test_errors_are_one_line(run: Run, files: Graph, command: list[str], message
 
 def test_scores_keep_seven_significant_digits() -> None:
     """Seven decimals made all of them zero."""
-    defence: Any = SimpleNamespace(score_suspicion=lambda: np.array([0.0, 1.23456789e-28, 2 / 3]))
-    columns = _score_nodes(defence, Graph(np.zeros((3, 3))), np.array([2]))
+    suspicion = np.array([0.0, 1.23456789e-28, 2 / 3])
+    correction = SimpleNamespace(suspicion=suspicion, is_corrected=np.array([False, False, True]))
+    columns = _score_nodes(correction, Graph(np.zeros((3, 3))))
+    assert columns["corrected"].tolist() == [1, 0, 0]
     assert columns["suspicion"].tolist() == [0.6666667, 1.234568e-28, 0.0]
 
 

@@ -104,7 +104,7 @@ class TinyNetwork(torch.nn.Module):
         self.layer = torch.nn.Linear(n_features, n_classes)
 
     def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
-        hidden = self.layer(x)
+        hidden: torch.Tensor = self.layer(x)
         return hidden + torch.zeros_like(hidden).index_add(0, edge_index[1], hidden[edge_index[0]])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,7 +96,19 @@ def attacked() -> AttackedNode:
         Stage("with copied neighbours", [(4, "copied")], np.array([0.7, 0.3], np.float32)),
     )
     codes = np.repeat([0, 1], N_NODES // 2)
-    return AttackedNode(0, 2, 3, np.array([CRAFTED[1], "b"]), codes, np.array([4, 3]), stages)
+    classes = np.array([CRAFTED[1], "b"])
+    evidence = weighed_evidence(classes.tolist()) if find_spec("torch") else None
+    return AttackedNode(0, 2, 3, classes, codes, np.array([4, 3]), stages, evidence)
+
+
+def weighed_evidence(classes: list[str]) -> Any:
+    from nodecopy.defend import EdgeReport, NodeReport
+
+    edges = (("node 20", -2.0, 0.1), (CRAFTED[1], 1.5, 0.8))
+    features, donors, edges_say, both = ((0.8, 0.2), (0.6, 0.4), (0.0, -0.5), (0.9, 0.1))
+    a, b, c, d = (dict(zip(classes, part, strict=True)) for part in (both, features, donors, edges_say))
+    reports = tuple(EdgeReport(other, "b", odds, credibility) for other, odds, credibility in edges)
+    return NodeReport(CRAFTED[0], "b", CRAFTED[1], a, b, c, d, reports)
 
 
 def write_results(folder: Path) -> Path:

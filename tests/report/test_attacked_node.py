@@ -42,6 +42,10 @@ def test_the_attacked_digit_is_misled_and_corrected(digits: Any, split: Any) -> 
     assert 1 <= repair.n_attacked <= MAX_ATTACKED
     assert repair.node not in repair.donors
     assert np.array_equal(repair.classes, np.arange(10))
+    assert repair.evidence is not None
+    assert repair.evidence.corrected == truth
+    neighbours = {node for node, _ in attacked.neighbours}
+    assert {edge.neighbour for edge in repair.evidence.edges} == neighbours
 
 
 def test_the_node_that_came_closest_is_shown_if_none_is_misled(

@@ -153,6 +153,20 @@ def test_an_attacked_node_and_those_around_it() -> None:
     assert section["text"].endswith("it is the first that changed its class, after 2 that did not.")
 
 
+def test_evidence_about_the_attacked_node() -> None:
+    pytest.importorskip("torch")
+    section = page_sections.attack_section(examples.attacked(), examples.graph().node_ids)
+    evidence = section["evidence"]
+    assert evidence["parts"] == {"features": [0.8, 0.2], "similar nodes": [0.6, 0.4], "all": [0.9, 0.1]}
+    assert evidence["edges_say"] == [0, -0.5]
+    assert [(edge["neighbour"], edge["distrusted"], edge["added"]) for edge in evidence["edges"]] == [
+        ("node 20", True, True),
+        (examples.CRAFTED[1], False, False),
+    ]
+    without = replace(examples.attacked(), evidence=None)
+    assert page_sections.attack_section(without, examples.graph().node_ids)["evidence"] is None
+
+
 def test_the_text_says_how_the_attacked_node_was_chosen() -> None:
     def text(**changes: Any) -> str:
         section = page_sections.attack_section(

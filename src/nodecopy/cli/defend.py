@@ -21,14 +21,18 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.table_files import write_table
 
 if TYPE_CHECKING:
-    from nodecopy.defend import CopyingDefence, SuspectCorrection
+    from nodecopy.defend import CopyingDefence, EvidenceDefence, NodeReport, SuspectCorrection
 
-    CommandDefence: TypeAlias = CopyingDefence | SuspectCorrection
+    CommandDefence: TypeAlias = CopyingDefence | SuspectCorrection | EvidenceDefence
 
 N_SHOWN = 10
 """Corrected nodes that are printed."""
+N_EDGES_SHOWN = 3
+"""Distrusted edges that are printed for each node."""
 
 
+Method = Literal["evidence", "copying"]
+"""The defences."""
 Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
 """The embeddings by which donors are similar."""
 
@@ -47,17 +51,28 @@ def defend(
         "the graph, and their targets are corrected."
     ),
     suspects: float | None = option(
-        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.",
+        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones. Without --nodes, "
+        "--flips and --suspects the share is chosen by validation nodes, or 0.07 without any.",
         None,
         between(0, 1),
     ),
-    donors: Donors = option(
-        "The embeddings in which the donors of a node are its nearest neighbours.", "expected"
+    method: Method = option(
+        "evidence: correct a node by its features, similar nodes and its credible edges, with a self-trained "
+        "APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
+        "evidence",
+    ),
+    donors: Donors | None = option(
+        "copying: the embeddings in which the donors of a node are its nearest neighbours. (default: "
+        "expected)"
     ),
     n_donors: int = option("Donors of each node.", 10, at_least(1)),
-    retrain: bool = flag("--retrain", "Train the classifier again without the edges of the attacked nodes."),
+    retrain: bool = flag(
+        "--retrain",
+        "copying: train the classifier again without the edges of the attacked nodes, as evidence always "
+        "does.",
+    ),
     trust_edges: bool = flag(
-        "--trust-edges", "Keep those of a node's own edges that are plausible; not with --suspects."
+        "--trust-edges", "copying: keep those of a node's own edges that are plausible; not with --suspects."
     ),
     device: options.Device = "cpu",
     seed: int = option("Seed of training.", 0, at_least(0)),
@@ -70,11 +85,11 @@ def defend(
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
-    """Correct the predictions for attacked nodes by node copying.
+    """Correct the predictions for attacked nodes, and say which of their edges are distrusted.
 
-    A GCN is trained on the attacked graph. Each attacked node is then predicted with the neighbourhoods of
-    similar nodes in place of its own. Nodes named by --nodes or --flips are not training nodes, even where
-    they have labels.
+    A classifier is trained on the attacked graph, and the attacked nodes, given or detected, are corrected.
+    Nodes named by --nodes or --flips are not training nodes, even where they have labels. --json gives the
+    evidence for each corrected node, and why edges are distrusted.
 
     Examples:
         nodecopy defend digits --flips flips.npz --out corrected.csv
@@ -82,66 +97,71 @@ def defend(
         nodecopy defend edges.csv --features features.csv --labels labels.csv --suspects 0.1
     """
     check_outputs([source, labels, features, flips], out=(out, TABLES), scores=(scores, TABLES))
-    _check_targets(nodes, suspects, trust_edges, scores)
+    detects = suspects is not None or (nodes is None and flips is None)
+    if method == "evidence":
+        check_applicable("--method copying", "--method evidence", donors=donors, trust_edges=trust_edges)
+    _check_targets(nodes, suspects, detects, trust_edges, scores)
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.feature_matrices import add_identity_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component, reading)
-    graph, attacked = _find_attacked(graph, nodes, flips, suspects)
+    graph, attacked = _find_attacked(graph, nodes, flips, detects)
     split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:
-        _check_without_features(donors, suspects, trust_edges)
+        _check_without_features(method, donors, detects, trust_edges)
     graph = add_identity_features(graph)
-    defence = _create_defence(suspects, donors, n_donors, retrain, trust_edges, device)
+    settings: Any = {"n_donors": n_donors, "device": device}
+    if method == "copying":
+        settings |= {"donors": donors or "expected", "retrain": retrain}
+        settings |= {} if detects else {"trust_edges": trust_edges}
+    defence = _create_defence(method, detects, suspects, settings)
     train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
-    with show_status("training the classifier" if suspects is None else "detecting attacked nodes"):
+    with show_status("detecting attacked nodes" if detects else "training the classifier"):
         defence.fit(graph, train, validation=validation, rng=child(root, TrialSeeds.METHOD))
-        corrected = attacked if suspects is None else _find_suspects(defence, suspects)
-        columns = _correct(defence, graph, corrected)
+        corrected = _find_suspects(defence.correction_) if detects else attacked
+        columns, reports = _correct(defence, graph, corrected)
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
-    results = sources.describe_run(source, seed=seed, train=len(train), **evaluation)
+    results = sources.describe_run(source, seed=seed, method=method, train=len(train), **evaluation)
     if out is not None:
         write_table(out, columns, spreadsheet=spreadsheet)
     if scores is not None:
-        write_table(scores, _score_nodes(defence, graph, corrected), spreadsheet=spreadsheet)
+        write_table(scores, _score_nodes(defence.correction_, graph), spreadsheet=spreadsheet)
     if json_:
-        print_json(results | {"nodes": _describe_nodes(columns, defence.classes_)})
+        print_json(results | {"nodes": _describe_nodes(columns, defence.classes_, reports)})
         return
-    _print_corrections(results, columns, graph)
+    print_note(f"method: {defence!r}")
+    _print_corrections(results, columns, graph, reports)
     print_written(out, "table of corrections", option="--out FILE")
     print_written(scores, "suspicion scores")
 
 
-def _check_targets(nodes: str | None, suspects: float | None, trust_edges: bool, scores: Path | None) -> None:
+def _check_targets(
+    nodes: str | None, suspects: float | None, detects: bool, trust_edges: bool, scores: Path | None
+) -> None:
     """Reject options that contradict each other about which nodes are attacked."""
     if nodes is not None and suspects is not None:
         raise InputError(
             "--nodes and --suspects must not be given together: one names the attacked nodes, the other "
             "detects them. Leave one out."
         )
-    if suspects is not None:
+    if detects:
         check_applicable("known attacked nodes", "--suspects", trust_edges=trust_edges)
     else:
         check_applicable("--suspects", "known attacked nodes", scores=scores)
 
 
 def _find_attacked(
-    graph: Graph, nodes: str | None, flips: Path | None, suspects: float | None
+    graph: Graph, nodes: str | None, flips: Path | None, detects: bool
 ) -> tuple[Graph, NDArray[np.int64]]:
     """Return the attacked graph and the nodes that are known to be attacked."""
-    if nodes is None and flips is None and suspects is None:
-        raise InputError(
-            "the attacked nodes must be given; got none. Give --nodes or --flips, or --suspects SHARE to "
-            "detect them."
-        )
     attacked = np.zeros(0, np.int64) if nodes is None else sources.parse_nodes(graph, nodes)
     if flips is not None:
         from nodecopy.attacks import Perturbation
 
         perturbation = Perturbation.load(flips, graph)
         graph = perturbation.apply(graph)
-        if nodes is None and suspects is None:
+        if nodes is None and not detects:
             attacked = perturbation.targets
             if not len(attacked):
                 raise InputError(
@@ -150,55 +170,66 @@ def _find_attacked(
     return graph, attacked
 
 
-def _check_without_features(donors: Donors, suspects: float | None, trust_edges: bool) -> None:
+def _check_without_features(method: Method, donors: Donors | None, detects: bool, trust_edges: bool) -> None:
     """Reject options that compare features; without features, those are the identity matrix."""
+    donors = donors or "expected"
     needs_features = {
+        "--method evidence": method == "evidence",
         f"--donors {donors}": donors in ("expected", "features"),
-        "--suspects": suspects is not None,
+        "--suspects": detects,
         "--trust-edges": trust_edges,
     }
     for name, is_given in needs_features.items():
         if is_given:
             raise InputError(
-                f"{name} needs features; the graph has none. Give --features FILE, or use --donors "
-                "neighbourhoods, vgae or gae without --suspects and --trust-edges."
+                f"{name} needs features; the graph has none. Give --features FILE, or use --method copying "
+                "--donors neighbourhoods, vgae or gae without --suspects and --trust-edges."
             )
 
 
 def _create_defence(
-    share: float | None, donors: Donors, n_donors: int, retrain: bool, trust_edges: bool, device: str
+    method: Method, detects: bool, share: float | None, settings: dict[str, Any]
 ) -> CommandDefence:
-    from nodecopy.defend import CopyingDefence, SuspectCorrection
+    from nodecopy.defend import CopyingDefence, EvidenceDefence, SuspectCorrection, WholeGraphDefence
 
-    settings: Any = {"donors": donors, "n_donors": n_donors, "retrain": retrain, "device": device}
-    if share is None:
-        return CopyingDefence(trust_edges=trust_edges, **settings)
-    return SuspectCorrection(share=share, **settings)
-
-
-def _find_suspects(defence: CommandDefence, share: float) -> NDArray[np.int64]:
-    """Return the most suspicious nodes, ties by position."""
-    suspicion = defence.score_suspicion()
-    return np.argsort(-suspicion, kind="stable")[: round(share * len(suspicion))]
+    if method == "evidence":
+        known: Any = EvidenceDefence(retrain=True, **settings)
+        return WholeGraphDefence(share=share, retrain=True, **settings) if detects else known
+    return SuspectCorrection(share=share, **settings) if detects else CopyingDefence(**settings)
 
 
-def _score_nodes(
-    defence: CommandDefence, graph: Graph, corrected: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
+def _find_suspects(correction: Any) -> NDArray[np.int64]:
+    """Return the corrected nodes, the most suspicious first and ties by position."""
+    order = np.argsort(-correction.suspicion, kind="stable")
+    suspects: NDArray[np.int64] = order[correction.is_corrected[order]]
+    return suspects
+
+
+def _score_nodes(correction: Any, graph: Graph) -> dict[str, NDArray[Any]]:
     """Return the table of the suspicion of all nodes, the highest first, and whether they are corrected."""
-    suspicion = defence.score_suspicion()
-    order = np.argsort(-suspicion, kind="stable")
+    order = np.argsort(-correction.suspicion, kind="stable")
     return {
         "id": graph.node_ids[order],
-        "suspicion": np.array([float(f"{score:.7g}") for score in suspicion[order]]),
-        "corrected": np.isin(order, corrected).astype(int),
+        "suspicion": np.array([float(f"{score:.7g}") for score in correction.suspicion[order]]),
+        "corrected": correction.is_corrected[order].astype(int),
     }
 
 
-def _correct(defence: CommandDefence, graph: Graph, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Return the table of ids, classes before and after the correction, and probabilities."""
-    before, after = defence.predict_proba()[nodes], defence.correct_proba(nodes)
-    classes = defence.classes_
+def _correct(
+    defence: CommandDefence, graph: Graph, nodes: NDArray[np.int64]
+) -> tuple[dict[str, NDArray[Any]], list[NodeReport]]:
+    """Return the table of ids, classes before and after the correction and probabilities; and the evidence.
+
+    There is no evidence where nodes are corrected by copying.
+    """
+    from nodecopy.defend import EvidenceDefence
+
+    classes, before = defence.classes_, defence.predict_proba()[nodes]
+    reports = defence.explain(nodes) if isinstance(defence, EvidenceDefence) else []
+    after = np.array([list(report.probabilities.values()) for report in reports])
+    if not isinstance(defence, EvidenceDefence):
+        after = defence.correct_proba(nodes)
+    after = after.reshape(len(nodes), len(classes)).astype(np.float64)
     columns = {
         "id": graph.node_ids[nodes],
         "before": classes[before.argmax(axis=1)],
@@ -206,19 +237,28 @@ def _correct(defence: CommandDefence, graph: Graph, nodes: NDArray[np.int64]) ->
         "after": classes[after.argmax(axis=1)],
     }
     for name, column in zip(classes, after.T, strict=True):
-        columns[f"p_{name}"] = np.round(column.astype(np.float64), 7)
-    return columns
+        columns[f"p_{name}"] = np.round(column, 7)
+    if isinstance(defence, EvidenceDefence):
+        columns["n_edges"] = np.array([len(report.edges) for report in reports], np.int64)
+        columns["n_distrusted"] = np.array([len(report.distrusted) for report in reports], np.int64)
+    return columns, reports
 
 
-def _describe_nodes(columns: dict[str, NDArray[Any]], classes: NDArray[Any]) -> list[dict[str, Any]]:
+def _describe_nodes(
+    columns: dict[str, NDArray[Any]], classes: NDArray[Any], reports: list[NodeReport]
+) -> list[dict[str, Any]]:
     """Return one dictionary for each node, for JSON."""
     names = ("id", "before", "p_before", "after")
     rows = zip(*(columns[name].tolist() for name in names), strict=True)
     after = zip(*(columns[f"p_{name}"].tolist() for name in classes), strict=True)
-    return [
+    nodes = [
         dict(zip(names, row, strict=True)) | {"probabilities": dict(zip(map(str, classes), p, strict=True))}
         for row, p in zip(rows, after, strict=True)
     ]
+    for node, report in zip(nodes, reports, strict=False):
+        content = report.to_dict()
+        node["evidence"] = {name: content[name] for name in ("features", "donors", "edges_say", "edges")}
+    return nodes
 
 
 def _evaluate(
@@ -236,12 +276,29 @@ def _evaluate(
     return changes | accuracy | {"labelled": int(is_test.sum())}
 
 
-def _print_corrections(results: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph) -> None:
+def _print_corrections(
+    results: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph, reports: list[NodeReport]
+) -> None:
     print_note(f"{graph!r}, seed {results['seed']}")
     keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")
     values = {key.replace("_", " "): results[key] for key in keys if key in results}
     print_table(list(values), [list(values.values())])
-    rows = list(zip(*(map(str, columns[name].tolist()) for name in ("id", "before", "after")), strict=True))
-    print_table(["node", "before", "after"], rows[:N_SHOWN])
+    heads = ["node", "before", "after"]
+    rows = [
+        list(row)
+        for row in zip(*(map(str, columns[name].tolist()) for name in ("id", "before", "after")), strict=True)
+    ]
+    if reports:
+        heads += ["edges", "distrusted edges"]
+        for row, report in zip(rows, reports, strict=True):
+            row += [str(len(report.edges)), _list_distrusted(report)]
+    print_table(heads, rows[:N_SHOWN])
     if len(rows) > N_SHOWN:
         print_note(f"and {len(rows) - N_SHOWN} more")
+
+
+def _list_distrusted(report: NodeReport) -> str:
+    """Return the other ends of the distrusted edges of a node, the least credible first."""
+    others = [str(edge.neighbour) for edge in report.distrusted]
+    more = len(others) - N_EDGES_SHOWN
+    return ", ".join(others[:N_EDGES_SHOWN]) + (f" and {more} more" if more > 0 else "") or "none"

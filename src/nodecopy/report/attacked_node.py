@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.random import Rng, generator
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
+
+if TYPE_CHECKING:
+    from nodecopy.defend import NodeReport
 
 PREFERRED_DEGREE, MAX_DEGREE = 3, 8
 """Of the attacked node: enough flips to change the prediction, and few enough for a figure."""
@@ -30,7 +33,11 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AttackedNode:
-    """A node before the attack, after it, and with copied neighbours; the last of ``n_attacked`` nodes."""
+    """A node before the attack, after it, and with copied neighbours; the last of ``n_attacked`` nodes.
+
+    ``evidence`` is that of :class:`nodecopy.defend.EvidenceDefence`, which corrects the node by its features,
+    its donors and its credible edges.
+    """
 
     node: int
     n_flips: int
@@ -39,10 +46,11 @@ class AttackedNode:
     codes: NDArray[np.int64]
     donors: IntArray
     stages: tuple[Stage, ...]
+    evidence: NodeReport | None = None
 
 
 def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *, rng: Rng) -> AttackedNode:
-    """Attack nodes by FGA until one is misclassified, and correct its prediction by node copying.
+    """Attack nodes by FGA until one is misclassified, and correct it by node copying and by all evidence.
 
     Nodes are attacked one at a time, in random order and with their degree as budget. If no prediction
     changes, the result is the node whose true class lost most of its probability.
@@ -78,8 +86,8 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
             break
     _, node, attacked, defence = chosen
     stages, donors = _stages(graph, node, attacked, defence, clean)
-    n_flips = int(graph.degrees[node])
-    return AttackedNode(node, n_flips, n_attacked, fitted.classes_, codes, donors, stages)
+    n_flips, evidence = int(graph.degrees[node]), _weigh_evidence(attacked, node, train, rng)
+    return AttackedNode(node, n_flips, n_attacked, fitted.classes_, codes, donors, stages, evidence)
 
 
 def _find_candidates(
@@ -105,6 +113,15 @@ def _attack(graph: Graph, node: int, train: ArrayLike, rng: Rng) -> tuple[Graph,
 
     attacked = FGA().attack(graph, [node], budget="degree", train=train, rng=rng).apply(graph)
     return attacked, CopyingDefence(n_donors=min(N_DONORS, graph.n_nodes - 1)).fit(attacked, train, rng=rng)
+
+
+def _weigh_evidence(attacked: Graph, node: int, train: ArrayLike, rng: Rng) -> NodeReport:
+    """Return the evidence about an attacked node, with a GCN as in the stages."""
+    from nodecopy.classify import GCN
+    from nodecopy.defend import EvidenceDefence
+
+    defence = EvidenceDefence(GCN(), n_donors=min(N_DONORS, attacked.n_nodes - 1), retrain=True)
+    return defence.fit(attacked, train, rng=rng).explain([node])[0]
 
 
 def _stages(

@@ -293,6 +293,31 @@ def attack_section(
             }
             for stage in attacked.stages
         ],
+        "evidence": _describe_evidence(attacked, names),
+    }
+
+
+def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section | None:
+    """Return the evidence about an attacked node by class, and its edges, the least credible first."""
+    report, (_, after, _) = attacked.evidence, attacked.stages
+    if report is None:
+        return None
+    added = {str(names[node]) for node, origin in after.neighbours if origin == "added"}
+    parts = {"features": report.features, "similar nodes": report.donors, "all": report.probabilities}
+    return {
+        "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items() if part},
+        "edges_say": round_all(list(report.edges_say.values()), 2),
+        "edges": [
+            {
+                "neighbour": str(edge.neighbour),
+                "class": str(edge.predicted),
+                "credibility": round_number(edge.credibility, 3),
+                "distrusted": edge.is_distrusted,
+                "reason": edge.reason,
+                "added": str(edge.neighbour) in added,
+            }
+            for edge in report.edges
+        ],
     }
 
 

@@ -13,8 +13,24 @@ function attackBody(section) {
   const figures = stages.map((stage) => attackStage(section, stages, stage, truth));
   const csv = () => [["stage", "class", "probability", "is_true"], ...stages.flatMap((stage) => stage.probabilities.map((p, i) => [stage.name, section.classes[i], p, i === truth ? "yes" : "no"]))];
   return make("div", {}, legend, make("div", { class: "columns" }, ...figures.map(([, , figure]) => figure)),
-    make("p", { class: "quiet" }, `Donors of the copied neighbours: ${section.donors.join(", ")}.`),
+    make("p", { class: "quiet" }, `Donors of the copied neighbours: ${section.donors.join(", ")}.`), section.evidence ? evidenceBody(section, truth) : null,
     downloads(section.title, { rows: csv, pictures: () => [...figures.map(([name, [svg]]) => [name, svg]), ...figures.map(([name, [, bars]]) => [`${name}: probabilities`, bars])] }));
+}
+
+// What the features, similar nodes and edges of the attacked node say of its class, and which of its edges are distrusted.
+function evidenceBody(section, truth) {
+  const { parts, edges_say: said, edges } = section.evidence, best = d3.maxIndex(parts.all), distrusted = edges.filter((edge) => edge.distrusted).length;
+  const number = (text, i) => make("td", { class: i === best ? "number strong" : "number" }, text);
+  const line = (name, texts) => make("tr", {}, make("th", { scope: "row" }, name), ...texts.map(number));
+  const rows = [...Object.entries(parts).filter(([name]) => name !== "all").map(([name, values]) => line(name, values.map((p) => percent(p)))),
+    line("edges, in nats", said.map((value) => value === null ? "–" : d3.format(".1f")(value))), line("all evidence", parts.all.map((p) => percent(p)))];
+  const heads = ["", ...section.classes.map((name, i) => make("th", { scope: "col", class: "number" }, i === truth ? `${name} (true)` : name))];
+  const edgeRows = edges.map((edge) => make("tr", {}, make("th", { scope: "row" }, edge.neighbour), make("td", {}, edge.class), make("td", { class: "number" }, percent(edge.credibility)),
+    make("td", {}, edge.distrusted ? "distrusted" : "trusted"), make("td", {}, edge.reason), make("td", {}, edge.added ? "yes" : "no")));
+  return make("div", {}, make("h3", {}, `All evidence: ${section.classes[best]} ${best === truth ? "✓" : "✗"}`),
+    make("p", { class: "quiet" }, `A correction without copied neighbours: the class that features, similar nodes and credible edges favour together. ${distrusted} of ${plural(edges.length, "edge")} ${distrusted === 1 ? "is" : "are"} distrusted.`),
+    table(heads, rows, { "aria-label": "evidence by class" }),
+    edges.length ? table(["neighbour", "its predicted class", make("th", { scope: "col", class: "number" }, "genuine"), "verdict", "why", "added by the attack"], edgeRows, { "aria-label": "edges of the attacked node" }) : null);
 }
 
 // Adds the neighbours that the attack took away to the stage after it.
