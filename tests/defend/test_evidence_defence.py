@@ -11,7 +11,7 @@ import torch
 from nodecopy import Graph
 from nodecopy.attacks import DICE
 from nodecopy.classify import APPNP, GCN, CustomNetwork, SelfTraining
-from nodecopy.defend import Defence, EdgeReport, EvidenceDefence, WholeGraphDefence, evidence_correction
+from nodecopy.defend import Defence, EvidenceDefence, WholeGraphDefence
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
@@ -86,18 +86,6 @@ def test_explanation_is_that_of_the_retrained_classifier() -> None:
     ]
 
 
-def test_reasons_agree_with_the_numbers() -> None:
-    reasons = {
-        (odds, credibility): EdgeReport(1, "a", odds, credibility).reason
-        for odds in (-1.0, 1.0)
-        for credibility in (0.1, 0.9)
-    }
-    assert reasons[-1.0, 0.1] == "its ends do not resemble those of other edges"
-    assert reasons[1.0, 0.9] == "its ends resemble those of other edges"
-    assert reasons[1.0, 0.1].endswith("contradicts the other evidence")
-    assert reasons[-1.0, 0.9].endswith("agrees with the other evidence")
-
-
 class TinyNetwork(torch.nn.Module):
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__()
@@ -128,27 +116,6 @@ def test_attacked_nodes_are_corrected() -> None:
     truth = np.asarray(graph.named_labels())[nodes]
     own, corrected = fitted.predict()[nodes] == truth, fitted.correct(nodes) == truth
     assert corrected.mean() > own.mean() + 0.2
-
-
-def test_neighbourhoods_are_predicted_as_graphs_are() -> None:
-    graph = planted_graph()
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(graph, TRAIN, rng=0)
-    trial = fitted.check_retrainable(fitted.trial_)
-    ((_, correction),) = fitted.train_corrections([trial], [np.array([40])])
-    chosen: Any = correction
-    options = [[1, 30], [50], []]
-    limited, free = chosen.predict_neighbourhoods(40, [np.array(part, int) for part in options])
-    for row, part in enumerate(options):
-        expected = fitted.correct_proba([40], graph=rewired(graph, 40, part))[0]
-        np.testing.assert_allclose(np.exp(limited[row]), expected, atol=1e-5)
-    np.testing.assert_allclose(np.exp(free).sum(axis=1), 1)
-
-
-def test_large_graphs_have_no_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence_correction, "MAX_NODES_WITH_MLP", 50)
-    monkeypatch.setattr(evidence_correction, "distil_mlp", None)
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4).fit(planted_graph(), TRAIN, rng=0)
-    assert fitted.correct(SOME).shape == (4,)
 
 
 def test_default_classifier_is_self_trained() -> None:

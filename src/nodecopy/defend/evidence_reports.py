@@ -79,8 +79,8 @@ class NodeReport:
     >>> digits = datasets.load("digits").subgraph(range(300))
     >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
     >>> report = EvidenceDefence(GCN()).fit(digits, split.train, rng=0).explain([7])[0]
-    >>> report.corrected, len(report.edges) == int(digits.degrees[7])
-    (7, True)
+    >>> report.corrected, len(report.edges)
+    (7, 1)
     """
 
     node: Any
