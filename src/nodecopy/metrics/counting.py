@@ -32,6 +32,11 @@ def triangle_counts(rows: Rows) -> NDArray[np.int64]:
     return counts
 
 
+def count_triangles(rows: Rows) -> int:
+    """Return the number of triangles of a symmetric graph without loops."""
+    return int(triangle_counts(rows).sum()) // 3
+
+
 def component_sizes(rows: Rows) -> tuple[int, int]:
     """Return the number of components of a symmetric graph and the number of nodes in the largest."""
     if not rows.n_rows:

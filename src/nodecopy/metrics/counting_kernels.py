@@ -23,12 +23,21 @@ BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
     """Return the number of triangles through each node of a symmetric graph without loops."""
+    return cast(NDArray[np.int64], _sum_over_nodes(_triangles, rows))
+
+
+def count_triangles(rows: Rows) -> int:
+    """Return the number of triangles of a symmetric graph without loops, in half the time."""
+    return int(_sum_over_nodes(_count_triangles, rows))
+
+
+def _sum_over_nodes(kernel: Any, rows: Rows) -> Any:
+    """Return the sum of what a kernel counts from each node to higher ones, computed on all cores."""
     starts, targets = _forward(rows.indptr, rows.indices)
     n_parts = n_threads()
     bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_parts + 1)).tolist()
     bounds[0], bounds[-1] = 0, rows.n_rows
-    parts = map_on_cores(lambda i: _triangles(starts, targets, bounds[i], bounds[i + 1]), range(n_parts))
-    return cast(NDArray[np.int64], sum(parts))
+    return sum(map_on_cores(lambda i: kernel(starts, targets, bounds[i], bounds[i + 1]), range(n_parts)))
 
 
 def component_sizes(rows: Rows) -> tuple[int, int]:
@@ -110,6 +119,33 @@ def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> An
         for e in range(start, end):
             words[np.uint32(targets[e]) >> np.uint32(5)] = 0
     return counts
+
+
+@njit(cache=True, nogil=True)
+def _count_triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
+    """Return the number of triangles that :func:`_triangles` counts; without branches, rows are vectors."""
+    n, last_target = len(starts) - 1, len(targets) - 1
+    words = np.zeros((n >> 5) + 1, np.uint32)
+    total = np.int64(0)
+    for u in range(first, last):
+        start, end = starts[u], starts[u + 1]
+        if end - start < 2:
+            continue
+        for k in range(4):
+            prefetch(starts, np.intp(targets[min(end + 22 + 2 * k, last_target)]))
+            prefetch(targets, np.intp(starts[targets[min(end + 10 + 2 * k, last_target)]]))
+        for e in range(start, end):
+            v = np.uint32(targets[e])
+            words[v >> np.uint32(5)] |= np.uint32(1) << (v & np.uint32(31))
+        for e in range(start, end):
+            v, n_closed = targets[e], np.uint32(0)
+            for f in range(np.uint64(starts[v]), np.uint64(starts[v + 1])):
+                w = np.uint32(targets[f])
+                n_closed += (words[w >> np.uint32(5)] >> (w & np.uint32(31))) & np.uint32(1)
+            total += n_closed
+        for e in range(start, end):
+            words[np.uint32(targets[e]) >> np.uint32(5)] = 0
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy._core import random as randomness
 from nodecopy._core.csr import IntArray, Rows
@@ -102,7 +103,8 @@ def select_statistics(
             function = functions[check_name(name, known_names, "name of a statistic")]
             if function in (triangle_statistics, component_statistics):
                 simple = _without_directions(graph) if simple is None else simple
-                values |= function(simple)
+                counts_nodes = "average_clustering" in names or function is component_statistics
+                values |= function(simple) if counts_nodes else _triangle_statistics(simple, None)
             else:
                 values |= function(graph)
     return {name: values[name] for name in names}
@@ -184,19 +186,29 @@ def triangle_statistics(graph: Graph) -> Statistics:
     - ``assortativity``: Pearson correlation of the degrees at both ends of an edge; -1 for a star,
       ``nan`` where all edges see the same degree.
     """
-    rows = _without_directions(graph).rows
+    simple = _without_directions(graph)
+    triangles = select_counting(simple.rows).triangle_counts(simple.rows)
+    return _triangle_statistics(simple, triangles)
+
+
+def _triangle_statistics(simple: Graph, triangles: NDArray[np.int64] | None) -> Statistics:
+    """Return :func:`triangle_statistics` from those of each node; ``None`` leaves out the clustering."""
+    rows, clustering = simple.rows, math.nan
     counting = select_counting(rows)
-    triangles = counting.triangle_counts(rows)
-    pairs = rows.degrees.astype(np.int64) * (rows.degrees - 1) // 2
-    clustering = float((triangles / np.maximum(pairs, 1)).sum())
+    if triangles is None:
+        n_triangles = counting.count_triangles(rows)
+    else:
+        n_triangles = int(triangles.sum()) // 3
+        pairs = rows.degrees.astype(np.int64) * (rows.degrees - 1) // 2
+        clustering = _ratio(float((triangles / np.maximum(pairs, 1)).sum()), rows.n_rows)
     histogram = _degree_histogram(rows)
     squares = sum(count * d**2 for d, count in histogram)
     covariance = rows.n_entries * counting.degree_products(rows) - squares**2
     variance = rows.n_entries * sum(count * d**3 for d, count in histogram) - squares**2
     return {
-        "triangles": int(triangles.sum()) // 3,
-        "transitivity": _ratio(int(triangles.sum()), (squares - rows.n_entries) // 2),
-        "average_clustering": _ratio(clustering, rows.n_rows),
+        "triangles": n_triangles,
+        "transitivity": _ratio(3 * n_triangles, (squares - rows.n_entries) // 2),
+        "average_clustering": clustering,
         "assortativity": _ratio(covariance, variance),
     }
 
