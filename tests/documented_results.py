@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nodecopy.experiments.toml import load
-from tests.inference_tables import format_table, inference_tables, not_computed
+from tests.inference_tables import BENCHMARK, format_table, inference_tables, not_computed, speed_table
 
 ROOT = Path(__file__).parents[1]
 README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
@@ -294,6 +294,7 @@ def documented_tables() -> dict[tuple[Path, str], str]:
         **{(PAGES / "few-labels.md", f"{n} labels"): gains_table(n) for n in ("5", "20")},
         **{(PAGES / f"{name}.md", "summary"): summary_table(name) for name in SUMMARIES},
         **{(INFERENCE, name): text for name, text in inference_tables(read_results).items()},
+        (INFERENCE, "speed"): speed_table(BENCHMARK.read_text(encoding="utf-8")),
     }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +22,10 @@ NOT_WORSE = 1.05
 """Standard errors whose factor from the truth is larger by no more than this count as equally good."""
 WRONG_FAMILY = ("dc-sbm", "graphon", "directed")
 """Networks that no block model with few blocks describes."""
+MAIN_NETWORKS = ("sbm", "dc-sbm", "dot-product", "graphon")
+OF_SUBSAMPLES = ("density", "transitivity", "assortativity", "modularity")
+"""Statistics whose expectation hardly depends on the number of nodes, for which subsampling is meant."""
+BENCHMARK = Path(__file__).parents[1] / "results/benchmarks/inference.txt"
 
 
 def read_cells(rows: Iterable[Row]) -> Cells:
@@ -48,61 +55,142 @@ def find_default(cells: Cells) -> Cells:
     return {(*place[:3], "default", place[4]): x for place, x in cells.items() if place[3] in DEFAULTS}
 
 
-def coverage_table(rows: Iterable[Row]) -> str:
+def name_networks(rows: Iterable[Row]) -> dict[tuple[str, str, str], str]:
+    """Return the heading of each row of networks; it says how many there are, if they are not 500."""
+    task: Any = load("coverage").task
+    names = {}
+    for row in rows:
+        n_networks = int(row["n"]) * task.networks
+        few = "" if row["n"] == str(task.trials) else f", {n_networks} networks"
+        place = (row["dataset"], row["nodes"], row["degree"])
+        if row["mean"] and row["method"] in DEFAULTS:
+            names[place] = f"{place[0]}, {int(place[1]):,} nodes, degree {place[2]}{few}"
+    return names
+
+
+def coverage_table(rows: Sequence[Row]) -> str:
     """Return coverage and ratio of the default model, by network, size and statistic."""
     cells = find_default(read_cells(rows))
     if not cells:
         return not_computed("coverage")
     lines = []
-    for dataset, nodes, degree in dict.fromkeys(place[:3] for place in cells):
-        line = [f"{dataset}, {nodes} nodes, degree {degree}"]
+    for place, heading in name_networks(rows).items():
+        line = [heading]
         for name in STATISTICS:
             covered, ratio = (
-                cells.get((dataset, nodes, degree, "default", f"{name} {kind}"))
-                for kind in ("covered", "ratio")
+                cells.get((*place, "default", f"{name} {kind}")) for kind in ("covered", "ratio")
             )
-            if covered is None or ratio is None:
-                line.append("-")
-                continue
-            text = f"{covered:.1f}, {ratio / 100:.2f}"
-            line.append(text if is_inside(covered, ratio / 100) else f"**{text}**")
+            line.append(format_cell(covered, ratio))
         lines.append(line)
     return format_table(["network", *STATISTICS.values()], lines)
 
 
-def list_misses(rows: Iterable[Row]) -> str:
-    """Return which smooth statistics are outside of the limits, with bias and warnings."""
+def format_cell(covered: float | None, ratio: float | None, is_meant: bool = True) -> str:
+    """Return coverage and ratio: bold outside of the limits, in brackets if they need not be inside."""
+    if covered is None or ratio is None:
+        return "-"
+    text = f"{covered:.1f}, {ratio / 100:.2f}"
+    if not is_meant:
+        return f"({text})"
+    return text if is_inside(covered, ratio / 100) else f"**{text}**"
+
+
+class Miss(NamedTuple):
+    """A cell outside of the limits; all numbers are shares, and bias is in true standard deviations."""
+
+    dataset: str
+    heading: str
+    statistic: str
+    covered: float
+    ratio: float
+    bias: float
+    warned: float
+
+    @property
+    def has_wide_intervals_only(self) -> bool:
+        return RATIO[0] <= self.ratio <= RATIO[1] and 100 * self.covered > COVERAGE[1]
+
+
+def find_misses(rows: Sequence[Row]) -> tuple[list[Miss], dict[str, int], float]:
+    """Return the smooth statistics outside of the limits, cells by dataset, and the lowest coverage."""
     cells = find_default(read_cells(rows))
-    if not cells:
-        return not_computed("coverage")
-    lines, n_cells, n_wide, lowest = [], 0, 0, 1.0
-    for dataset, nodes, degree in dict.fromkeys(place[:3] for place in cells):
+    n_cells: dict[str, int] = {}
+    misses, lowest = [], 1.0
+    for place, heading in name_networks(rows).items():
         for name in SMOOTH:
             kinds = ("covered", "ratio", "bias", "warned")
-            values = [cells.get((dataset, nodes, degree, "default", f"{name} {kind}")) for kind in kinds]
+            values = [cells.get((*place, "default", f"{name} {kind}")) for kind in kinds]
             if None in values:
                 continue
             covered, ratio, bias, warned = (value / 100 for value in values if value is not None)
-            n_cells += 1
+            n_cells[place[0]] = n_cells.get(place[0], 0) + 1
             lowest = min(lowest, covered)
             if not is_inside(100 * covered, ratio):
-                n_wide += RATIO[0] <= ratio <= RATIO[1] and 100 * covered > COVERAGE[1]
-                place = f"{dataset}, {nodes} nodes, degree {degree}"
-                numbers = [f"{100 * covered:.1f}", f"{ratio:.2f}", f"{bias:+.1f}", f"{100 * warned:.0f}"]
-                lines.append([place, STATISTICS[name], *numbers, explain_miss(name, covered, ratio, bias)])
+                misses.append(Miss(place[0], heading, name, covered, ratio, bias, warned))
+    return misses, n_cells, lowest
+
+
+def list_misses(rows: Sequence[Row]) -> str:
+    """Return which smooth statistics are outside of the limits, with bias and warnings."""
+    misses, n_cells, lowest = find_misses(rows)
+    if not n_cells:
+        return not_computed("coverage")
+    total, n_main = sum(n_cells.values()), sum(n_cells.get(name, 0) for name in MAIN_NETWORKS)
+    n_missed_main = sum(miss.dataset in MAIN_NETWORKS for miss in misses)
     text = (
-        f"{n_cells - len(lines)} of {n_cells} cells are inside the limits, without the maximum degree and "
-        "the modularity of estimated communities, which are not smooth. The lowest coverage of all is "
+        f"{total - len(misses)} of {total} cells are inside the limits ({n_main - n_missed_main} of {n_main} "
+        f"of {', '.join(MAIN_NETWORKS[:-1])} and {MAIN_NETWORKS[-1]}), without the maximum degree and the "
+        "modularity of estimated communities, which are not smooth. The lowest coverage of all is "
         f"{100 * lowest:.1f} %."
     )
-    if not lines:
+    if not misses:
         return text
+    n_wide = sum(miss.has_wide_intervals_only for miss in misses)
     text += (
-        f" Of the {len(lines)} others, {n_wide} have coverage above 98 % and nothing else. Bias is in true "
+        f" Of the {len(misses)} others, {n_wide} have coverage above 98 % and nothing else. Bias is in true "
         "standard deviations; the last number is the percentage of networks for which `bootstrap` warned:"
     )
+    lines = [
+        [
+            miss.heading,
+            STATISTICS[miss.statistic],
+            f"{100 * miss.covered:.1f}",
+            f"{miss.ratio:.2f}",
+            f"{miss.bias:+.1f}",
+            f"{100 * miss.warned:.0f}",
+            explain_miss(*miss[2:6]),
+        ]
+        for miss in misses
+    ]
     headings = ["network", "statistic", "coverage", "ratio", "bias", "warned", "likely reason"]
     return f"{text}\n\n{format_table(headings, lines)}"
+
+
+def describe_missing_warnings(rows: Sequence[Row]) -> str:
+    """Return in which cells outside of the limits there was mostly no warning."""
+    misses, n_cells, _ = find_misses(rows)
+    if not n_cells:
+        return not_computed("coverage")
+    silent = [miss for miss in misses if miss.warned < 0.5]
+    wide = [miss for miss in silent if miss.has_wide_intervals_only]
+    others = [miss for miss in silent if not miss.has_wide_intervals_only]
+    text = f"`bootstrap` did not warn in {len(silent)} of these {len(misses)} cells."
+    if wide:
+        low, high = min(miss.covered for miss in wide), max(miss.covered for miss in wide)
+        ratios = [miss.ratio for miss in wide]
+        text += (
+            f" {len(wide)} of them have intervals that are wide rather than wrong: coverage of "
+            f"{100 * low:.1f} to {100 * high:.1f} %, with ratios of {min(ratios):.2f} to {max(ratios):.2f}. "
+            "Cells with the same ratios are inside the limits, so that nothing in a graph tells them apart."
+        )
+    if others:
+        names = [
+            f"{STATISTICS[miss.statistic]} of {miss.heading} (coverage {100 * miss.covered:.1f} %, ratio "
+            f"{miss.ratio:.2f})"
+            for miss in others
+        ]
+        text += f" The rest: {'; '.join(names)}."
+    return text
 
 
 def explain_miss(name: str, covered: float, ratio: float, bias: float) -> str:
@@ -177,7 +265,7 @@ def describe_sharpness(rows: Iterable[Row]) -> str:
     cells = read_cells(rows)
     default = find_default(cells)
     factors: dict[tuple[str, ...], list[float]] = {}
-    n_cover = n_good = 0
+    n_cover = n_good = n_sharpest = 0
     for (*size, _, score), ratio in default.items():
         name, _, kind = score.partition(" ")
         others = [cells.get((*size, method, score)) for method in FITTED]  # type: ignore[arg-type]
@@ -190,11 +278,13 @@ def describe_sharpness(rows: Iterable[Row]) -> str:
         covered = [default[*size, "default", score], *(cells[*size, method, score] for method in FITTED)]  # type: ignore[index]
         if min(covered) >= COVERAGE[0]:
             n_cover += 1
+            n_sharpest += factors[place][0] <= min(factors[place][1:])
             n_good += factors[place][0] <= NOT_WORSE * min(factors[place][1:])
     if not n_cover:
         return not_computed("coverage")
     wrong = [values for place, values in factors.items() if place[0] in WRONG_FAMILY]
-    n_better = sum(values[0] <= NOT_WORSE * values[2] for values in wrong)
+    n_better = sum(values[0] <= values[2] for values in wrong)
+    n_clear = sum(NOT_WORSE * values[0] < values[2] for values in wrong)
     median, worst = (
         "{:.2f} (node copying), {:.2f} (dot product graph) and {:.2f} (block model)".format(*values)
         for values in (np.median(list(factors.values()), axis=0), np.max(list(factors.values()), axis=0))
@@ -202,11 +292,48 @@ def describe_sharpness(rows: Iterable[Row]) -> str:
     return (
         f"Beside the fitted dot product graph and the fitted block model, in {len(factors)} cells (density "
         f"stands for the mean degree): standard errors are off by a factor of {median} in the median, and by "
-        f"up to {worst}. All three cover at least 90 % in {n_cover} cells; in {n_good} of them the factor of "
-        "node copying is at most 5 % larger than that of the better one of the other two. Where a block "
-        f"model is the wrong family ({', '.join(WRONG_FAMILY)}), it is at most 5 % larger than that of the "
-        f"fitted block model in {n_better} of {len(wrong)} cells."
+        f"up to {worst}. All three cover at least 90 % in {n_cover} cells. In {n_sharpest} of them "
+        f"({n_sharpest / n_cover:.0%}) the factor of node copying is at most that of the better one of the "
+        f"other two, in {n_good} ({n_good / n_cover:.0%}) it is at most 5 % larger. Where a block model is "
+        f"the wrong family ({', '.join(WRONG_FAMILY)}), it is at most that of the fitted block model in "
+        f"{n_better} of "
+        f"{len(wrong)} cells, and smaller by more than 5 % in {n_clear}."
     )
+
+
+def nodes_table(rows: Sequence[Row]) -> str:
+    """Return coverage and ratio for a population of nodes, by network, method and statistic."""
+    cells, experiment = read_cells(rows), load("coverage-nodes")
+    if not cells:
+        return not_computed("coverage-nodes")
+    task: Any = experiment.task
+    scores = [name for name in STATISTICS if name in task.scores]
+    lines = []
+    for dataset, nodes, degree in dict.fromkeys(place[:3] for place in cells):
+        for method in experiment.methods:
+            place = (dataset, nodes, degree, method.name)
+            if method.name == "truth" or (*place, "density covered") not in cells:
+                continue
+            texts = [
+                format_cell(
+                    cells.get((*place, f"{name} covered")),
+                    cells.get((*place, f"{name} ratio")),
+                    method.name != "subsampling" or name in OF_SUBSAMPLES,
+                )
+                for name in scores
+            ]
+            lines.append([f"{dataset}, {nodes} nodes", method.title, *texts])
+    return format_table(["network", "model of the samples", *(STATISTICS[name] for name in scores)], lines)
+
+
+def speed_table(text: str) -> str:
+    """Return the stored output of the benchmark as a table."""
+    pattern = r"^(\S.*?)  +([\d.]+) ms (of CPU )?per sample +([\d.]+) times ours$"
+    lines = [
+        [name, f"{float(time):.0f} ms", "CPU" if is_cpu else "wall-clock", ratio]
+        for name, time, is_cpu, ratio in re.findall(pattern, text, re.MULTILINE)
+    ]
+    return format_table(["a sample with its statistics", "time", "of", "times ours"], lines)
 
 
 def level_table(rows: Iterable[Row]) -> str:
@@ -230,7 +357,7 @@ def level_table(rows: Iterable[Row]) -> str:
 
 
 def inference_tables(read_results: Callable[[str], list[Row]]) -> dict[str, str]:
-    """Return the text between each pair of markers."""
+    """Return the text between each pair of markers that depends on an experiment."""
     rows, of_nodes = read_results("coverage"), read_results("coverage-nodes")
     return {
         "coverage": coverage_table(rows),
@@ -238,6 +365,7 @@ def inference_tables(read_results: Callable[[str], list[Row]]) -> dict[str, str]
         "coverage of estimated communities": describe_estimated_communities(rows),
         "coverage methods": methods_table(rows, "coverage"),
         "coverage sharpness": describe_sharpness(rows),
-        "coverage nodes": methods_table(of_nodes, "coverage-nodes"),
+        "coverage warnings": describe_missing_warnings(rows),
+        "coverage nodes": nodes_table(of_nodes),
         "level": level_table(read_results("level")),
     }

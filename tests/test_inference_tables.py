@@ -8,7 +8,7 @@ from tests.inference_tables import Row
 
 def make_rows(method: str, nodes: str = "200", **scores: tuple[float, float, float]) -> list[Row]:
     """Return rows of coverage, ratio and bias in percent; keys are statistics."""
-    place = {"dataset": "sbm", "nodes": nodes, "degree": "15", "method": method}
+    place = {"dataset": "sbm", "nodes": nodes, "degree": "15", "method": method, "n": "20"}
     return [
         {**place, "score": f"{name} {kind}", "mean": str(value)}
         for name, values in scores.items()
@@ -29,10 +29,40 @@ def test_cells_outside_of_the_limits_are_bold_and_listed_with_the_reason() -> No
         "| sbm, 200 nodes, degree 15 | 95.0, 1.00 | - | **99.0, 1.30** | **88.0, 0.95** |"
     )
     misses = inference_tables.list_misses(ROWS)
-    assert misses.startswith("1 of 3 cells")
+    assert misses.startswith("1 of 3 cells are inside the limits (1 of 3 of sbm, dc-sbm, dot-product and")
     assert "The lowest coverage of all is 88.0 %. Of the 2 others, 0 have coverage above 98 %" in misses
     assert "| degree variance | 99.0 | 1.30 | +2.5 | 10 | degrees of samples vary more" in misses
     assert "| triangles | 88.0 | 0.95 | -3.0 | 10 | samples differ" in misses
+
+
+def test_cells_without_a_warning_are_named() -> None:
+    rows = [*ROWS, *make_rows("copying", nodes="1000", transitivity=(98.4, 120, 0))]
+    text = inference_tables.describe_missing_warnings(rows)
+    assert text.startswith("`bootstrap` did not warn in 3 of these 3 cells. 1 of them have intervals that")
+    assert "coverage of 98.4 to 98.4 %, with ratios of 1.20 to 1.20" in text
+    assert text.endswith("; triangles of sbm, 200 nodes, degree 15 (coverage 88.0 %, ratio 0.95).")
+
+
+def test_rows_with_fewer_networks_say_so() -> None:
+    rows = [{**row, "n": "4"} for row in make_rows("copying", nodes="5000", density=(95, 100, 0))]
+    last = inference_tables.coverage_table(rows).splitlines()[-1]
+    assert last.startswith("| sbm, 5,000 nodes, degree 15, 100 networks | 95.0, 1.00 |")
+
+
+def test_statistics_that_subsampling_is_not_meant_for_are_in_brackets() -> None:
+    rows = make_rows("subsampling", density=(95, 100, 0), triangles=(10, 20, 0))
+    last = inference_tables.nodes_table(rows).splitlines()[-1]
+    assert last.startswith(
+        "| sbm, 200 nodes | Subsampling of 30 % of the nodes | 95.0, 1.00 | - | - | (10.0, 0.20) |"
+    )
+
+
+def test_the_benchmark_is_a_table() -> None:
+    text = "Graph(3 nodes)\nours, two workers      72.9 ms per sample     1.0 times ours\n"
+    text += "igraph, simple     1532.9 ms of CPU per sample    17.1 times ours\n"
+    lines = inference_tables.speed_table(text).splitlines()
+    assert lines[2] == "| ours, two workers | 73 ms | wall-clock | 1.0 |"
+    assert lines[3] == "| igraph, simple | 1533 ms | CPU | 17.1 |"
 
 
 def test_methods_are_pooled() -> None:
@@ -59,7 +89,7 @@ def test_sharpness_counts_cells_where_all_cover() -> None:
     text = inference_tables.describe_sharpness(ROWS)
     assert "in 3 cells" in text
     assert "by up to 1.30 (node copying), 1.80 (dot product graph) and 5.00 (block model)." in text
-    assert "All three cover at least 90 % in 1 cells; in 1 of them" in text
+    assert "All three cover at least 90 % in 1 cells. In 1 of them (100%) the factor" in text
 
 
 def test_levels_are_listed_by_network_and_null_model() -> None:
