@@ -163,6 +163,7 @@ def test_metrics_of_users_in_a_table(run: Run) -> None:
             ["library", "--model", "lightgcn", "--split", "user"],
             "--split user needs models that score users outside training; lightgcn",
         ),
+        (["v.csv"], "the training part must hold at least one interaction; got none"),
         (["library", "--model", "eas"], "--model must be one of"),
         (["library", "--test-share", "0"], "--test-share must be above 0 and below 1; got 0"),
     ],

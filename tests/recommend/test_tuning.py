@@ -14,7 +14,7 @@ from nodecopy import Interactions, Jaccard, datasets
 from nodecopy._core.progress import report_progress
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.recommend import EASE, CopyEASE, dense_algebra, tuning
-from nodecopy.recommend.dense_algebra import TorchAlgebra
+from nodecopy.recommend.torch_algebra import TorchAlgebra
 from nodecopy.recommend.tuning import ScoredSettings
 from tests.contracts.recommenders import tastes
 

@@ -113,8 +113,9 @@ def evaluate(
         parts = _split(source, split, test_share, min_rating, seed, reading)
     if unknown != "count":
         parts = _without_unknown(parts, unknown)
-    if not parts.test.n_interactions:
-        raise InputError("the test part must hold at least one interaction; got none.")
+    for part, interactions in (("training", parts.train), ("test", parts.test)):
+        if not interactions.n_interactions:
+            raise InputError(f"the {part} part must hold at least one interaction; got none.")
     names = _choose_metrics(metric, parts.train.n_items, per_user=per_user is not None)
     results, seconds = {}, {}
     for name, recommender in recommenders.items():

@@ -29,9 +29,10 @@ from nodecopy.interactions import Interactions
 from nodecopy.recommend import tuning
 from nodecopy.recommend.base import Recommender
 from nodecopy.recommend.constrained_ridge import solve_constrained_path
-from nodecopy.recommend.dense_algebra import Algebra, algebra_on, import_torch_for, usable_memory
+from nodecopy.recommend.dense_algebra import Algebra, algebra_on, usable_memory
 from nodecopy.recommend.donor_system import DonorSystem
 from nodecopy.recommend.incremental import RunningAlgebra, append_interactions
+from nodecopy.recommend.torch_algebra import import_torch_for
 from nodecopy.recommend.training_ids import check_nonempty
 from nodecopy.recommend.tuning import REGULARISATIONS, Coordinate
 

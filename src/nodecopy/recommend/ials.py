@@ -15,8 +15,8 @@ from nodecopy._core.progress import track
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.interactions import Interactions
 from nodecopy.recommend.constrained_ridge import singular_matrix
-from nodecopy.recommend.dense_algebra import import_torch_for
 from nodecopy.recommend.embeddings import EmbeddingRecommender
+from nodecopy.recommend.torch_algebra import import_torch_for
 
 MAX_BATCH_ENTRIES = 2**28
 """Entries of the factors, or of the matrices, of the rows that are solved at once."""
