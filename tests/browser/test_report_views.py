@@ -384,9 +384,9 @@ def test_a_hundred_thousand_nodes_open_in_a_second(tmp_path: Path, monkeypatch: 
     pytest.importorskip("playwright", reason="needs a browser: make browser-test")
     monkeypatch.setattr(bench_report, "N_SAMPLES", 1)
     bench_report.write(tmp_path / "page.html", 100_000)
-    seconds = []
-    for number in range(3):
-        with opened(tmp_path / "page.html", tmp_path / f"profile-{number}") as watched:
+    seconds: list[float] = []
+    while len(seconds) < 10 and min(seconds, default=1) >= 1:  # other processes can only add to the time
+        with opened(tmp_path / "page.html", tmp_path / f"profile-{len(seconds)}") as watched:
             seconds.append(watched.seconds)
             assert "of 100,000 nodes" in watched.page.locator("main").inner_text()
             assert watched.complaints == []
