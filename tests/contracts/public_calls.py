@@ -52,7 +52,7 @@ NOT_CALLED = _words("""
     ExpectedAdjacency Description Split UserSplit HeldOutUsers Prediction Perturbation AttackedState
     Correction EdgeSplit HeldOutEdges BootstrapResult Estimate SignificanceTests SignificanceTest
     GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
-    CommunityStability IntervalQuality Problem
+    CommunityStability IntervalQuality Problem NodeReport EdgeReport
 
     Spark fetch
 """)
@@ -61,7 +61,7 @@ store what it computed; and what needs a cluster, the network or large files."""
 METHODS = _words("""
     fit sample sample_many draw_donors copy log_probability monte_carlo_adjacency edge_probabilities
     predict predict_proba uncertainty score calibrate table to_pandas fit_trials
-    correct correct_proba nearest_donors score_suspicion from_classifier attack
+    correct correct_proba certify nearest_donors score_suspicion from_classifier attack
     recommend recommend_new score_new similar_items similar_users explain evaluate partial_fit tune fit_path
     from_edges from_table replace subgraph positions with_label_names at_least select union difference
     neighbours has_edge flip flip_feature save write transform apply
