@@ -10,9 +10,12 @@ import pytest
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import AdaptiveEvidenceAttack, EvidenceDefence
+from nodecopy.defend.adaptive_evidence import TargetEvidence
+from nodecopy.defend.evidence_correction import EvidenceCorrection
 from nodecopy.errors import InputError
 from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph
+from tests.defend.test_evidence_defence import rewired
 
 QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
 DEFENCE = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True)
@@ -32,18 +35,48 @@ class TestAdaptiveEvidenceAttack(AttackContract):
         assert np.array_equal(alone.of(first).flips, together.of(first).flips)
 
 
+def likelihood_of(evidence: TargetEvidence, neighbours: Any) -> tuple[Any, Any]:
+    """The log-likelihood of a neighbourhood, and a change that changes nothing."""
+    log_likelihood = np.log(evidence.factors[neighbours]).sum(axis=0)
+    return log_likelihood, np.ones((1, *log_likelihood.shape))
+
+
+def test_neighbourhoods_are_predicted_as_graphs_are() -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(graph, TRAIN, rng=0)
+    ((_, correction),) = fitted.train_corrections([fitted.trial_], [np.array([40])])
+    assert isinstance(correction, EvidenceCorrection)
+    evidence = TargetEvidence(correction, 40, np.arange(60))
+    for part in ([1, 30], [50], []):
+        limited, free = evidence.predict(*likelihood_of(evidence, part))
+        expected = fitted.correct_proba([40], graph=rewired(graph, 40, part))[0]
+        np.testing.assert_allclose(np.exp(limited[0]), expected, atol=1e-5)
+        np.testing.assert_allclose(np.exp(free).sum(axis=1), 1)
+
+
 def test_every_flip_is_the_best_one() -> None:
+    """Each of three flips against an evaluation of the defence for every flip."""
     graph = planted_graph()
     attack = AdaptiveEvidenceAttack(DEFENCE)
-    flips = attack.attack(graph, [40], budget=1, train=TRAIN, rng=0).flips
-    start = attack.prepare(graph, np.array([40]), TRAIN, _surrogate_seed(0))
-    edits = start()
-    neighbours = edits.neighbours(40)
-    losses = {}
-    for node in np.delete(np.arange(60), 40).tolist():
-        changed = np.setxor1d(neighbours, [node])
-        losses[node] = attack._losses(edits, 40, int(edits.codes[40]), [changed])[0]
-    assert flips.tolist() == [[40, max(losses, key=losses.get)]]  # type: ignore[arg-type]
+    flips = attack.attack(graph, [40], budget=3, train=TRAIN, rng=0).flips
+    edits = attack.prepare(graph, np.array([40]), TRAIN, _surrogate_seed(0))()
+    evidence, code = TargetEvidence(edits.correction, 40, np.arange(60)), int(edits.codes[40])
+    others, neighbours = np.delete(np.arange(60), 40).tolist(), edits.neighbours(40)
+    for _, flipped in flips.tolist():
+        losses = {}
+        for node in others:
+            rows = np.setxor1d(neighbours, [node])
+            losses[node] = evidence.losses(code, *likelihood_of(evidence, rows))[0]
+        assert losses[flipped] == pytest.approx(max(losses.values()), abs=1e-9)
+        neighbours = np.setxor1d(neighbours, [flipped])
+        others.remove(flipped)
+    assert len(flips) == 3
+
+
+def test_new_neighbours_are_drawn_in_large_graphs() -> None:
+    graph = planted_graph()
+    few = AdaptiveEvidenceAttack(DEFENCE, n_candidates=5).attack(graph, [40], budget=4, train=TRAIN, rng=0)
+    assert 1 <= len(few.flips) <= 4
 
 
 def test_more_flips_raise_the_loss() -> None:

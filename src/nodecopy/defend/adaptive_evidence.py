@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_integer, check_type
@@ -16,12 +16,11 @@ from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.surrogate import SurrogateLabels
 from nodecopy.classify import Trial
+from nodecopy.defend.evidence import Array, limit_evidence, weigh_edges, weigh_hypotheses
 from nodecopy.defend.evidence_correction import EvidenceCorrection
 from nodecopy.defend.evidence_defence import EvidenceDefence
 from nodecopy.graph import Graph
 
-STEPS_BETWEEN_SEARCHES = 5
-"""All nodes are evaluated as new neighbours in every fifth step; in between only the best of them."""
 TIE_WEIGHT = 1e-3
 """Weight of the loss without the limit of the evidence, which orders flips that the limit makes equal."""
 
@@ -34,21 +33,73 @@ class EvidenceEdits(Edits):
         self.codes, self.correction = codes, correction
 
 
+class TargetEvidence:
+    """The evidence about one node, whatever neighbours it has.
+
+    The likelihood of its edges is a product over them, so the effect of each flip is known once the factors
+    of all possible neighbours are.
+
+    Parameters
+    ----------
+    correction
+        The defence, trained without the edges of the node.
+    node
+        The node.
+    others
+        The nodes that may be its neighbours.
+
+    Attributes
+    ----------
+    factors
+        ``[n_others, n_classes, n_hypotheses]``: the likelihood of an edge to each of them.
+    """
+
+    def __init__(self, correction: EvidenceCorrection, node: int, others: IntArray) -> None:
+        nodes, no_edges = np.full(len(others), node), np.zeros(len(others), bool)
+        log_odds = correction.credibility.log_odds(nodes, others, is_edge=no_edges)
+        self.factors = weigh_edges(log_odds, correction.predictions[others], correction.compatibility)[1]
+        self.log_prior = correction.without_edges(np.array([node]))
+        self.weights = weigh_hypotheses(self.log_prior.shape[1], correction.attacked_share)
+        self.max_evidence = correction.max_evidence
+
+    def predict(self, log_likelihood: Array, changes: Array) -> tuple[Array, Array]:
+        """Return log-probabilities after each of some changes, with and without the limit of the evidence.
+
+        Parameters
+        ----------
+        log_likelihood
+            ``[n_classes, n_hypotheses]``: that of the edges.
+        changes
+            ``[n, n_classes, n_hypotheses]``: the factor by which each change multiplies the likelihood.
+        """
+        joint = self.weights + log_likelihood
+        highest = joint.max()
+        log_evidence = np.log(np.einsum("kh,nkh->nk", np.exp(joint - highest), changes)) + highest
+        limited = limit_evidence(self.log_prior, log_evidence, self.max_evidence)
+        return np.log(limited), log_softmax(self.log_prior + log_evidence, axis=1)
+
+    def losses(self, code: int, log_likelihood: Array, changes: Array) -> Array:
+        """Return the loss of the corrected prediction of a class after each of some changes."""
+        limited, free = self.predict(log_likelihood, changes)
+        losses: Array = -limited[:, code] - TIE_WEIGHT * free[:, code]
+        return losses
+
+
 @dataclass(eq=False, repr=False)
 class AdaptiveEvidenceAttack(TargetedAttack):
     """Attack :class:`EvidenceDefence` by flips of the target's edges, evaluated by the defence itself.
 
     The attacker trains the defence on the graph without the edges of the targets, as the defence with
-    ``retrain`` does. In each step the flip is made that raises the loss of the corrected prediction most:
-    every edge of the target is tried for removal, and every other node, or the best of them, as a new
-    neighbour. The default budget is the target's degree.
+    ``retrain`` does. In each step every flip of an edge of the target is evaluated exactly, and the one that
+    raises the loss of the corrected prediction most is made. The default budget is the target's degree.
 
     Parameters
     ----------
     defence
         The defence; by default ``EvidenceDefence(retrain=True)``.
     n_candidates
-        Number of new neighbours that are tried in the steps between full searches.
+        Number of nodes, drawn at random for each target, that are tried as new neighbours; all nodes in
+        smaller graphs.
     together
         As in :class:`.TargetedAttack`.
 
@@ -64,7 +115,7 @@ class AdaptiveEvidenceAttack(TargetedAttack):
     """
 
     defence: EvidenceDefence | None = None
-    n_candidates: int = 64
+    n_candidates: int = 20_000
     together: bool = True
 
     def prepare(
@@ -83,35 +134,20 @@ class AdaptiveEvidenceAttack(TargetedAttack):
 
     def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
         assert isinstance(edits, EvidenceEdits)
-        code, candidates = edits.codes[target], np.zeros(0, np.int64)
-        flipped = np.zeros(edits.graph.n_nodes, bool)
-        flipped[target] = True
-        best = self._losses(edits, target, code, [edits.neighbours(target)])[0]
-        for step in range(budget):
-            neighbours = edits.neighbours(target)
-            removable = neighbours[~flipped[neighbours]]
-            if step % STEPS_BETWEEN_SEARCHES == 0:
-                is_free = ~flipped
-                is_free[neighbours] = False
-                candidates = np.flatnonzero(is_free)
-            else:
-                candidates = candidates[~flipped[candidates]]
-            flips = np.concatenate([removable, candidates])
-            if not len(flips):
-                return
-            changed = [np.setdiff1d(neighbours, [node]) for node in removable.tolist()]
-            changed += [np.append(neighbours, node) for node in candidates.tolist()]
-            losses = self._losses(edits, target, code, changed)
+        code, neighbours = int(edits.codes[target]), edits.neighbours(target)
+        others = np.delete(np.arange(edits.graph.n_nodes), target)
+        if len(others) > self.n_candidates:
+            others = np.union1d(rng.choice(others, self.n_candidates, replace=False), neighbours)
+        evidence, is_neighbour = TargetEvidence(edits.correction, target, others), np.isin(others, neighbours)
+        likelihood = np.log(evidence.factors[is_neighbour]).sum(axis=0)
+        changes, is_flipped = evidence.factors, np.zeros(len(others), bool)
+        changes[is_neighbour] = 1 / changes[is_neighbour]
+        best = evidence.losses(code, likelihood, np.ones((1, *likelihood.shape)))[0]
+        for _ in range(min(budget, len(others))):
+            losses = np.where(is_flipped, -np.inf, evidence.losses(code, likelihood, changes))
             chosen = int(losses.argmax())
             if losses[chosen] <= best:
                 return
-            best = losses[chosen]
-            edits.flip(target, int(flips[chosen]))
-            flipped[flips[chosen]] = True
-            order = np.argsort(-losses[len(removable) :], kind="stable")
-            candidates = candidates[order[: self.n_candidates]]
-
-    def _losses(self, edits: Any, target: int, code: int, neighbourhoods: list[IntArray]) -> Any:
-        """Return the loss of the corrected prediction with each neighbourhood."""
-        limited, free = edits.correction.predict_neighbourhoods(target, neighbourhoods)
-        return -limited[:, code] - TIE_WEIGHT * free[:, code]
+            best, likelihood = losses[chosen], likelihood + np.log(changes[chosen])
+            edits.flip(target, int(others[chosen]))
+            is_flipped[chosen] = True

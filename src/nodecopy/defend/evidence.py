@@ -146,43 +146,50 @@ def _combine_block(
 ) -> Posterior:
     (n, n_classes), n_edges = log_prior.shape, len(owner)
     to_nodes = sparse.csr_array((np.ones(n_edges), (owner, np.arange(n_edges))), shape=(n, n_edges))
+    genuine, total = weigh_edges(log_odds, neighbours, compatibility)
+    weights = weigh_hypotheses(n_classes, attacked_share)
+    summed = to_nodes @ np.log(total).reshape(n_edges, weights.size)
+    joint = log_prior[:, :, None] + weights + summed.reshape(n, *weights.shape)
+    log_classes = logsumexp(joint, axis=2)
+    posterior = np.exp(joint - logsumexp(log_classes, axis=1)[:, None, None])
+    credibility: Array = (posterior[owner] * genuine / total).sum(axis=(1, 2))
+    return Posterior(log_classes - log_prior, credibility)
+
+
+def weigh_hypotheses(n_classes: int, attacked_share: float) -> Array:
+    """Return the prior log-probabilities of the hypotheses about a node of each class.
+
+    They are ``[n_classes, n_hypotheses]``: no attack; an attack that connects the node to other classes, for
+    each share of genuine edges; and attacks that connect it to each class, which is not its own.
+    """
+    grid = np.log(GRID / GRID.sum() * attacked_share / 2)
+    weights = np.tile([np.log1p(-attacked_share), *grid, *np.tile(grid, n_classes)], (n_classes, 1))
+    with np.errstate(divide="ignore"):  # the logarithm of zero is meant
+        is_other = np.log((1 - np.eye(n_classes)) / max(n_classes - 1, 1))
+    weights[:, 1 + len(GRID) :] += np.repeat(is_other, len(GRID), axis=1)
+    return weights
+
+
+def weigh_edges(log_odds: Array, neighbours: Array, compatibility: Compatibility) -> tuple[Array, Array]:
+    """Return the likelihood of edges if they are genuine, and in all, for classes and hypotheses.
+
+    Both are ``[n_edges, n_classes, n_hypotheses]``, as in :func:`weigh_hypotheses`. The edges of a node are
+    independent, so that its likelihood is the product over them. Parameters are those of
+    :func:`combine_evidence`.
+    """
+    n_edges, n_classes = neighbours.shape
+    shares = np.concatenate([[GENUINE_SHARE], np.tile(GRID, n_classes + 1)])
     usual = neighbours @ compatibility.ratios().T
     remaining = neighbours @ compatibility.ratios(REMAINING_SHARE).T
-    shares = compatibility.class_shares
-    other = MIN_OTHER + (1 - MIN_OTHER) * (1 - neighbours) / (1 - shares)
-    grid_prior = np.log(GRID / GRID.sum())
-
-    def sum_over_edges(genuine: Array, false: Array, grid: Array) -> tuple[Array, Array]:
-        """Return the log-likelihood of each node, class and share, and the genuine part at each edge."""
-        genuine = genuine[:, :, None] * grid
-        total = genuine + false[:, :, None] * (1 - grid)
-        summed = to_nodes @ np.log(total).reshape(n_edges, n_classes * len(grid))
-        return summed.reshape(n, n_classes, len(grid)), genuine / total
-
-    clean, clean_genuine = sum_over_edges(
-        np.exp(CLEAN_ODDS_WEIGHT * log_odds)[:, None] * usual**CLEAN_CLASS_WEIGHT,
-        np.ones((n_edges, 1)),
-        np.array([GENUINE_SHARE]),
-    )
-    joint = [log_prior[:, :, None] + clean + np.log1p(-attacked_share)]
-    genuine_parts = [clean_genuine]
-    genuine = np.exp(log_odds)[:, None] * remaining**CLASS_WEIGHT
-    for aim in (None, *range(n_classes)):
-        false = other if aim is None else usual[:, [aim]]
-        summed, part = sum_over_edges(genuine, false, GRID)
-        share = np.log(attacked_share / 2 / (1 if aim is None else n_classes - 1))
-        hypothesis = log_prior[:, :, None] + summed + grid_prior + share
-        if aim is not None:
-            hypothesis[:, aim] = -np.inf
-        joint.append(hypothesis)
-        genuine_parts.append(part)
-    log_classes = logsumexp(np.concatenate(joint, axis=2), axis=2)
-    total = logsumexp(log_classes, axis=1, keepdims=True)
-    credibility = np.zeros(n_edges)
-    for part, genuine_part in zip(joint, genuine_parts, strict=True):
-        weights = np.exp(part - total[:, :, None])[owner]
-        credibility += (weights * genuine_part).sum(axis=(1, 2))
-    return Posterior(log_classes - log_prior, credibility)
+    other = MIN_OTHER + (1 - MIN_OTHER) * (1 - neighbours) / (1 - compatibility.class_shares)
+    genuine = np.empty((n_edges, n_classes, len(shares)))
+    genuine[:, :, 0] = np.exp(CLEAN_ODDS_WEIGHT * log_odds)[:, None] * usual**CLEAN_CLASS_WEIGHT
+    genuine[:, :, 1:] = (np.exp(log_odds)[:, None] * remaining**CLASS_WEIGHT)[:, :, None]
+    false = np.ones_like(genuine)
+    false[:, :, 1 : 1 + len(GRID)] = other[:, :, None]
+    false[:, :, 1 + len(GRID) :] = np.repeat(usual, len(GRID), axis=1)[:, None, :]
+    genuine *= shares
+    return genuine, genuine + false * (1 - shares)
 
 
 def limit_evidence(log_prior: Array, log_evidence: Array, max_evidence: float) -> Array:

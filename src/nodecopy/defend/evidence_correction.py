@@ -143,28 +143,6 @@ class EvidenceCorrection(Correction):
         certain: NDArray[np.bool_] = ordered[:, -1] - ordered[:, -2] > self.max_evidence
         return certain
 
-    def predict_neighbourhoods(self, node: int, neighbourhoods: list[IntArray]) -> tuple[Array, Array]:
-        """Return log-probabilities of a node with each of many neighbourhoods in place of its own.
-
-        The first array is the correction; in the second the evidence of the edges is not limited. The edges
-        must not be among those of the graph on which the classifier was trained.
-        """
-        distinct, which = np.unique(np.concatenate(neighbourhoods), return_inverse=True)
-        nodes, no_edges = np.full(len(distinct), node), np.zeros(len(distinct), bool)
-        log_odds = self.credibility.log_odds(nodes, distinct, is_edge=no_edges)
-        owner = np.repeat(np.arange(len(neighbourhoods)), [len(part) for part in neighbourhoods])
-        log_prior = np.repeat(self.without_edges(np.array([node])), len(neighbourhoods), axis=0)
-        posterior = combine_evidence(
-            log_prior,
-            owner,
-            log_odds[which],
-            self.predictions[distinct[which]],
-            self.compatibility,
-            self.attacked_share,
-        )
-        limited = limit_evidence(log_prior, posterior.log_evidence, self.max_evidence)
-        return np.log(limited), log_softmax(log_prior + posterior.log_evidence, axis=1)
-
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
         if not len(nodes):
             return self.state.probabilities[:0]
