@@ -1,7 +1,8 @@
 "use strict";
 // The view in the address: what is chosen, so that a link reopens it. "#at=section-2&g0.node=17"
 
-const viewState = new Map(), restorers = new Map();
+const viewState = new Map();
+const restorers = new Map();
 
 function readAddress() {
   viewState.clear();
@@ -9,7 +10,9 @@ function readAddress() {
     const [key, value] = part.includes("=") ? part.split(/=(.*)/s) : ["at", part];
     try {
       if (value) viewState.set(decodeURIComponent(key), decodeURIComponent(value));
-    } catch { /* not an address of this page */ }
+    } catch {
+      /* not an address of this page */
+    }
   }
 }
 
@@ -30,7 +33,8 @@ function restoring(key, act) {
 async function copyLink(button) {
   try {
     await navigator.clipboard.writeText(location.href);
-  } catch { // not allowed here: the older way
+  } catch {
+    // not allowed here: the older way
     const field = make("textarea", { style: "position:fixed;opacity:0" });
     field.value = location.href;
     document.body.append(field);
@@ -39,7 +43,9 @@ async function copyLink(button) {
     field.remove();
   }
   button.textContent = "Copied";
-  setTimeout(() => { button.textContent = "Copy link"; }, 1500);
+  setTimeout(() => {
+    button.textContent = "Copy link";
+  }, 1500);
 }
 
 readAddress();
