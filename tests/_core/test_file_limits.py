@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -180,3 +182,17 @@ def test_files_that_are_no_archives_are_read_as_before() -> None:
     np.save(content, np.arange(3))
     with open_archive(content) as array:
         assert array.tolist() == [0, 1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")
+def test_the_largest_table_that_a_small_file_holds_takes_less_than_a_gigabyte(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt.gz"
+    path.write_bytes(gzip.compress(b"10 11\n" * (file_limits.MAX_TABLE_BYTES // 6)))
+    code = (
+        "import resource, sys, nodecopy\n"
+        "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = peak(); nodecopy.read_graph(sys.argv[1]); print((peak() - before) / 2**20)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert float(ran.stdout) < 1

@@ -261,3 +261,11 @@ def test_an_own_classifier_in_a_defence_needs_predict_graph() -> None:
     np.testing.assert_allclose(trials.probabilities, fitted.correct_proba(SOME), rtol=1e-5)
     with pytest.raises(InputError, match=r"Define predict_graph\(graph\) in Propagation"):
         CopyingDefence(Propagation()).fit(CLEAN, TRAIN, rng=0).correct([1])
+
+
+@pytest.mark.parametrize("wrong", [None, "GCN", [1]])
+def test_a_state_whose_classifier_is_something_else_is_refused(gcn: GCN, wrong: Any) -> None:
+    state = CopyingDefence(n_donors=2).from_classifier(gcn, planted_graph()).get_state()
+    CopyingDefence().set_state(state)
+    with pytest.raises(InputError, match="classifier_ must be a classifier"):
+        CopyingDefence().set_state(state | {"classifier_": wrong})

@@ -14,10 +14,10 @@ from numpy.lib import format as npy
 
 from nodecopy.errors import InputError
 
-MAX_RATIO, MAX_UNPACKED = 100, 2**28
+MAX_RATIO, MAX_UNPACKED = 16, 2**28
 """How many times its size, and at least how many bytes, a file may have once it is unpacked."""
-MAX_TABLE_BYTES = 2**25
-"""At least how many bytes a compressed table may have; in memory it takes up to thirty times as many."""
+MAX_TABLE_BYTES = 2**24
+"""At least how many bytes a compressed table may have; in memory it takes up to sixty times as many."""
 MAX_EMPTY, MAX_PER_ENTRY = 10**6, 1000
 """How many rows and columns a matrix of a file may have: at least, and for each of its entries."""
 MAX_TEXT_BYTES, CHARACTER_BYTES = 2**26, 4

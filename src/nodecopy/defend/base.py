@@ -253,6 +253,12 @@ class Defence(Classifier):
         unfitted = type(self.classifier_)(**self.classifier_.get_params(deep=False))
         return state | {"classifier_": unfitted}
 
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what :meth:`get_state` returned, and check that its parts fit each other."""
+        super().set_state(state)
+        if state:
+            check_type(state.get("classifier_"), Classifier, "classifier_", "a classifier")
+
     def build_attacked_state(
         self,
         classifier: Any,

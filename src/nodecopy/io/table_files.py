@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -90,7 +91,7 @@ def read_names(path: Any) -> list[str]:
 
 def _read_text(path: Path, suffix: str, has_header: HeaderRule) -> Table:
     cells: list[str] = []  # one flat list: a million small ones keep the garbage collector busy
-    lines: list[int] = []
+    lines = array("q")
     width = 0
     with open_text(path, "r") as file:
         rows, comments = split_rows(file, suffix)
