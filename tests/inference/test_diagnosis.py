@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import SeedSequence
 
-from nodecopy import Jaccard, NodeCopying, SameLabel, datasets
+from nodecopy import Graph, Jaccard, NodeCopying, SameLabel, datasets
 from nodecopy._core.notices import mute_data_warnings
 from nodecopy.errors import DataWarning
 from nodecopy.experiments.known_networks import KnownNetwork
@@ -17,6 +17,7 @@ from nodecopy.inference.diagnosis import (
     expected_shift,
     few_donors_share,
     find_problems,
+    node_variance_factor,
     skewness,
 )
 from tests.inference.known_graphs import draw_graph, heavy_tail, two_blocks
@@ -156,3 +157,13 @@ def test_the_pagerank_of_a_node_of_a_sparse_directed_network_is_skewed(name: str
     assert [problem.text.startswith("pagerank_of_first is skewed") for problem in result.problems] == (
         [True] if is_skewed else []
     )
+
+
+@pytest.mark.parametrize(("name", "is_warned"), [("sbm", True), ("dc-sbm", False)])
+def test_a_population_of_nodes_that_are_alike_is_a_warning(name: str, is_warned: bool) -> None:
+    graph = KnownNetwork.by_name(name, 200, 15, SeedSequence(1)).draw(SeedSequence(2))
+    with mute_data_warnings():
+        result = bootstrap(graph, "density", target="nodes", n=30, rng=0)
+    assert [problem.statistic for problem in result.problems] == [None] * is_warned
+    assert node_variance_factor(graph.replace(directed=True)) == 1
+    assert node_variance_factor(Graph(np.zeros((4, 4)))) == 1

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy import Graph, NodeCopying, SameLabel
-from nodecopy.inference import edge_count_variance
+from nodecopy.experiments.known_networks import KnownNetwork
+from nodecopy.inference import NodeBootstrap, edge_count_variance
+from nodecopy.inference.diagnosis import node_variance_factor
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 Floats = NDArray[np.float64]
@@ -96,3 +98,14 @@ def test_the_standard_error_of_the_variance_of_degrees_is_overstated() -> None:
         model = NodeCopying(SameLabel(np.zeros(n, int))).fit(draw_graph(np.full((n, n), p), rng))
         variances.append(np.var([sample.degrees.var() for sample in model.sample_many(200, rng=rng)], ddof=1))
     assert_mean(variances, (3 * v**2 + v) / n)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("sbm", 1.65, 1.73), ("dc-sbm", 1.0, 1.2)])
+def test_the_node_bootstrap_of_the_number_of_edges(name: str, low: float, high: float) -> None:
+    """Its variance is n s^2 + M: 2,000 samples have a standard error of 3 %."""
+    graph = KnownNetwork.by_name(name, 300, 10, SeedSequence(1)).draw(SeedSequence(2))
+    model = NodeBootstrap().fit(graph)
+    n_edges = [model.draw(SeedSequence(seed)).n_edges for seed in range(2_000)]
+    expected = graph.n_nodes * graph.degrees.var() + graph.n_edges
+    assert np.var(n_edges) == pytest.approx(expected, rel=0.12)
+    assert low <= node_variance_factor(graph) <= high

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy.copying import DonorLists, NodeCopying
+from nodecopy.graph import Graph
 from nodecopy.inference.bootstrap_results import Estimate, Problem
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.edge_counts import edge_count_variance
+from nodecopy.inference.node_resampling import NodeResampler
 from nodecopy.inference.resampling import Sampler, Samples
 
 MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
@@ -33,8 +35,15 @@ OF_HUBS, MAX_HUB_SHARE = ("degree_variance", "assortativity", "largest_eigenvalu
 with few donors from which a warning says so."""
 MAX_DEGREE_FACTOR = 1.1
 """Factor by which the standard error of the variance of degrees may be too large without a warning."""
+MAX_NODES_FACTOR = 1.25
+"""Factor by which the standard error of the number of edges, for a population of nodes, may be too large."""
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0
 """Skewness over samples of a number, and its standard errors for normal values, without a warning."""
+NODES_ALIKE = (
+    "degrees differ by little more than chance explains, so that the standard error of the number of edges "
+    "is too large for a population of nodes, by a factor of about {:.2g}, and those of other statistics may "
+    "be, too."
+)
 ESTIMATED_COMMUNITIES = (
     "modularity is that of communities that are estimated from each sample, so that its standard error may "
     "be too small, and is zero if there is one community. Give labels if groups are known."
@@ -46,6 +55,11 @@ def find_problems(sampler: Sampler, estimates: list[Estimate], values: Samples) 
     model: Any = sampler.model_ if isinstance(sampler, DirectedCopying) else sampler
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
     problems = [Problem(None, text) for text in (_find_problems_of_donors(copying) if copying else ())]
+    if (
+        isinstance(sampler, NodeResampler)
+        and (factor := node_variance_factor(sampler.graph_)) > MAX_NODES_FACTOR
+    ):
+        problems.append(Problem(None, NODES_ALIKE.format(factor)))
     for estimate in estimates:
         name, rows = estimate.name, values[estimate.name]
         n_undefined = sum(not np.isfinite(row).all() for row in rows)
@@ -200,6 +214,22 @@ def degree_variance_factor(copying: NodeCopying[Any]) -> float:
     common = 4 * (mean - mean.mean()) ** 2 * variance + variance
     truth = float((common + 2 * variance**2).sum())
     return float((common + 3 * variance**2).sum() / truth) ** 0.5 if truth > 0 else 1.0
+
+
+def node_variance_factor(graph: Graph) -> float:
+    """Return by what factor the node bootstrap overstates the standard error of the number of edges.
+
+    If the degrees of n nodes vary by s^2, of which chance explains v, the true variance for a population of
+    nodes is n (s^2 - v + v / 2), and that of the node bootstrap n (s^2 + v / 2), approximately.
+    """
+    if graph.directed or graph.n_nodes < 2:
+        return 1.0
+    degrees = graph.rows.degrees.astype(np.float64)
+    mean = float(degrees.mean())
+    chance = mean * (1 - mean / (graph.n_nodes - 1))
+    between = max(float(degrees.var()) - chance, 0.0)
+    truth = between + chance / 2
+    return ((between + 1.5 * chance) / truth) ** 0.5 if truth > 0 else 1.0
 
 
 def _find_problems_of_shape(name: str, values: NDArray[np.float64]) -> list[str]:
