@@ -19,8 +19,11 @@ from nodecopy import (
     SameLabel,
     Weighted,
 )
+from nodecopy._core.csr import IntArray
 from nodecopy.copying import laws
 from nodecopy.errors import DataWarning, InputError
+from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.node_embeddings import shared_neighbourhoods
 from tests.copying.oracles import Matrix
 
 EMPTY = Graph(np.zeros((4, 4)))
@@ -307,6 +310,34 @@ def test_a_star_without_loops_cannot_be_balanced(monkeypatch: pytest.MonkeyPatch
     star[0, 1:] = star[1:, 0] = 1
     with pytest.raises(InputError, match="law of Balanced must let every node be its own donor"):
         Balanced(Weighted(star)).fit(EMPTY)
+
+
+def test_later_searches_within_groups_take_the_nodes_that_the_first_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = np.random.default_rng(0)
+    upper = np.triu(draw.random((90, 90)) < 0.06, 1)
+    graph = Graph(upper | upper.T, (draw.random((90, 40)) < 0.1).astype(float))
+    labelled = [graph.replace(labels=draw.integers(0, n_groups, 90)) for n_groups in (3, 3, 3, 90)]
+    embedding = shared_neighbourhoods(graph)
+    alone = [NearestNeighbours(5, embedding, groups="labels").fit(graph) for graph in labelled]
+    n_searched: list[int] = []
+    search = NeighbourSearch.nearest
+
+    def nearest(self: NeighbourSearch, *args: Any, **kwargs: Any) -> tuple[IntArray, IntArray]:
+        indptr, indices = search(self, *args, **kwargs)
+        n_searched[-1] += len(indptr) - 1
+        return indptr, indices
+
+    monkeypatch.setattr(NeighbourSearch, "nearest", nearest)
+    for of, wanted in zip(labelled, alone, strict=True):
+        n_searched.append(0)
+        donors = NearestNeighbours(5, "neighbourhoods", groups="labels").fit(of)
+        assert np.array_equal(donors.offsets, wanted.offsets)
+        assert np.array_equal(donors.members, wanted.members)
+    assert n_searched[0] == 90
+    assert 90 < n_searched[1] < 90 + 45  # all nodes among all, and some within their group
+    assert 0 < n_searched[2] < 45
 
 
 @pytest.mark.parametrize("law", [SameLabel(), NearestNeighbours(2, np.eye(9), groups="labels")])

@@ -8,6 +8,7 @@ expected from them.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any, TypeAlias
@@ -36,7 +37,17 @@ N_DECIMALS = 8
 RIDGE = 1.0
 """Weight of the penalty in the regression of neighbourhoods on features."""
 
-_RECENT: deque[tuple[ref[Rows], Any, list[Matrix]]] = deque(maxlen=4)
+
+@dataclass(eq=False)
+class SharedEmbedding:
+    """An embedding, how often nearest nodes in it were asked for, and these nodes once they were found."""
+
+    embedding: Matrix
+    n_searches: int = 0
+    nearest: IntArray | None = None
+
+
+_RECENT: deque[tuple[ref[Rows], Any, list[SharedEmbedding]]] = deque(maxlen=4)
 """Edges, features and embedding of the graphs that were embedded last; the list is empty if one is gone."""
 _LOCK = Lock()
 
@@ -130,6 +141,26 @@ class NodeEmbeddings:
 
 def shared_neighbourhoods(graph: Graph) -> Matrix:
     """Return :attr:`NodeEmbeddings.neighbourhoods`, computed once for graphs that differ in labels only."""
+    return _find_shared(graph).embedding
+
+
+def shared_nearest(graph: Graph, n_nearest: int) -> IntArray | None:
+    """Return at least so many nodes nearest to each in :func:`shared_neighbourhoods`, in order, itself first.
+
+    They are found once for graphs that differ in labels only. That takes longer than to search within the
+    classes of one graph, so the first call returns ``None``.
+    """
+    shared = _find_shared(graph)
+    shared.n_searches += 1
+    if shared.n_searches > 1 and (shared.nearest is None or shared.nearest.shape[1] < n_nearest):
+        search = NeighbourSearch(shared.embedding, owner="shared_nearest")
+        nearest = search.nearest(n_nearest)[1].reshape(graph.n_nodes, n_nearest)
+        shared.nearest = nearest.astype(np.int32)  # half the memory
+    return shared.nearest
+
+
+def _find_shared(graph: Graph) -> SharedEmbedding:
+    """Return what graphs with these edges and features share, embedded if this is the first of them."""
     with _LOCK:
         for rows, features, result in _RECENT:
             if rows() is graph.rows and features() is graph.features and result:
@@ -137,11 +168,11 @@ def shared_neighbourhoods(graph: Graph) -> Matrix:
     # Rounded, since nodes that tie would otherwise be ordered by errors that depend on the number of threads.
     embedding = np.round(NodeEmbeddings(graph).neighbourhoods, N_DECIMALS)
     embedding.setflags(write=False)
-    result = [embedding]
+    result = [SharedEmbedding(embedding)]
     features = (lambda: None) if graph.features is None else ref(graph.features, lambda _: result.clear())
     with _LOCK:
         _RECENT.append((ref(graph.rows, lambda _: result.clear()), features, result))
-    return embedding
+    return result[0]
 
 
 def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:
