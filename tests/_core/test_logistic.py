@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy._core.logistic import Floats, fit_logistic
+from nodecopy._core.logistic import Floats, fit_logistic, fit_penalised_logistic
 
 RNG = np.random.default_rng(0)
 INPUTS = np.column_stack([np.ones(200), RNG.normal(size=(200, 2))])
@@ -48,3 +48,11 @@ def test_steps_end_at_the_tolerance(tolerance: float) -> None:
     fit_logistic(derivatives, np.zeros(3), max_steps=100, logit_change=record, tolerance=tolerance)
     assert all(change >= tolerance for change in changes[:-1])
     assert changes[-1] < tolerance
+
+
+def test_penalised_logistic_regression_equals_the_log_odds() -> None:
+    """Three of four: the log-odds are log 3. With a second input, one of two: 0."""
+    outcomes = np.array([1.0, 1, 1, 0] * 100 + [1, 0] * 100)
+    inputs = np.stack([np.repeat([1.0, 0.0], [400, 200]), np.repeat([0.0, 1.0], [400, 200])], axis=1)
+    weights = fit_penalised_logistic(inputs, outcomes, penalty=1e-3, max_steps=20)
+    np.testing.assert_allclose(weights, [np.log(3), 0], atol=1e-4)

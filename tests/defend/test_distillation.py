@@ -11,7 +11,13 @@ from scipy.special import softmax
 
 from nodecopy.classify import GCN
 from nodecopy.defend import Defence, DistilledFeatures
-from nodecopy.defend.distillation import STRENGTH, assign_folds, find_teachers, fit_softmax, sharpen
+from nodecopy.defend.distillation import (
+    INVERSE_PENALTY,
+    assign_folds,
+    find_training_nodes,
+    fit_softmax,
+    sharpen,
+)
 from nodecopy.defend.pruning import remove_edges_of
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import planted_graph
@@ -33,7 +39,7 @@ def test_regression_is_that_of_scikit_learn() -> None:
     draws = np.random.default_rng(0)
     rows, codes = draws.normal(size=(80, 5)), draws.integers(3, size=80)
     weights = fit_softmax(sparse.csr_array(rows), np.eye(3)[codes])
-    theirs = linear_model.LogisticRegression(C=STRENGTH, max_iter=1000).fit(rows, codes)
+    theirs = linear_model.LogisticRegression(C=INVERSE_PENALTY, max_iter=1000).fit(rows, codes)
     ours = softmax(rows @ weights[:-1] + weights[-1], axis=1)
     np.testing.assert_allclose(ours, theirs.predict_proba(rows), atol=0.01)
 
@@ -48,7 +54,7 @@ def test_flips_at_corrected_nodes_change_nothing_after_retraining(model: str) ->
     np.testing.assert_allclose(before.sum(axis=1), 1, atol=1e-5)
 
 
-def test_own_prediction_of_a_node_teaches_nothing_about_it() -> None:
+def test_own_prediction_of_a_node_changes_nothing_at_it() -> None:
     graph = planted_graph()
     fitted = DistilledFeatures(GCN(**QUICK)).fit(graph, TRAIN, rng=0)
     changed = fitted.state_.probabilities.copy()
@@ -57,11 +63,11 @@ def test_own_prediction_of_a_node_teaches_nothing_about_it() -> None:
     np.testing.assert_allclose(other.predict_proba(np.array([40])), fitted.correct_proba([40]), atol=1e-3)
 
 
-def test_nodes_without_edges_do_not_teach() -> None:
+def test_nodes_without_edges_are_no_training_nodes() -> None:
     graph = remove_edges_of(planted_graph(), np.array([5, 8]))
-    assert {5, 8}.isdisjoint(find_teachers(graph).tolist())
+    assert {5, 8}.isdisjoint(find_training_nodes(graph).tolist())
     bare = graph.replace(adjacency=sparse.csr_array(graph.adjacency.shape))
-    assert len(find_teachers(bare)) == graph.n_nodes
+    assert len(find_training_nodes(bare)) == graph.n_nodes
 
 
 def test_folds_are_of_equal_size() -> None:

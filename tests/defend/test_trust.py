@@ -9,17 +9,10 @@ import numpy as np
 from nodecopy import Graph
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence, DonorAverage
-from nodecopy.defend.trust import estimate_trust, fit_weights
+from nodecopy.defend.trust import estimate_trust
 from nodecopy.features.node_embeddings import NodeEmbeddings
 
 QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
-
-
-def test_logistic_regression_equals_the_log_odds() -> None:
-    """Three of four: the log-odds are log 3. With a second input, one of two: 0."""
-    outcomes = np.array([1.0, 1, 1, 0] * 100 + [1, 0] * 100)
-    inputs = np.stack([np.repeat([1.0, 0.0], [400, 200]), np.repeat([0.0, 1.0], [400, 200])], axis=1)
-    np.testing.assert_allclose(fit_weights(inputs, outcomes), [np.log(3), 0], atol=1e-4)
 
 
 def two_kinds() -> Graph:

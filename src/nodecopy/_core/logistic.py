@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -57,3 +58,34 @@ def fit_logistic(
         if logit_change is not None and change < tolerance:
             break
     return weights
+
+
+def fit_penalised_logistic(inputs: Floats, outcomes: Floats, *, penalty: float, max_steps: int) -> Floats:
+    """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``.
+
+    Parameters
+    ----------
+    inputs
+        ``[n, n_inputs]``; an intercept is a column of ones, and is penalised as well.
+    outcomes
+        Zeros and ones.
+    penalty
+        Strength of the penalty.
+    max_steps
+        Number of Newton steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> fit_penalised_logistic(x, np.array([0.0, 1, 1, 1]), penalty=1.0, max_steps=20).round(3).tolist()
+    [0.376, 0.562]
+    """
+    curvature = penalty * np.eye(inputs.shape[1])
+
+    def derivatives(weights: Floats) -> tuple[Floats, Floats]:
+        p = expit(inputs @ weights)
+        gradient = inputs.T @ (outcomes - p) - curvature @ weights
+        return gradient, inputs.T @ (inputs * (p * (1 - p))[:, None]) + curvature
+
+    return fit_logistic(derivatives, np.zeros(inputs.shape[1]), max_steps=max_steps)

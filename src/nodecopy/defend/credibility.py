@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit
 
 from nodecopy._core.csr import IntArray, unit_rows
-from nodecopy._core.logistic import fit_logistic
+from nodecopy._core.logistic import fit_penalised_logistic
 from nodecopy.features.node_embeddings import Matrix, NodeEmbeddings
 
 MAX_PAIRS = 50_000
 """Largest number of edges, and of random pairs, that the regression is fitted to."""
 BLOCK = 50_000
-"""Pairs whose features are computed at once."""
+"""Number of pairs whose inputs are computed at once."""
 MAX_LOG_ODDS = 10.0
 PENALTY = 1.0
 N_NEWTON_STEPS = 15
-PAIRS_SEED = 0
-"""Seed of the pairs, as of :mod:`.trust`: with fixed pairs the odds depend on the graph only."""
+RANDOM_PAIRS_SEED = 0
+"""Seed of the random pairs, as in :mod:`.trust`: with fixed pairs the odds depend on the graph only."""
 
 
 class EdgeCredibility:
@@ -37,7 +36,7 @@ class EdgeCredibility:
     Parameters
     ----------
     embeddings
-        Embeddings of the graph whose edges teach.
+        Embeddings of the graph whose edges the regression is fitted to.
     """
 
     def __init__(self, embeddings: NodeEmbeddings) -> None:
@@ -51,7 +50,7 @@ class EdgeCredibility:
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Return the weights of the regression; zero where the graph has no edges."""
-        graph, draws = self.embeddings.graph, np.random.default_rng(PAIRS_SEED)
+        graph, draws = self.embeddings.graph, np.random.default_rng(RANDOM_PAIRS_SEED)
         first, second = graph.rows.row_numbers, graph.rows.indices
         if not len(first):
             return np.zeros(self.embeddings.features.shape[1] + 6)
@@ -62,15 +61,8 @@ class EdgeCredibility:
         is_edge = np.repeat([True, False], len(first))
         both = np.concatenate([first, pairs[0]]), np.concatenate([second, pairs[1]])
         inputs = self._inputs(*both, is_edge)
-        outcomes = np.repeat([1.0, 0.0], len(first))
-        penalty = PENALTY * np.eye(inputs.shape[1])
-
-        def derivatives(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            p = expit(inputs @ weights)
-            gradient = inputs.T @ (outcomes - p) - penalty @ weights
-            return gradient, inputs.T @ (inputs * (p * (1 - p))[:, None]) + penalty
-
-        return fit_logistic(derivatives, np.zeros(inputs.shape[1]), max_steps=N_NEWTON_STEPS)
+        outcomes = is_edge.astype(np.float64)
+        return fit_penalised_logistic(inputs, outcomes, penalty=PENALTY, max_steps=N_NEWTON_STEPS)
 
     def log_odds(
         self, first: IntArray, second: IntArray, *, is_edge: NDArray[np.bool_]
@@ -82,8 +74,8 @@ class EdgeCredibility:
         first, second
             The nodes that are corrected, and their neighbours.
         is_edge
-            Whether each pair is an edge of the graph whose edges teach. The first node is then left out of
-            the neighbours of the second.
+            Whether each pair is an edge of that graph. The first node is then left out of the neighbours of
+            the second.
         """
         blocks = [slice(i, i + BLOCK) for i in range(0, len(first), BLOCK)]
         parts = [self._inputs(first[part], second[part], is_edge[part]) @ self.weights for part in blocks]

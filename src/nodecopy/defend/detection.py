@@ -134,8 +134,8 @@ def choose_n_corrected(
     share: float | None,
     state: AttackedState,
     order: IntArray,
-    copied: NDArray[Any],
-    similar: NDArray[Any],
+    corrected: NDArray[Any],
+    uncorrected: NDArray[Any],
     *,
     max_loss: float = MAX_ACCURACY_LOSS,
 ) -> int:
@@ -149,7 +149,7 @@ def choose_n_corrected(
         The classifier's own predictions, and the trial.
     order
         All nodes, the most suspicious first.
-    copied, similar
+    corrected, uncorrected
         Predictions of all nodes if they are corrected, and if they are not.
     max_loss
         Largest loss of accuracy at the validation nodes.
@@ -159,14 +159,14 @@ def choose_n_corrected(
         return round((DEFAULT_SHARE if share is None else share) * len(order))
     codes = state.trial.codes
     validation_nodes = order[np.isin(order, validation)]
-    own, corrected, uncorrected = (
+    own, after, before = (
         (part.argmax(axis=1) == codes).astype(int)[validation_nodes]
-        for part in (state.probabilities, copied, similar)
+        for part in (state.probabilities, corrected, uncorrected)
     )
     # The gain in correct validation nodes if the n most suspicious of them are corrected, for every n.
-    gains = (uncorrected - own).sum() + np.concatenate([[0], np.cumsum(corrected - uncorrected)])
-    allowed = np.flatnonzero(gains >= min(0, gains.max()) - max_loss * len(validation_nodes))
-    n_validation_corrected = allowed[-1]
+    gains = (before - own).sum() + np.concatenate([[0], np.cumsum(after - before)])
+    min_gain = min(0, gains.max()) - max_loss * len(validation_nodes)
+    n_validation_corrected = np.flatnonzero(gains >= min_gain)[-1]
     if n_validation_corrected == len(validation_nodes):
         return len(order)
     return int(np.flatnonzero(order == validation_nodes[n_validation_corrected])[0])

@@ -1,4 +1,4 @@
-"""Distillation: classes of nodes from their features alone, taught by the predictions for other nodes.
+"""Distillation: classes of nodes from features alone, learned from the predictions for other nodes.
 
 An attack on the edges of a node changes neither its features nor, if the classifier is trained without
 these edges, the predictions for other nodes.
@@ -24,10 +24,10 @@ from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.graph import Graph
 
 MODELS = ("logistic", "mlp")
-STRENGTH = 3.0
-"""Inverse strength of the penalty of the logistic regression, as in scikit-learn."""
+INVERSE_PENALTY = 3.0
+"""Inverse strength of the penalty of the logistic regression, the C of scikit-learn."""
 MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30
-"""Of L-BFGS for all nodes, and for each fold, which starts from the solution for all nodes."""
+"""Iterations of L-BFGS for all nodes, and for each fold, which starts from the solution for all nodes."""
 TOLERANCE = 1e-5
 FOLDS_SEED = 0
 """Seed of the folds and of perceptrons. It is not the trial's, so that a defence that was loaded from a file
@@ -36,10 +36,10 @@ has the same."""
 
 @dataclass(eq=False, repr=False)
 class DistilledFeatures(Defence):
-    """Correct nodes by a classifier of features that the predictions for other nodes have taught.
+    """Correct nodes by a classifier of features that learned from the predictions for other nodes.
 
     The trained classifier predicts all nodes. A second one learns these predictions from the nodes' features
-    without any edge, and corrects nodes that it was not taught by. A defence with a lower accuracy than this
+    without any edge, and corrects nodes that it did not learn from. A defence with a lower accuracy than this
     control loses more by its use of edges than it gains.
 
     Parameters
@@ -52,12 +52,12 @@ class DistilledFeatures(Defence):
         probabilities. ``"mlp"``: :class:`.MLP`, whose targets are the predicted classes, weighted by their
         probability.
     n_folds
-        The nodes are divided into this many folds, and each fold is predicted by a model that the others
-        have taught.
+        The nodes are divided into this many folds, and each fold is predicted by a model that learned from
+        the others.
 
     Notes
     -----
-    Nodes without edges teach nothing, unless no node has edges.
+    The model does not learn from nodes without edges, unless no node has edges.
 
     Examples
     --------
@@ -93,29 +93,29 @@ def assign_folds(n_nodes: int, n_folds: int) -> NDArray[np.int64]:
 
 
 def distil(state: AttackedState, folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what the features of each node say of its class, by logistic regression over other folds.
+    """Return class probabilities from the features of each node, by logistic regression on other folds.
 
     Parameters
     ----------
     state
-        The predictions that teach, and the features.
+        The predictions to learn from, and the features.
     folds
         The fold of every node.
     """
     rows = state.embeddings.weighted_features
     targets = state.probabilities.astype(np.float64)
-    teachers = find_teachers(state.graph)
-    start = fit_softmax(rows[teachers], targets[teachers])
-    distilled = np.empty_like(targets)
+    train = find_training_nodes(state.graph)
+    start = fit_softmax(rows[train], targets[train])
+    probabilities = np.empty_like(targets)
     for fold in np.unique(folds):
-        taught = teachers[folds[teachers] != fold]
-        weights = fit_softmax(rows[taught], targets[taught], start=start) if len(taught) else start
-        held_out = folds == fold
-        distilled[held_out] = softmax(rows[held_out] @ weights[:-1] + weights[-1], axis=1)
-    return distilled
+        others = train[folds[train] != fold]
+        weights = fit_softmax(rows[others], targets[others], start=start) if len(others) else start
+        is_held_out = folds == fold
+        probabilities[is_held_out] = softmax(rows[is_held_out] @ weights[:-1] + weights[-1], axis=1)
+    return probabilities
 
 
-def find_teachers(graph: Graph) -> IntArray:
+def find_training_nodes(graph: Graph) -> IntArray:
     """Return the nodes that have edges, or all nodes if none has."""
     has_edges = np.bincount(graph.rows.indices, minlength=graph.n_nodes) + graph.degrees > 0
     return np.flatnonzero(has_edges | ~has_edges.any())
@@ -141,9 +141,9 @@ def fit_softmax(
     def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights = flat.reshape(shape)
         log_p = log_softmax(rows @ weights[:-1] + weights[-1], axis=1)
-        residuals = STRENGTH * (np.exp(log_p) - targets)
+        residuals = INVERSE_PENALTY * (np.exp(log_p) - targets)
         gradient = np.vstack([columns @ residuals + weights[:-1], residuals.sum(axis=0)])
-        value = -STRENGTH * (targets * log_p).sum() + 0.5 * (weights[:-1] ** 2).sum()
+        value = -INVERSE_PENALTY * (targets * log_p).sum() + 0.5 * (weights[:-1] ** 2).sum()
         return float(value), gradient.ravel()
 
     first = np.zeros(shape) if start is None else start
@@ -153,31 +153,33 @@ def fit_softmax(
     return solution
 
 
-def sharpen(distilled: NDArray[np.float64], taught_by: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Return log-probabilities, multiplied by the factor that suits the predicted classes best.
+def sharpen(
+    probabilities: NDArray[np.float64], predictions: NDArray[np.floating[Any]]
+) -> NDArray[np.float64]:
+    """Return log-probabilities after temperature scaling to the predicted classes.
 
     The penalty of the regression makes its probabilities less certain than they are accurate.
 
     Parameters
     ----------
-    distilled
+    probabilities
         Class probabilities from features.
-    taught_by
-        The predictions that have taught them.
+    predictions
+        The predictions that they were learned from.
     """
-    log_p = np.log(np.maximum(distilled, 1e-5))
-    codes = taught_by.argmax(axis=1)
+    log_p = np.log(np.maximum(probabilities, 1e-5))
+    codes = predictions.argmax(axis=1)
 
     def loss(factor: float) -> float:
         return float(-log_softmax(factor * log_p, axis=1)[np.arange(len(codes)), codes].sum())
 
     best: Any = minimize_scalar(loss, bounds=(0.3, 5.0), method="bounded")
-    sharpened: NDArray[np.float64] = log_softmax(best.x * log_p, axis=1)
-    return sharpened
+    scaled_log_p: NDArray[np.float64] = log_softmax(best.x * log_p, axis=1)
+    return scaled_log_p
 
 
 def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
-    """Return what the features of each node say of its class, by perceptrons taught by other folds.
+    """Return class probabilities from the features of each node, by perceptrons trained on other folds.
 
     Parameters
     ----------
@@ -186,17 +188,17 @@ def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> ND
     model
         The perceptron to train for each fold.
     """
-    p, teachers = state.probabilities, find_teachers(state.graph)
-    codes, distilled = p.argmax(axis=1), np.zeros(p.shape)
-    labelled, seed = state.graph.replace(labels=codes), SeedSequence(FOLDS_SEED)
+    p, train = state.probabilities, find_training_nodes(state.graph)
+    codes, probabilities = p.argmax(axis=1), np.zeros(p.shape)
+    labelled_graph, seed = state.graph.replace(labels=codes), SeedSequence(FOLDS_SEED)
     for fold in np.unique(folds):
-        taught = teachers[folds[teachers] != fold]
-        if len(np.unique(codes[taught])) < 2:  # nothing to learn
-            distilled[folds == fold] = p[taught].mean(axis=0) if len(taught) else 1 / p.shape[1]
+        others = train[folds[train] != fold]
+        if len(np.unique(codes[others])) < 2:  # nothing to learn
+            probabilities[folds == fold] = p[others].mean(axis=0) if len(others) else 1 / p.shape[1]
             continue
-        trial = Trial(labelled, taught, rng=seed)
+        trial = Trial(labelled_graph, others, rng=seed)
         none = np.zeros(0, np.int64)
-        trial = trial.with_pseudo_labels(none, none, weights=p[taught].max(axis=1), rng=seed)
+        trial = trial.with_pseudo_labels(none, none, weights=p[others].max(axis=1), rng=seed)
         (prediction,) = model.fit_trials([trial])
-        distilled[np.ix_(folds == fold, trial.classes)] = prediction.probabilities[folds == fold]
-    return distilled
+        probabilities[np.ix_(folds == fold, trial.classes)] = prediction.probabilities[folds == fold]
+    return probabilities

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from nodecopy._core.csr import IntArray
-from nodecopy._core.logistic import fit_logistic
+from nodecopy._core.logistic import fit_penalised_logistic
 from nodecopy.defend.pruning import keep_edges, remove_edges_of
 from nodecopy.features.node_embeddings import (
     Matrix,
@@ -52,7 +52,8 @@ def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDA
     draws = np.random.default_rng(RANDOM_PAIRS_SEED)
     pairs = draws.integers(graph.n_nodes, size=(2, len(edges[0])))
     inputs = np.vstack([_inputs(features, expected, *ends) for ends in (edges, pairs)])
-    weights = fit_weights(inputs, np.repeat([1.0, 0.0], len(edges[0])))
+    outcomes = np.repeat([1.0, 0.0], len(edges[0]))
+    weights = fit_penalised_logistic(inputs, outcomes, penalty=PENALTY, max_steps=N_NEWTON_STEPS)
 
     first, second = graph.rows.row_numbers, graph.rows.indices
     may_be_attacked = np.zeros(graph.n_nodes, bool)
@@ -62,18 +63,6 @@ def estimate_trust(graph: Graph, features: Matrix, nodes: IntArray) -> tuple[NDA
     trust[is_incident] = expit(_inputs(features, expected, first[is_incident], second[is_incident]) @ weights)
     mean = np.bincount(first, trust, minlength=graph.n_nodes) / np.maximum(graph.degrees, 1)
     return mean[nodes, None], keep_edges(graph, trust > MIN_TRUST)
-
-
-def fit_weights(inputs: Matrix, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights of a logistic regression with a small penalty."""
-    penalty = PENALTY * np.eye(inputs.shape[1])
-
-    def derivatives(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        p = expit(inputs @ weights)
-        gradient = inputs.T @ (outcomes - p) - penalty @ weights
-        return gradient, inputs.T @ (inputs * (p * (1 - p))[:, None]) + penalty
-
-    return fit_logistic(derivatives, np.zeros(inputs.shape[1]), max_steps=N_NEWTON_STEPS)
 
 
 def _inputs(features: Matrix, expected: Matrix, first: Any, second: Any) -> Matrix:
