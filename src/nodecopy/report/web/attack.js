@@ -44,7 +44,7 @@ function attackBody(section) {
     {},
     legend,
     make("div", { class: "columns" }, ...figures.map(([, , figure]) => figure)),
-    make("p", { class: "quiet" }, `Donors of the copied neighbours: ${section.donors.join(", ")}.`),
+    note(`Donors of the copied neighbours: ${section.donors.join(", ")}.`),
     section.evidence ? evidenceBody(section, truth) : null,
     downloads(section.title, {
       rows: csv,
@@ -62,7 +62,7 @@ function evidenceBody(section, truth) {
   const best = d3.maxIndex(parts.all);
   const distrusted = edges.filter((edge) => edge.distrusted).length;
   const number = (text, i) => make("td", { class: i === best ? "number strong" : "number" }, text);
-  const line = (name, texts) => make("tr", {}, make("th", { scope: "row" }, name), ...texts.map(number));
+  const line = (name, texts) => make("tr", {}, rowHead(name), ...texts.map(number));
   const rows = [
     ...Object.entries(parts)
       .filter(([name]) => name !== "all")
@@ -91,9 +91,9 @@ function evidenceBody(section, truth) {
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, edge.neighbour),
+      rowHead(edge.neighbour),
       make("td", {}, edge.class),
-      make("td", { class: "number" }, percent(edge.credibility)),
+      numberCell(percent(edge.credibility)),
       make("td", {}, edge.distrusted ? "distrusted" : "trusted"),
       make("td", {}, edge.reason),
       make("td", {}, edge.added ? "yes" : "no"),
@@ -103,9 +103,7 @@ function evidenceBody(section, truth) {
     "div",
     {},
     make("h3", {}, `All evidence: ${section.classes[best]} ${best === truth ? "✓" : "✗"}`),
-    make(
-      "p",
-      { class: "quiet" },
+    note(
       `A correction without copied neighbours: the class that features, similar nodes and credible edges favour together. ${distrusted} of ${plural(edges.length, "edge")} ${distrusted === 1 ? "is" : "are"} distrusted.`,
     ),
     table(heads, rows, { "aria-label": "evidence by class" }),
@@ -187,10 +185,12 @@ function attackStage(section, stages, stage, truth) {
   for (const [node, kind] of shown) attackNode(svg, section, node, at.get(node), 15, kind === "removed" ? 0.35 : 1);
   attackNode(svg, section, section.node, [centre, centre], 22);
   if (stage.neighbours.length > shown.length)
-    svg
-      .append("text")
-      .call(set, { x: centre, y: STAGE_SIZE - 2, "text-anchor": "middle" })
-      .text(`and ${stage.neighbours.length - shown.length} more`);
+    add(
+      svg,
+      "text",
+      { x: centre, y: STAGE_SIZE - 2, "text-anchor": "middle" },
+      `and ${stage.neighbours.length - shown.length} more`,
+    );
   const best = d3.maxIndex(stage.probabilities);
   const isRight = best === truth;
   const bars = probabilityBars(section, stage, truth, best);
@@ -230,14 +230,14 @@ function describeNeighbours(section, stage) {
 function attackNode(svg, section, node, [x, y], half, opacity = 1) {
   const { id, class: code, image } = section.nodes[node];
   const fill = classColour(code, section.classes.length);
-  const group = svg.append("g").call(set, { transform: `translate(${x},${y})`, opacity: opacity });
+  const group = add(svg, "g", { transform: `translate(${x},${y})`, opacity: opacity });
   group.append("title").text(`${id}: ${code < 0 ? "unlabelled" : section.classes[code]}`);
   if (image) {
     group
       .append("image")
       .call(set, { href: pixels(image), x: -half, y: -half, width: 2 * half, height: 2 * half })
       .style("image-rendering", "pixelated");
-    group.append("rect").call(set, {
+    add(group, "rect", {
       x: -half,
       y: -half,
       width: 2 * half,
@@ -248,11 +248,8 @@ function attackNode(svg, section, node, [x, y], half, opacity = 1) {
     });
     return;
   }
-  group.append("circle").call(set, { r: half * 0.7, fill: fill, stroke: "var(--panel)", "stroke-width": 2 });
-  group
-    .append("text")
-    .call(set, { class: "halo", y: half * 0.7 + 12, "text-anchor": "middle" })
-    .text(shorten(id, 12));
+  add(group, "circle", { r: half * 0.7, fill: fill, stroke: "var(--panel)", "stroke-width": 2 });
+  add(group, "text", { class: "halo", y: half * 0.7 + 12, "text-anchor": "middle" }, shorten(id, 12));
 }
 
 function pixels(rows) {
@@ -290,7 +287,7 @@ function probabilityBars(section, stage, truth, best) {
     })
     .append("title")
     .text((p, i) => `${section.classes[i]}: ${percent(p, 1)}`);
-  svg.append("line").call(set, { x1: 0, x2: width, y1: y(0), y2: y(0), stroke: "var(--edge)" });
+  add(svg, "line", { x1: 0, x2: width, y1: y(0), y2: y(0), stroke: "var(--edge)" });
   const middle = (i) => x(i) + x.bandwidth() / 2;
   const room = Math.max(1, Math.floor(x.step() / 6.5));
   svg
@@ -305,14 +302,13 @@ function probabilityBars(section, stage, truth, best) {
       class: (_, i) => (i === truth ? "strong" : null),
     })
     .text((name) => shorten(name, room));
-  svg
-    .append("text")
-    .call(set, { x: middle(truth), y: height - 4, "text-anchor": "middle" })
-    .text("true");
-  svg
-    .append("text")
-    .call(set, { x: middle(best), y: y(stage.probabilities[best]) - 4, "text-anchor": "middle" })
-    .text(percent(stage.probabilities[best]));
+  add(svg, "text", { x: middle(truth), y: height - 4, "text-anchor": "middle" }, "true");
+  add(
+    svg,
+    "text",
+    { x: middle(best), y: y(stage.probabilities[best]) - 4, "text-anchor": "middle" },
+    percent(stage.probabilities[best]),
+  );
   return svg.node();
 }
 

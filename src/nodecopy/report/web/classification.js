@@ -2,6 +2,7 @@
 // Accuracy, calibration and uncertainty of classifiers on held-out nodes, and the predictions of nodes.
 
 const ROWS_AT_ONCE = 12;
+const ROWS_MORE = 50;
 const DASHES = ["2 3", "7 4", "9 3 2 3"]; // of the lines of classifiers beside the main one
 
 function classificationBody(section) {
@@ -19,92 +20,57 @@ function evaluationParts({ evaluations, min_curve_nodes: minNodes }) {
       ? { stroke: "var(--ink)", width: 2.6, dash: null }
       : { stroke: "var(--quiet)", width: 1.6, dash: DASHES[i % 3] },
   );
-  const sample = ({ stroke, width, dash }) =>
-    drawing(36, 10, "")
-      .attr("class", "sample")
-      .call((svg) =>
-        svg
-          .append("line")
-          .call(set, { x1: 0, x2: 36, y1: 5, y2: 5, stroke: stroke, "stroke-width": width, "stroke-dasharray": dash }),
-      )
-      .call(set, { role: null, "aria-label": null, "aria-hidden": "true" })
-      .node();
+  const rows = () => evaluationRows(evaluations);
+  if (!evaluations.some((one) => one.certainty.length)) {
+    const n = plural(evaluations[main].n_nodes, "held-out node");
+    const few = note(`No curves: ${n} are too few; they need at least ${minNodes}.`);
+    return make("div", {}, evaluationTable(evaluations, styles), few, downloads("accuracy", { rows }));
+  }
+  const charts = [calibrationChart(evaluations, styles), certaintyChart(evaluations, styles)];
+  const figures = charts.map(([, svg, text]) =>
+    make("figure", { class: "panel" }, svg, make("figcaption", { class: "quiet" }, text)),
+  );
+  return make(
+    "div",
+    {},
+    evaluationTable(evaluations, styles),
+    make("div", { class: "columns" }, ...figures),
+    downloads("accuracy", { rows, pictures: () => charts.map(([title, svg]) => [title, svg]) }),
+  );
+}
+
+function evaluationTable(evaluations, styles) {
+  const small = (text, wrong = false) => make("small", { class: wrong ? "wrong" : null }, text);
   const rows = evaluations.map((one, i) =>
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, one.certainty.length ? sample(styles[i]) : "", one.name),
-      make(
-        "td",
-        { class: "number" },
-        make("b", {}, percent(one.accuracy, 1)),
-        make("small", {}, percentRange(one.interval, 1)),
-      ),
-      make(
-        "td",
-        { class: "number" },
-        percent(one.majority, 1),
-        one.has_learned ? null : make("small", { class: "wrong" }, "✗ did not learn"),
-      ),
-      make("td", { class: "number" }, percent(one.ece, 1)),
-      make("td", { class: "number" }, formatValue(one.nll)),
-      make(
-        "td",
-        { class: "number" },
-        count(one.n_nodes),
-        one.n_splits > 1 ? make("small", {}, `${one.n_splits} splits`) : null,
-      ),
+      rowHead(one.certainty.length ? lineSample(styles[i]) : "", one.name),
+      numberCell(make("b", {}, percent(one.accuracy, 1)), small(percentRange(one.interval, 1))),
+      numberCell(percent(one.majority, 1), one.has_learned ? null : small("✗ did not learn", true)),
+      numberCell(percent(one.ece, 1)),
+      numberCell(formatValue(one.nll)),
+      numberCell(count(one.n_nodes), one.n_splits > 1 ? small(`${one.n_splits} splits`) : null),
     ),
   );
-  const heads = [
-    "classifier",
-    "accuracy, 95 % interval",
-    "largest class",
-    "calibration error",
-    "negative log-likelihood",
-    "nodes",
-  ];
-  const csv = () => [
-    ["classifier", "accuracy", "low", "high", "largest_class", "has_learned", "ece", "nll", "nodes", "splits"],
-    ...evaluations.map((one) => [
-      one.name,
-      one.accuracy,
-      ...one.interval,
-      one.majority,
-      String(one.has_learned),
-      one.ece,
-      one.nll,
-      one.n_nodes,
-      one.n_splits,
-    ]),
-  ];
-  const shown = table(
-    heads.map((head, i) => make("th", { scope: "col", class: i ? "number" : null }, head)),
-    rows,
-    { "aria-label": "accuracy of classifiers" },
-  );
-  if (!evaluations.some((one) => one.certainty.length)) {
-    const few = make(
-      "p",
-      { class: "quiet" },
-      `No curves: ${plural(evaluations[main].n_nodes, "held-out node")} are too few; they need at least ${minNodes}.`,
-    );
-    return make("div", {}, shown, few, downloads("accuracy", { rows: csv }));
-  }
-  const charts = [calibrationChart(evaluations, styles), certaintyChart(evaluations, styles)];
-  return make(
-    "div",
-    {},
-    shown,
-    make(
-      "div",
-      { class: "columns" },
-      ...charts.map(([, svg, note]) =>
-        make("figure", { class: "panel" }, svg, make("figcaption", { class: "quiet" }, note)),
-      ),
-    ),
-    downloads("accuracy", { rows: csv, pictures: () => charts.map(([title, svg]) => [title, svg]) }),
-  );
+  const numbers = ["accuracy, 95 % interval", "largest class", "calibration error", "negative log-likelihood", "nodes"];
+  const heads = ["classifier", ...numbers.map((text) => numberHead(text))];
+  return table(heads, rows, { "aria-label": "accuracy of classifiers" });
+}
+
+// Returns a short line as it is drawn in the charts.
+function lineSample({ stroke, width, dash }) {
+  const svg = drawing(36, 10, "").call(set, { class: "sample", role: null, "aria-label": null, "aria-hidden": "true" });
+  add(svg, "line", { x1: 0, x2: 36, y1: 5, y2: 5, stroke, "stroke-width": width, "stroke-dasharray": dash });
+  return svg.node();
+}
+
+function evaluationRows(evaluations) {
+  const keys = ["accuracy", "low", "high", "largest_class", "has_learned", "ece", "nll", "nodes", "splits"];
+  const rows = evaluations.map(({ name, accuracy, interval, majority, has_learned: learned, ece, nll, ...sizes }) => [
+    ...[name, accuracy, ...interval, majority, String(learned), ece, nll, sizes.n_nodes, sizes.n_splits],
+  ]);
+  return [["classifier", ...keys], ...rows];
 }
 
 // Returns a square chart with both axes in percent.
@@ -116,22 +82,21 @@ function percentChart(title, horizontal, vertical, low = 0) {
   const format = (value) => `${Math.round(100 * value)}`;
   const x = d3.scaleLinear([0, 1], [left, size - 10]);
   const y = d3.scaleLinear([low, 1], [size - 20 - bottom, 22]);
-  svg.append("text").call(set, { class: "strong", x: 0, y: 10 }).text(title);
+  add(svg, "text", { class: "strong", x: 0, y: 10 }, title);
   svg
     .append("g")
     .attr("transform", `translate(0,${size - 20 - bottom})`)
     .call(d3.axisBottom(x).ticks(5).tickFormat(format));
   svg.append("g").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(5).tickFormat(format));
-  svg
-    .append("text")
-    .call(set, { x: (size + left) / 2, y: size - 24, "text-anchor": "middle" })
-    .text(horizontal);
-  svg
-    .append("text")
-    .call(set, { transform: `translate(12,${(size - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" })
-    .text(vertical);
+  add(svg, "text", { x: (size + left) / 2, y: size - 24, "text-anchor": "middle" }, horizontal);
+  add(
+    svg,
+    "text",
+    { transform: `translate(12,${(size - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" },
+    vertical,
+  );
   const line = (points, { stroke, width, dash }) =>
-    svg.append("path").call(set, {
+    add(svg, "path", {
       fill: "none",
       stroke: stroke,
       "stroke-width": width,
@@ -143,21 +108,19 @@ function percentChart(title, horizontal, vertical, low = 0) {
 
 function calibrationChart(evaluations, styles) {
   const { svg, x, y, line } = percentChart("Calibration", "confidence (%)", "accuracy (%)");
-  svg
-    .append("line")
-    .call(set, { x1: x(0), y1: y(0), x2: x(1), y2: y(1), stroke: "var(--edge)", "stroke-dasharray": "4 4" });
+  add(svg, "line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), stroke: "var(--edge)", "stroke-dasharray": "4 4" });
   evaluations.forEach((one, i) => {
     line(one.reliability, styles[i]);
     if (i < evaluations.length - 1) return;
     const points = svg.append("g").selectAll("g").data(one.reliability).join("g");
-    points.append("line").call(set, {
+    add(points, "line", {
       x1: (p) => x(p[0]),
       x2: (p) => x(p[0]),
       y1: (p) => y(p[2]),
       y2: (p) => y(p[3]),
       stroke: "var(--ink)",
     });
-    points.append("circle").call(set, {
+    add(points, "circle", {
       cx: (p) => x(p[0]),
       cy: (p) => y(p[1]),
       r: (p) => 2.5 + 6 * Math.sqrt(p[4] / one.n_nodes),
@@ -193,9 +156,7 @@ function certaintyChart(evaluations, styles) {
     low,
   );
   const bound = (k) => main.certainty.map((point) => [x(point[0]), y(Math.max(point[k], low))]);
-  svg
-    .append("path")
-    .call(set, { d: `${pathOf([...bound(2), ...bound(3).reverse()])}Z`, fill: "var(--ink)", "fill-opacity": 0.12 });
+  add(svg, "path", { d: `${pathOf([...bound(2), ...bound(3).reverse()])}Z`, fill: "var(--ink)", "fill-opacity": 0.12 });
   evaluations.forEach((one, i) => line(one.certainty, styles[i]));
   return [
     "Accuracy by certainty",
@@ -204,106 +165,82 @@ function certaintyChart(evaluations, styles) {
   ];
 }
 
-function nodeTable(section) {
+// Returns the columns of the table of predictions: their heads, and their values by the number of a row.
+function nodeColumns(section) {
   const name = (code) => (code < 0 ? "–" : section.classes[code]);
-  const hasTruth = section.truth.some((code) => code >= 0);
-  const isWrong = (i) => section.truth[i] >= 0 && section.truth[i] !== section.predicted[i];
-  const columns = [
+  const classes = section.truth.some((code) => code >= 0) ? ["predicted", "truth"] : ["predicted"];
+  const numbers = ["probability", "total", "aleatoric", "epistemic"];
+  return [
     { head: "node", value: (i) => section.ids[i] },
-    { head: "predicted", value: (i) => name(section.predicted[i]) },
-    ...(hasTruth ? [{ head: "truth", value: (i) => name(section.truth[i]) }] : []),
-    ...["probability", "total", "aleatoric", "epistemic"].map((head) => ({
-      head,
-      value: (i) => section[head][i],
-      number: true,
-    })),
+    ...classes.map((head) => ({ head, value: (i) => name(section[head][i]) })),
+    ...numbers.map((head) => ({ head, value: (i) => section[head][i], number: true })),
   ];
+}
+
+function nodeCell(section, { head, value, number }, i) {
+  if (head === "node") return rowHead(locator(section.graph, section.ids[i]));
+  if (head === "probability") return numberCell(percent(value(i)), meter(value(i)));
+  if (number) return numberCell(d3.format(".3f")(value(i)));
+  const code = section[head][i];
+  const isWrong = head === "predicted" && section.truth[i] >= 0 && section.truth[i] !== code;
+  const mark = code < 0 ? "" : dot(classColour(code, section.classes.length));
+  return make("td", { class: isWrong ? "wrong" : null }, mark, value(i) + (isWrong ? " ✗" : ""));
+}
+
+// Returns the numbers of the rows whose ids contain a text, sorted by a column.
+function findNodes(section, { value, number }, { descending, filter }) {
+  const order = descending ? d3.descending : d3.ascending;
+  const sign = descending ? -1 : 1;
+  const compare = number
+    ? (a, b) => order(value(a), value(b))
+    : (a, b) => sign * value(a).localeCompare(value(b), undefined, { numeric: true });
+  const rows = d3.range(section.ids.length);
+  return rows.filter((i) => !filter || section.ids[i].toLowerCase().includes(filter)).sort(compare);
+}
+
+function nodeTable(section) {
+  const columns = nodeColumns(section);
   const state = { by: columns.findIndex((one) => one.head === "total"), descending: true, filter: "", n: ROWS_AT_ONCE };
-  const body = make("tbody");
-  const more = make("button", {
-    type: "button",
-    onclick: () => {
-      state.n += 50;
-      fill();
-    },
-  });
-  const status = make("span", { class: "quiet", "aria-live": "polite" });
+  const found = () => findNodes(section, columns[state.by], state);
   const heads = columns.map(({ head, number }, i) =>
     make(
       "th",
       { scope: "col", class: number ? "number" : null },
-      make(
-        "button",
-        {
-          type: "button",
-          onclick: () => {
-            state.descending = state.by === i ? !state.descending : Boolean(number);
-            state.by = i;
-            keep();
-          },
-        },
-        head,
-      ),
+      make("button", { type: "button", onclick: () => sortBy(i) }, head),
     ),
   );
-  const cell = (i, { head, value, number }) => {
-    if (head === "node") return make("th", { scope: "row" }, locator(section.graph, section.ids[i]));
-    if (head === "probability") return make("td", { class: "number" }, percent(value(i)), meter(value(i)));
-    if (number) return make("td", { class: "number" }, d3.format(".3f")(value(i)));
-    const code = section[head][i];
-    const wrong = head === "predicted" && isWrong(i);
-    return make(
-      "td",
-      { class: wrong ? "wrong" : null },
-      code < 0 ? "" : dot(classColour(code, section.classes.length)),
-      value(i) + (wrong ? " ✗" : ""),
-    );
-  };
-  const matches = () => {
-    const { value, number } = columns[state.by];
-    const order = state.descending ? d3.descending : d3.ascending;
-    const sign = state.descending ? -1 : 1;
-    const compare = number
-      ? (a, b) => order(value(a), value(b))
-      : (a, b) => sign * value(a).localeCompare(value(b), undefined, { numeric: true });
-    return d3
-      .range(section.ids.length)
-      .filter((i) => !state.filter || section.ids[i].toLowerCase().includes(state.filter))
-      .sort(compare);
-  };
-  function fill() {
-    const chosen = matches();
-    heads.forEach((head, i) =>
-      i === state.by
-        ? head.setAttribute("aria-sort", state.descending ? "descending" : "ascending")
-        : head.removeAttribute("aria-sort"),
-    );
-    body.replaceChildren(
-      ...chosen.slice(0, state.n).map((i) => make("tr", {}, ...columns.map((column) => cell(i, column)))),
-    );
-    more.hidden = chosen.length <= state.n;
-    more.textContent = `Show ${Math.min(50, chosen.length - state.n)} more`;
-    status.textContent =
-      `${count(Math.min(state.n, chosen.length))} of ${plural(chosen.length, "node")}` +
-      (section.n_nodes > section.ids.length
-        ? `; the table holds the ${count(section.ids.length)} most uncertain of ${count(section.n_nodes)} nodes`
-        : "");
-  }
-  const keep = () => {
-    const isDefault = columns[state.by].head === "total" && state.descending;
-    remember("sort", isDefault ? null : `${columns[state.by].head}${state.descending ? "-" : ""}`);
-    remember("find", state.filter);
-    fill();
-  };
+  const body = make("tbody");
+  const status = make("span", { class: "quiet", "aria-live": "polite" });
+  const more = make("button", { type: "button", onclick: () => show({ n: state.n + ROWS_MORE }) });
   const search = make("input", {
     type: "search",
     placeholder: "part of an id",
-    oninput: (event) => {
-      state.filter = event.target.value.toLowerCase();
-      state.n = ROWS_AT_ONCE;
-      keep();
-    },
+    oninput: (event) => show({ filter: event.target.value.toLowerCase(), n: ROWS_AT_ONCE }),
   });
+  const sortBy = (i) => show({ by: i, descending: state.by === i ? !state.descending : Boolean(columns[i].number) });
+
+  function show(changes) {
+    Object.assign(state, changes);
+    const { head } = columns[state.by];
+    remember("sort", head === "total" && state.descending ? null : `${head}${state.descending ? "-" : ""}`);
+    remember("find", state.filter);
+    fill();
+  }
+
+  function fill() {
+    const rows = found();
+    const order = state.descending ? "descending" : "ascending";
+    heads.forEach((head, i) =>
+      i === state.by ? head.setAttribute("aria-sort", order) : head.removeAttribute("aria-sort"),
+    );
+    const shown = rows.slice(0, state.n);
+    body.replaceChildren(...shown.map((i) => make("tr", {}, ...columns.map((column) => nodeCell(section, column, i)))));
+    more.hidden = rows.length <= state.n;
+    more.textContent = `Show ${Math.min(ROWS_MORE, rows.length - state.n)} more`;
+    const part = `; the table holds the ${count(section.ids.length)} most uncertain of ${count(section.n_nodes)} nodes`;
+    status.textContent = `${count(shown.length)} of ${plural(rows.length, "node")}${section.n_nodes > section.ids.length ? part : ""}`;
+  }
+
   restoring("sort", (text) => {
     const by = columns.findIndex((one) => one.head === text.replace(/-$/, ""));
     if (by >= 0) Object.assign(state, { by, descending: text.endsWith("-") });
@@ -312,21 +249,18 @@ function nodeTable(section) {
     state.filter = search.value = text;
     fill();
   });
-  const csv = () => [columns.map((one) => one.head), ...matches().map((i) => columns.map((one) => one.value(i)))];
-  const holder = make(
-    "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": "predictions" },
-    make("table", { class: "nodes" }, make("thead", {}, make("tr", {}, ...heads)), body),
-  );
+  const csv = () => [columns.map((one) => one.head), ...found().map((i) => columns.map((one) => one.value(i)))];
   return make(
     "div",
     {},
     make("div", { class: "tools" }, make("label", {}, "find", search), status),
-    holder,
-    make("div", { class: "tools" }, more, downloads("predictions", { rows: csv })),
     make(
-      "p",
-      { class: "quiet" },
+      "div",
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "predictions" },
+      make("table", { class: "nodes" }, make("thead", {}, make("tr", {}, ...heads)), body),
+    ),
+    make("div", { class: "tools" }, more, downloads("predictions", { rows: csv })),
+    note(
       "Uncertainty is measured in nats. Total uncertainty (predictive entropy) = aleatoric uncertainty (mean entropy of the networks) + epistemic uncertainty (disagreement of the networks).",
     ),
   );

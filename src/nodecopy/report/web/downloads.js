@@ -74,21 +74,23 @@ function compose(pictures) {
     width: total[0],
     height: total[1],
   });
-  sheet.append("rect").call(set, { width: total[0], height: total[1], fill: colour("panel") });
+  add(sheet, "rect", { width: total[0], height: total[1], fill: colour("panel") });
   pictures.forEach(([title, svg], i) => {
     const x = gap + (i % columns) * (width + gap);
     const y = gap + Math.floor(i / columns) * (height + gap);
-    sheet
-      .append("text")
-      .call(set, {
+    add(
+      sheet,
+      "text",
+      {
         x: x,
         y: y + 4,
         fill: colour("ink"),
         "font-family": "system-ui, sans-serif",
         "font-size": 14,
         "font-weight": 600,
-      })
-      .text(title);
+      },
+      title,
+    );
     const copy = d3.select(sheet.node().appendChild(standalone(svg)));
     copy.call(set, { x: x, y: y + 16, width: sizes[i][2], height: sizes[i][3] });
   });

@@ -61,7 +61,10 @@ function meter(value) {
   );
 }
 
-const numberHead = (text) => make("th", { scope: "col", class: "number" }, text);
+const numberHead = (...children) => make("th", { scope: "col", class: "number" }, ...children);
+const numberCell = (...children) => make("td", { class: "number" }, ...children);
+const rowHead = (...children) => make("th", { scope: "row" }, ...children);
+const note = (text) => make("p", { class: "quiet" }, text);
 
 function table(heads, rows, options = {}) {
   const head = make(
@@ -80,6 +83,12 @@ function table(heads, rows, options = {}) {
 // Sets attributes of a selection of D3, given as one object: selection.call(set, { x: 1, y: 2 }).
 const set = (selection, attributes) =>
   Object.entries(attributes).forEach(([name, value]) => selection.attr(name, value));
+
+// Appends an element with attributes, and perhaps a text, to a selection of D3.
+function add(parent, tag, attributes, text) {
+  const element = parent.append(tag).call(set, attributes);
+  return text === undefined ? element : element.text(text);
+}
 
 // Returns an empty drawing of a fixed shape that scales with its column.
 function drawing(width, height, label) {

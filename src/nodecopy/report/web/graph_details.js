@@ -8,9 +8,7 @@ Object.assign(GraphView.prototype, {
     if (node < 0) {
       this.detail.replaceChildren(
         make("p", {}, "Hover over a node to see its id. Select it to see its donor and its neighbours."),
-        make(
-          "p",
-          { class: "quiet" },
+        note(
           "Drag to move. Zoom with the buttons, with two fingers, or with the wheel after a click on the graph. Keys: arrows move, + and − zoom, 0 shows the whole graph, N and P select nodes.",
         ),
       );

@@ -52,9 +52,7 @@ class GraphView {
     this.panels = [this.panel(0), ...(data.graphs.length > 1 ? [this.panel(this.sample)] : [])];
     const part =
       this.n < data.n_nodes
-        ? make(
-            "p",
-            { class: "quiet" },
+        ? note(
             `Only a part of the graph is drawn: the first ${count(this.n)} of ${count(data.n_nodes)} nodes that a random walk visited. The statistics are those of the whole graph.`,
           )
         : null;

@@ -26,13 +26,7 @@ function recommendationsBody(section) {
     place.replaceChildren(recommendationsOf(section.users[i], section));
   };
   restoring("user", (id) => {
-    if (section.users.length)
-      show(
-        Math.max(
-          0,
-          section.users.findIndex((user) => user.id === id),
-        ),
-      );
+    if (section.users.length) show(indexOrFirst(section.users, (user) => user.id === id));
   });
   return make(
     "div",
@@ -51,20 +45,15 @@ function recommenderTable(evaluations) {
     "users",
   ];
   const value = (mean, interval) =>
-    make("td", { class: "number" }, make("b", {}, percent(mean, 1)), make("small", {}, percentRange(interval, 1)));
+    numberCell(make("b", {}, percent(mean, 1)), make("small", {}, percentRange(interval, 1)));
   const rows = evaluations.map((one) =>
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, one.name),
+      rowHead(one.name),
       value(one.recall, one.interval),
       value(one.ndcg, one.ndcg_interval),
-      make(
-        "td",
-        { class: "number" },
-        count(one.n_users),
-        one.n_splits > 1 ? make("small", {}, `${one.n_splits} splits`) : null,
-      ),
+      numberCell(count(one.n_users), one.n_splits > 1 ? make("small", {}, `${one.n_splits} splits`) : null),
     ),
   );
   const csv = () => [
@@ -91,6 +80,7 @@ function recommenderTable(evaluations) {
   );
 }
 
+const indexOrFirst = (list, matches) => Math.max(0, list.findIndex(matches));
 const pairsOf = (flat) => d3.range(flat.length / 2).map((i) => [flat[2 * i], flat[2 * i + 1] / 1000]);
 
 function recommendationsOf(user, section) {
@@ -101,64 +91,21 @@ function recommendationsOf(user, section) {
     because: because && pairsOf(because),
     donors: donors && pairsOf(donors),
   }));
-  const best = d3.max(items, (one) => one.score) || 1;
-  const rest = user.n_items - user.history.length;
   const isExplained = items.some((one) => one.because);
-  const detail = make("div", { class: "explanation panel", "aria-live": "polite" });
-  const buttons = [];
   const picture = isExplained ? flowPicture(user, items, section) : null;
+  const detail = make("div", { class: "explanation panel", "aria-live": "polite" });
+  const buttons = items.map((one, i) =>
+    make("button", { type: "button", title: "explain", onclick: () => choose(i) }, one.name),
+  );
   const choose = (i) => {
     buttons.forEach((one, k) => one.setAttribute("aria-pressed", String(k === i)));
-    picture?.mark(i);
+    picture.mark(i);
     detail.replaceChildren(...explanation(user, items[i], section));
     remember("item", i ? items[i].name : null);
   };
-  const rows = items.map((one, i) =>
-    make(
-      "tr",
-      {},
-      make("td", { class: "number" }, String(i + 1)),
-      make(
-        "th",
-        { scope: "row" },
-        isExplained
-          ? (buttons[i] = make("button", { type: "button", title: "explain", onclick: () => choose(i) }, one.name))
-          : one.name,
-      ),
-      make("td", { class: "number" }, formatValue(one.score), meter(one.score / best)),
-    ),
-  );
-  const donors = user.donors.map(([donor, probability, n, common]) =>
-    make(
-      "tr",
-      {},
-      make("th", { scope: "row" }, section.user_names[donor]),
-      make("td", { class: "number" }, percent(probability), meter(probability)),
-      make("td", {}, `${common} of ${plural(n, "item")} in common`),
-    ),
-  );
-  const csv = () => [
-    ["user", "rank", "item", "score", "because of", "donors"],
-    ...items.map((one, i) => [
-      user.id,
-      i + 1,
-      one.name,
-      one.score,
-      ...[
-        [one.because, section.item_names],
-        [one.donors, section.user_names],
-      ].map(([pairs, names]) => (pairs ?? []).map(([k, share]) => `${names[k]} ${percent(share, 1)}`).join("; ")),
-    ]),
-  ];
-  if (isExplained && items.length)
-    restoring("item", (name) =>
-      choose(
-        Math.max(
-          0,
-          items.findIndex((one) => one.name === name),
-        ),
-      ),
-    );
+  if (isExplained) restoring("item", (name) => choose(indexOrFirst(items, (one) => one.name === name)));
+  const list = itemTable(items, isExplained ? buttons : items.map((one) => one.name));
+  const rest = user.n_items - user.history.length;
   return make(
     "div",
     {},
@@ -173,16 +120,45 @@ function recommendationsOf(user, section) {
     make(
       "div",
       { class: picture ? "beside" : null },
-      table([numberHead("rank"), "item", numberHead("score")], rows, { "aria-label": "recommended items" }),
+      list,
       picture ? make("div", {}, make("figure", { class: "panel" }, picture.svg), detail) : null,
     ),
     downloads(`recommendations for ${user.id}`, {
-      rows: csv,
+      rows: () => recommendationRows(user, items, section),
       pictures: picture ? () => [[`Recommendations for ${user.id}`, picture.svg]] : undefined,
     }),
     make("h3", {}, `Most probable donors of ${user.id}`),
-    table(["donor", numberHead("probability"), "overlap"], donors, { "aria-label": "donors" }),
+    donorTable(user, section),
   );
+}
+
+function itemTable(items, names) {
+  const best = d3.max(items, (one) => one.score) || 1;
+  const rows = items.map(({ score }, i) =>
+    make("tr", {}, numberCell(String(i + 1)), rowHead(names[i]), numberCell(formatValue(score), meter(score / best))),
+  );
+  return table([numberHead("rank"), "item", numberHead("score")], rows, { "aria-label": "recommended items" });
+}
+
+function donorTable(user, section) {
+  const rows = user.donors.map(([donor, probability, n, common]) =>
+    make(
+      "tr",
+      {},
+      rowHead(section.user_names[donor]),
+      numberCell(percent(probability), meter(probability)),
+      make("td", {}, `${common} of ${plural(n, "item")} in common`),
+    ),
+  );
+  return table(["donor", numberHead("probability"), "overlap"], rows, { "aria-label": "donors" });
+}
+
+function recommendationRows(user, items, section) {
+  const list = (pairs, names) => (pairs ?? []).map(([k, share]) => `${names[k]} ${percent(share, 1)}`).join("; ");
+  const rows = items.map(({ name, score, because, donors }, i) => [
+    ...[user.id, i + 1, name, score, list(because, section.item_names), list(donors, section.user_names)],
+  ]);
+  return [["user", "rank", "item", "score", "because of", "donors"], ...rows];
 }
 
 function explanation(user, one, section) {
@@ -237,14 +213,8 @@ function flowPicture(user, items, section) {
   const [width, left, right, room] = innerWidth < 640 ? [372, 156, 216, 20] : [720, 250, 470, 32]; // on a phone, short names beside each other
   const svg = drawing(width, height, `Shares of the history of ${user.id} in the scores of the recommended items`);
   const at = (i, n) => 34 + ((height - 34) * (i + 0.5)) / n;
-  svg
-    .append("text")
-    .call(set, { class: "strong", x: left - 8, y: 14, "text-anchor": "end" })
-    .text("history");
-  svg
-    .append("text")
-    .call(set, { class: "strong", x: right + 8, y: 14 })
-    .text("recommended");
+  add(svg, "text", { class: "strong", x: left - 8, y: 14, "text-anchor": "end" }, "history");
+  add(svg, "text", { class: "strong", x: right + 8, y: 14 }, "recommended");
   const links = shown.flatMap((one, i) =>
     (one.because ?? [])
       .filter(([item]) => sources.includes(item))

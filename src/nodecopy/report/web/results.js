@@ -11,9 +11,10 @@ const VERDICTS = {
 const TRIANGLE_UP = "M0,-5L4.6,3.6L-4.6,3.6Z";
 const TRIANGLE_DOWN = "M0,5L4.6,-3.6L-4.6,-3.6Z";
 const CIRCLE = "M-3.4,0A3.4,3.4 0 1 0 3.4,0A3.4,3.4 0 1 0 -3.4,0";
+const SHAPES = { ahead: TRIANGLE_UP, above: TRIANGLE_UP, behind: TRIANGLE_DOWN, below: TRIANGLE_DOWN };
 
 function tablesBody(section) {
-  const entries = section.experiments.map((experiment, i) => {
+  const entries = section.experiments.map((experiment) => {
     const entry = make("details", {}, make("summary", {}, experiment.title));
     const fill = () => {
       if (entry.children.length === 1) entry.append(experimentBody(experiment));
@@ -51,12 +52,7 @@ function experimentBody(experiment) {
     .filter(([, values]) => values.length)
     .map(([key, values]) => `${key} ${values.join("; ")}`)
     .join(" · ");
-  const source = make(
-    "details",
-    { class: "plain" },
-    make("summary", {}, "Where the numbers come from"),
-    make("p", { class: "quiet" }, origin),
-  );
+  const source = make("details", { class: "plain" }, make("summary", {}, "Where the numbers come from"), note(origin));
   return make(
     "div",
     {},
@@ -105,9 +101,7 @@ function verdictLegend(compared) {
   );
   return [
     make("ul", { class: "legend" }, ...items),
-    make(
-      "p",
-      { class: "quiet" },
+    note(
       "One mark is one cell of the tables below; on the line, ours and the published number are equal. Level: within two standard errors.",
     ),
   ];
@@ -122,8 +116,7 @@ function comparisonPicture(compared, title) {
   const isWide = d3.max(values) / d3.min(positive) > 60 || d3.min(values) < 0; // statistics of different sizes
   const margin = (d3.max(values) - d3.min(values)) * 0.04 || 1;
   const domain = isWide ? d3.extent(values) : [d3.min(values) - margin, d3.max(values) + margin];
-  const scale = () => (isWide ? d3.scaleSymlog(domain, [0, 1]).constant(0.01) : d3.scaleLinear(domain, [0, 1]));
-  const unit = scale();
+  const unit = isWide ? d3.scaleSymlog(domain, [0, 1]).constant(0.01) : d3.scaleLinear(domain, [0, 1]);
   const x = (value) => left + (size - left - 12) * unit(value);
   const y = (value) => size - bottom - (size - bottom - 12) * unit(value);
   const svg = drawing(size, size, `${title}: ours against the published numbers, ${compared.length} cells`);
@@ -131,28 +124,14 @@ function comparisonPicture(compared, title) {
     ? [0, 0.1, 1, 10, 100, 1000, 10000].filter((value) => value >= domain[0] && value <= domain[1])
     : unit.ticks(6);
   for (const tick of ticks) {
-    svg.append("line").call(set, { class: "grid", x1: x(tick), x2: x(tick), y1: 12, y2: size - bottom });
-    svg.append("line").call(set, { class: "grid", x1: left, x2: size - 12, y1: y(tick), y2: y(tick) });
-    svg
-      .append("text")
-      .call(set, { x: x(tick), y: size - bottom + 15, "text-anchor": "middle" })
-      .text(formatValue(tick));
-    svg
-      .append("text")
-      .call(set, { x: left - 6, y: y(tick) + 4, "text-anchor": "end" })
-      .text(formatValue(tick));
+    add(svg, "line", { class: "grid", x1: x(tick), x2: x(tick), y1: 12, y2: size - bottom });
+    add(svg, "line", { class: "grid", x1: left, x2: size - 12, y1: y(tick), y2: y(tick) });
+    add(svg, "text", { x: x(tick), y: size - bottom + 15, "text-anchor": "middle" }, formatValue(tick));
+    add(svg, "text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, formatValue(tick));
   }
-  svg
-    .append("line")
-    .call(set, { x1: x(domain[0]), y1: y(domain[0]), x2: x(domain[1]), y2: y(domain[1]), stroke: "var(--edge)" });
-  svg
-    .append("text")
-    .call(set, { x: (size + left) / 2, y: size - 8, "text-anchor": "middle" })
-    .text("published");
-  svg
-    .append("text")
-    .call(set, { transform: `translate(12,${(size - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" })
-    .text("ours");
+  add(svg, "line", { x1: x(domain[0]), y1: y(domain[0]), x2: x(domain[1]), y2: y(domain[1]), stroke: "var(--edge)" });
+  add(svg, "text", { x: (size + left) / 2, y: size - 8, "text-anchor": "middle" }, "published");
+  add(svg, "text", { transform: `translate(12,${(size - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, "ours");
   const order = ["level", "above", "below", "ahead", "behind"];
   const sorted = [...compared].sort((a, b) => order.indexOf(a.cell[4]) - order.indexOf(b.cell[4]));
   svg
@@ -163,12 +142,7 @@ function comparisonPicture(compared, title) {
     .call(set, {
       class: "cell",
       transform: ({ cell }) => `translate(${x(cell[2])},${y(cell[0])})`,
-      d: ({ cell }) =>
-        ["ahead", "above"].includes(cell[4])
-          ? TRIANGLE_UP
-          : ["behind", "below"].includes(cell[4])
-            ? TRIANGLE_DOWN
-            : CIRCLE,
+      d: ({ cell }) => SHAPES[cell[4]] ?? CIRCLE,
       fill: ({ cell }) => `var(--${VERDICTS[cell[4]]?.[2] ?? "quiet"})`,
       "fill-opacity": 0.75,
     })
@@ -198,9 +172,7 @@ function resultTable(group) {
   };
   return table(
     ["method", ...group.columns],
-    group.methods.map((method, i) =>
-      make("tr", {}, make("th", { scope: "row" }, method), ...group.cells[i].map(shown)),
-    ),
+    group.methods.map((method, i) => make("tr", {}, rowHead(method), ...group.cells[i].map(shown))),
     { class: "results", "aria-label": group.dataset },
   );
 }

@@ -39,12 +39,11 @@ function statisticsBody(section) {
   restoring("statistics", (text) => {
     folded.open = text ? text === "open" : !outside.length;
   });
-  const note = section.estimates ? make("p", { class: "quiet" }, section.estimates) : null;
   return make(
     "div",
     {},
     legend,
-    note,
+    section.estimates ? note(section.estimates) : null,
     outside.length ? grid(outside) : null,
     inside.length ? folded : null,
     downloads("statistics", {
@@ -158,10 +157,7 @@ function statisticPicture(row, series) {
         .attr("class", "strong")
         .text(`${shorten(name, 13)} `);
     text.append("tspan").text(mean);
-    group
-      .append("text")
-      .call(set, { x: CARD_WIDTH, y: top + 10, "text-anchor": "end" })
-      .text(range);
+    add(group, "text", { x: CARD_WIDTH, y: top + 10, "text-anchor": "end" }, range);
     group
       .append("g")
       .attr("fill", "var(--quiet)")
@@ -170,12 +166,17 @@ function statisticPicture(row, series) {
       .join("circle")
       .call(set, { cx: x, cy: (_, k) => top + 18 + 12 * ((k * 0.618) % 1), r: 2.4, "fill-opacity": 0.5 });
     if (from !== null)
-      group
-        .append("line")
-        .call(set, { x1: x(from), x2: x(to), y1: top + 36, y2: top + 36, stroke: "var(--quiet)", "stroke-width": 2 });
+      add(group, "line", {
+        x1: x(from),
+        x2: x(to),
+        y1: top + 36,
+        y2: top + 36,
+        stroke: "var(--quiet)",
+        "stroke-width": 2,
+      });
     if (row.observed === null) return;
     if (row.estimate)
-      group.append("line").call(set, {
+      add(group, "line", {
         x1: x(row.estimate[0]),
         x2: x(row.estimate[1]),
         y1: top + 16,
@@ -183,9 +184,7 @@ function statisticPicture(row, series) {
         stroke: "var(--ink)",
         "stroke-width": 1.5,
       });
-    const mark = group
-      .append("line")
-      .call(set, { x1: x(row.observed), x2: x(row.observed), y1: top + 15, y2: top + 38 });
+    const mark = add(group, "line", { x1: x(row.observed), x2: x(row.observed), y1: top + 15, y2: top + 38 });
     mark.call(set, { stroke: `var(--${marked ? "highlight" : "ink"})`, "stroke-width": marked ? 4 : 2 });
   });
   svg
