@@ -12,10 +12,11 @@ from pathlib import Path
 
 from nodecopy.experiments.toml import load
 from tests.inference_tables import BENCHMARK, format_table, inference_tables, not_computed, speed_table
+from tests.uncertainty_tables import uncertainty_tables
 
 ROOT = Path(__file__).parents[1]
 README, FEW_LABELS = ROOT / "README.md", ROOT / "docs/few_labels.md"
-INFERENCE = ROOT / "docs/inference.md"
+INFERENCE, UNCERTAINTY = ROOT / "docs/inference.md", ROOT / "docs/uncertainty.md"
 RECOMMENDATION = ROOT / "docs/recommendation.md"
 RESULTS = ROOT / "results"
 PAGES = ROOT / "docs/results"
@@ -293,6 +294,10 @@ def documented_tables() -> dict[tuple[Path, str], str]:
         (FEW_LABELS, "cost"): few_labels_table("dataset", "seconds per trial", "seconds", **cost),
         **{(PAGES / "few-labels.md", f"{n} labels"): gains_table(n) for n in ("5", "20")},
         **{(PAGES / f"{name}.md", "summary"): summary_table(name) for name in SUMMARIES},
+        **{
+            (UNCERTAINTY, name): text
+            for name, text in uncertainty_tables(read_results("uncertainty")).items()
+        },
         **{(INFERENCE, name): text for name, text in inference_tables(read_results).items()},
         (INFERENCE, "speed"): speed_table(BENCHMARK.read_text(encoding="utf-8")),
     }

@@ -10,6 +10,7 @@ import pytest
 from nodecopy.cli import import_command
 from tests import documented_results
 from tests.documented_results import README, documented_tables, find_block
+from tests.uncertainty_tables import uncertainty_tables
 
 TEXT = README.read_text(encoding="utf-8")
 
@@ -74,6 +75,30 @@ def test_the_tables_of_few_labels_show_means_and_the_gain_of_copying(
     ]
     (row,) = documented_results.results_table().splitlines()[2:]
     assert f"| {alone} 75.7 | {default} 76.2 (+0.5, p < 0.001) |" in row
+
+
+def test_the_tables_of_uncertainty_show_pairs_of_scores_and_count_significant_gains() -> None:
+    selective, errors = (f"{name} by epistemic" for name in ("accuracy without 0.2", "errors auc"))
+    values = [
+        ("cora", "gcn", selective, "74.04", "", ""),
+        ("cora", "bgcn-copy", selective, "80.0", "5.96", "0.001"),
+        ("citeseer", "bgcn-copy", selective, "70.0", "-1.0", "0.04"),
+        ("pubmed", "bgcn-copy", selective, "70.0", "1.0", "0.2"),
+        ("cora", "bgcn-copy", errors, "78.0", "-1.0", "0.01"),
+        ("cora", "bgcn-copy", errors.replace("epistemic", "total"), "78.1", "-0.9", "0.01"),
+    ]
+    names = ("dataset", "method", "score", "mean", "gain_over_gcn", "p_over_gcn")
+    rows = [dict(zip(names, row, strict=True)) | {"labels": "5", "n": "8"} for row in values]
+    tables = uncertainty_tables(rows)
+    assert (
+        "- BGCN-Copy: selective accuracy significantly higher in 1 of 3 comparisons and lower in 1; "
+        "detection of errors significantly higher in 0 of 1 comparisons and lower in 1."
+    ) in tables["comparison"].splitlines()
+    assert "better than the epistemic one in 1 of 1 cells" in tables["comparison"].splitlines()[-1]
+    lines = tables["selection"].splitlines()
+    assert lines[0].startswith("|  | cora, 5 labels (8 splits) | citeseer, 5 labels (8 splits) |")
+    assert "| GCN | - / 74.0 | - / - | - / - |" in lines
+    assert all(text.startswith("Not computed yet") for text in uncertainty_tables([]).values())
 
 
 def test_the_table_of_public_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
