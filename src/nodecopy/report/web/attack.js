@@ -95,7 +95,7 @@ function evidenceBody(section, truth) {
       make("td", {}, edge.class),
       numberCell(percent(edge.credibility)),
       make("td", {}, edge.distrusted ? "distrusted" : "trusted"),
-      make("td", {}, edge.reason),
+      make("td", { class: "sentence" }, edge.reason),
       make("td", {}, edge.added ? "yes" : "no"),
     ),
   );
