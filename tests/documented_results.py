@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nodecopy.experiments.toml import load
-from tests.inference_tables import BENCHMARK, format_table, inference_tables, not_computed, speed_table
+from tests.inference_tables import BENCHMARK, inference_tables, speed_table
+from tests.level_tables import format_table, not_computed
 from tests.uncertainty_tables import uncertainty_tables
 
 ROOT = Path(__file__).parents[1]

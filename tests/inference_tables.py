@@ -11,6 +11,7 @@ import numpy as np
 
 from nodecopy.experiments.tasks.coverage_task import STATISTICS
 from nodecopy.experiments.toml import load
+from tests.level_tables import describe_levels, format_table, level_table, not_computed
 
 Row = Mapping[str, str]
 Cells = dict[tuple[str, str, str, str, str], float]
@@ -32,17 +33,6 @@ def read_cells(rows: Iterable[Row]) -> Cells:
     """Return the means of all cells that were run."""
     keys = ("dataset", "nodes", "degree", "method", "score")
     return {tuple(row[key] for key in keys): float(row["mean"]) for row in rows if row["mean"]}  # type: ignore[misc]
-
-
-def not_computed(experiment: str) -> str:
-    """Return the text of a table whose experiment was not run."""
-    return f"Not computed yet; `nodecopy reproduce {experiment}` does it."
-
-
-def format_table(headings: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def is_inside(covered: float, ratio: float) -> bool:
@@ -301,6 +291,36 @@ def describe_sharpness(rows: Iterable[Row]) -> str:
     )
 
 
+def describe_fitted_models(rows: Iterable[Row]) -> str:
+    """Return how the fitted models fail, and how the maximum does."""
+    cells = read_cells(rows)
+    heavy = ("dc-sbm", "200", "15", "sbm")
+    if (*heavy, "triangles covered") not in cells:
+        return not_computed("coverage")
+    covered = [cells[*heavy, f"{name} covered"] for name in ("degree_variance", "triangles")]
+    smooth = {f"{name} {kind}" for name in SMOOTH for kind in ("covered", "ratio")}
+    values = {place: x for place, x in cells.items() if place[4] in smooth}
+    dot_product, maximum = (
+        {place: x for place, x in values.items() if place[3] == method}
+        for method in ("dot-product", "copying-maximum")
+    )
+    lowest = min(x for place, x in dot_product.items() if place[4].endswith("covered"))
+    largest = max(x for place, x in dot_product.items() if place[4] == "degree_variance ratio")
+    text = (
+        "A fitted block model is better than node copying where it is the truth, and fails where it is not: "
+        f"with heavy-tailed degrees its intervals of the variance of degrees cover {covered[0]:.0f} % and "
+        f"those of triangles {covered[1]:.0f} %. Intervals of the fitted dot product graph cover at least "
+        f"{lowest:.0f} %, but it overstates the variance of degrees by up to {largest / 100:.2f}."
+    )
+    ratios = [x / 100 for place, x in maximum.items() if place[4].endswith("ratio")]
+    if ratios:
+        text += (
+            ' Where an edge is copied from either end (`symmetrise="maximum"`), samples have too many '
+            f"edges, and standard errors are {min(ratios):.2f} to {max(ratios):.2f} times the true ones."
+        )
+    return text
+
+
 def nodes_table(rows: Sequence[Row]) -> str:
     """Return coverage and ratio for a population of nodes, by network, method and statistic."""
     cells, experiment = read_cells(rows), load("coverage-nodes")
@@ -336,29 +356,9 @@ def speed_table(text: str) -> str:
     return format_table(["a sample with its statistics", "time", "of", "times ours"], lines)
 
 
-def level_table(rows: Iterable[Row]) -> str:
-    """Return the percentages of rejections, by network and null model."""
-    shares = {
-        (row["dataset"], row["method"], row["score"]): float(row["mean"]) for row in rows if row["mean"]
-    }
-    if not shares:
-        return not_computed("level")
-    experiment = load("level")
-    scores = [column.score for column in experiment.task.columns]
-    lines = [
-        [dataset, method.title, *(f"{shares[dataset, method.name, score]:.1f}" for score in scores)]
-        for dataset in experiment.task.datasets
-        for method in experiment.methods
-        if (dataset, method.name, scores[0]) in shares
-    ]
-    return format_table(
-        ["network", "null model", *(column.heading for column in experiment.task.columns)], lines
-    )
-
-
 def inference_tables(read_results: Callable[[str], list[Row]]) -> dict[str, str]:
     """Return the text between each pair of markers that depends on an experiment."""
-    rows, of_nodes = read_results("coverage"), read_results("coverage-nodes")
+    rows, of_nodes, levels = map(read_results, ("coverage", "coverage-nodes", "level"))
     return {
         "coverage": coverage_table(rows),
         "coverage misses": list_misses(rows),
@@ -366,6 +366,8 @@ def inference_tables(read_results: Callable[[str], list[Row]]) -> dict[str, str]
         "coverage methods": methods_table(rows, "coverage"),
         "coverage sharpness": describe_sharpness(rows),
         "coverage warnings": describe_missing_warnings(rows),
+        "coverage fitted models": describe_fitted_models(rows),
         "coverage nodes": nodes_table(of_nodes),
-        "level": level_table(read_results("level")),
+        "level": level_table(levels),
+        "level summary": describe_levels(levels),
     }

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 from tests import inference_tables
 from tests.inference_tables import Row
+from tests.level_tables import describe_levels, level_table
+
+ROOT = Path(__file__).parents[1]
 
 
 def make_rows(method: str, nodes: str = "200", **scores: tuple[float, float, float]) -> list[Row]:
@@ -98,9 +104,30 @@ def test_levels_are_listed_by_network_and_null_model() -> None:
         {"dataset": "sbm", "method": "copying", "score": f"{score} rejected", "mean": "5.04"}
         for score in scores
     ]
-    assert inference_tables.level_table(rows).endswith(
-        "| sbm | Node copying, degree classes | 5.0 | 5.0 | 5.0 |"
-    )
+    assert level_table(rows).endswith("| sbm | Node copying, degree classes | 5.0 | 5.0 | 5.0 |")
+
+
+def test_fitted_models_have_a_sentence() -> None:
+    blocks = make_rows("sbm", degree_variance=(25, 20, 0), triangles=(74, 55, 0))
+    rows: list[Row] = [{**row, "dataset": "dc-sbm"} for row in blocks]
+    rows += make_rows("dot-product", degree_variance=(99, 180, 0), triangles=(91, 120, 0))
+    text = inference_tables.describe_fitted_models(rows)
+    assert "variance of degrees cover 25 % and those of triangles 74 %" in text
+    assert "cover at least 91 %, but it overstates the variance of degrees by up to 1.80." in text
+    assert "maximum" not in text
+    rows += make_rows("copying-maximum", density=(20, 47, 0), triangles=(10, 447, 0))
+    assert inference_tables.describe_fitted_models(rows).endswith("0.47 to 4.47 times the true ones.")
+
+
+def test_levels_have_sentences() -> None:
+    with (ROOT / "results/level.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    changed = [
+        {**row, "mean": "9.9" if row["dataset"] == row["method"] == "configuration" else row["mean"]}
+        for row in rows
+    ]
+    assert "to 9.9 %. (The configuration model" in describe_levels(changed)
+    assert "to 9.9 %" not in describe_levels(rows)
 
 
 def test_without_results_every_part_says_how_to_get_them() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nodecopy.experiments.tasks.uncertainty_task import LEFT_OUT
 from nodecopy.experiments.toml import load
-from tests.inference_tables import format_table, not_computed
+from tests.level_tables import format_table, not_computed
 
 Row = Mapping[str, str]
 EXPERIMENT, BASELINE = "uncertainty", "gcn"
