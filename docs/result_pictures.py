@@ -9,6 +9,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from nodecopy.experiments.toml import load
+from tests.defence_tables import BUDGETS, find_curves
+
 RESULTS = Path(__file__).parents[1] / "results"
 WITH_COPYING = re.compile("copy|ebpr|sgbpr")
 COPYING, OTHER = "#009e73", "#888888"
@@ -72,9 +75,33 @@ def draw_comparison(experiment: str) -> Figure:
     return figure
 
 
+def draw_robustness() -> Figure:
+    """Draw accuracy over the attacker's budget, each method under the attack that knows it."""
+    with (RESULTS / "robustness.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    titles = {method.name: method.title for method in load("robustness").methods}
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    budgets = [budget for budget in BUDGETS if budget.isdigit()]
+    for axis, dataset in zip(axes, ("cora", "citeseer"), strict=True):
+        for (method, curve), marker in zip(find_curves(rows, dataset).items(), "osDv^X", strict=False):
+            shown = [(budgets.index(budget), curve[budget]) for budget in budgets if budget in curve]
+            style = "-" if "evidence" in method else "--"
+            axis.plot(*zip(*shown, strict=True), style, marker=marker, ms=4, lw=1.3, label=titles[method])
+        axis.set_xticks(range(len(budgets)), budgets)
+        axis.set_title(NAMES[dataset], fontsize=10)
+        axis.set_xlabel("flips for each target", fontsize=9)
+        axis.set_ylim(0, 100)
+        axis.tick_params(labelsize=8)
+    axes[0].set_ylabel("accuracy at targets, %", fontsize=9)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=7)
+    return figure
+
+
 def write_pictures(folder: Path) -> None:
-    """Write the picture of every table that has published numbers."""
+    """Write the picture of every table that has published numbers, and that of robustness."""
     folder.mkdir(exist_ok=True)
+    draw_robustness().savefig(folder / "robustness.svg", metadata={"Date": None}, facecolor="white")
     for experiment in TABLES:
         path = folder / f"{experiment}.svg"
         draw_comparison(experiment).savefig(path, metadata={"Date": None}, facecolor="white")

@@ -13,6 +13,7 @@ from pathlib import Path
 from nodecopy.experiments.toml import load
 from tests.inference_tables import BENCHMARK, inference_tables, speed_table
 from tests.level_tables import format_table, not_computed
+from tests.defence_tables import defence_tables
 from tests.uncertainty_tables import uncertainty_tables
 
 ROOT = Path(__file__).parents[1]
@@ -299,6 +300,7 @@ def documented_tables() -> dict[tuple[Path, str], str]:
             (UNCERTAINTY, name): text
             for name, text in uncertainty_tables(read_results("uncertainty")).items()
         },
+        **{(PAGES / "defence.md", name): text for name, text in defence_tables(read_results).items()},
         **{(INFERENCE, name): text for name, text in inference_tables(read_results).items()},
         (INFERENCE, "speed"): speed_table(BENCHMARK.read_text(encoding="utf-8")),
     }

@@ -1,7 +1,8 @@
-"""Time of corrections by copying after the training: ``python -m tests.benchmarks.bench_defence``.
+"""Time of corrections after the training: ``python -m tests.benchmarks.bench_defence``.
 
-A correction has two parts: the search for donors, one pass over all embeddings for each target, and the
-prediction with their neighbourhoods, which reads only two hops around each donor.
+A correction by copying has two parts: the search for donors, one pass over all embeddings for each target,
+and the prediction with their neighbourhoods, which reads only two hops around each donor. A correction by all
+evidence reads the target's own edges; what all nodes share is prepared once, in memory linear in the edges.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from nodecopy import Graph, datasets
 from nodecopy._core.csr import IntArray
 from nodecopy.classify import GCN
-from nodecopy.defend import CopyingDefence
+from nodecopy.defend import CopyingDefence, Defence, EvidenceDefence
 from nodecopy.defend.copiers import MODES
 from tests.benchmarks.bench_classification import add_features
 from tests.benchmarks.measurement import measure_interleaved
@@ -26,6 +27,7 @@ N_TARGETS, N_DONORS = 40, 10
 def main() -> None:
     measure_cora()
     measure_scaling()
+    measure_evidence_scaling()
 
 
 def measure_cora() -> None:
@@ -38,6 +40,8 @@ def measure_cora() -> None:
         for mode in MODES:
             defence = CopyingDefence(donors=donors, mode=mode).from_classifier(gcn, graph, rng=0)
             tasks[f"{donors}, {mode}"] = _build_correction(defence, targets)
+    evidence = EvidenceDefence(n_donors=N_DONORS).from_classifier(gcn, graph, rng=0)
+    tasks["all evidence"] = _build_correction(evidence, targets)
     print(f"Cora, {N_TARGETS} targets, {N_DONORS} donors each")
     for name, measurement in measure_interleaved(tasks, rounds=5).items():
         print(f"{name:<24}{measurement.milliseconds:>8.1f} ms")
@@ -65,7 +69,25 @@ def measure_scaling() -> None:
             print(f"{n_nodes:>10,}{size:>12,}{mode:>15}{time:>15.1f}{1e5 * time / size:>18.1f}")
 
 
-def _build_correction(defence: CopyingDefence, targets: IntArray) -> Callable[[], object]:
+def measure_evidence_scaling() -> None:
+    """Prepare the evidence of all nodes without donors, and correct the same number of targets."""
+    print(f"\n{'nodes':>10}{'edges':>12}{'preparing s':>13}{'peak MB':>10}{'correcting ms':>15}")
+    for n_nodes in (10**5, 10**6):
+        graph = add_features(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
+        split = datasets.label_split(graph.labels, 20, rng=0)
+        gcn = GCN(n_epochs=5).fit(graph, split.train, rng=0)
+        defence = EvidenceDefence(n_donors=0)
+        tasks = {"prepare": lambda d=defence, g=gcn, graph=graph: d.from_classifier(g, graph, rng=0)}
+        preparation = measure_interleaved(tasks, rounds=1)["prepare"]
+        correction = measure_interleaved(
+            {"correct": _build_correction(defence, split.test[:N_TARGETS])}, rounds=3
+        )["correct"]
+        seconds, peak = preparation.milliseconds / 1e3, preparation.megabytes
+        time = correction.milliseconds
+        print(f"{n_nodes:>10,}{graph.n_edges:>12,}{seconds:>13.1f}{peak:>10,.0f}{time:>15.1f}")
+
+
+def _build_correction(defence: Defence, targets: IntArray) -> Callable[[], object]:
     return lambda: defence.correct_proba(targets)
 
 
