@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,6 +16,7 @@ from nodecopy._core.atomic_files import atomic_write, check_writable, resolve
 from nodecopy._core.escaping import join_lines
 from nodecopy.cli import options
 from nodecopy.cli.completions import complete_experiment, complete_part
+from nodecopy.cli.options import at_least, flag, option
 from nodecopy.cli.terminal import console, error_console, print_json, print_note, print_table, shows_progress
 from nodecopy.errors import InputError
 from nodecopy.experiments import rendering, runner, toml
@@ -35,97 +36,51 @@ class Backend(StrEnum):
 
 
 def reproduce(
-    experiment: Annotated[
-        str,
-        typer.Argument(
-            help="An experiment, such as table2, or the path of a .toml file. Experiments: "
-            f"{', '.join(toml.names())}.",
-            metavar="EXPERIMENT",
-            autocompletion=complete_experiment,
-        ),
-    ],
-    trust: Annotated[
-        bool,
-        typer.Option("--trust", help="Run the code of classes outside nodecopy that a .toml file names."),
-    ] = False,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            help="Some of its datasets, separated by commas; all by default.",
-            metavar="NAMES",
-            autocompletion=complete_part("datasets"),
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="Some of its numbers of labels per class, such as 5,10.")
-    ] = None,
-    visible_validation: Annotated[
-        str | None,
-        typer.Option(help="Some of its numbers of validation nodes that methods are given, such as 0."),
-    ] = None,
-    attacks: Annotated[
-        str | None,
-        typer.Option(
-            help="Some of its attacks, such as dice-50,nettack.",
-            metavar="NAMES",
-            autocompletion=complete_part("attacks"),
-        ),
-    ] = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            help="Some of its methods, such as gcn,bgcn-copy.",
-            metavar="NAMES",
-            autocompletion=complete_part("methods"),
-        ),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of trials; by default that of the experiment.", callback=options.at_least(1)
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of the splits and methods.",
-            callback=options.at_least(0),
-        ),
-    ] = 0,
+    experiment: str = typer.Argument(
+        help="An experiment, such as table2, or the path of a .toml file. Experiments: "
+        f"{', '.join(toml.names())}.",
+        metavar="EXPERIMENT",
+        autocompletion=complete_experiment,
+    ),
+    trust: bool = flag("--trust", "Run the code of classes outside nodecopy that a .toml file names."),
+    dataset: str | None = option(
+        "Some of its datasets, separated by commas; all by default.",
+        metavar="NAMES",
+        complete=complete_part("datasets"),
+    ),
+    labels: str | None = option("Some of its numbers of labels per class, such as 5,10."),
+    visible_validation: str | None = option(
+        "Some of its numbers of validation nodes that methods are given, such as 0."
+    ),
+    attacks: str | None = option(
+        "Some of its attacks, such as dice-50,nettack.", metavar="NAMES", complete=complete_part("attacks")
+    ),
+    methods: str | None = option(
+        "Some of its methods, such as gcn,bgcn-copy.", metavar="NAMES", complete=complete_part("methods")
+    ),
+    trials: int | None = option("Number of trials; by default that of the experiment.", None, at_least(1)),
+    seed: int = option("Seed of the splits and methods.", 0, at_least(0)),
     device: options.Device = "cpu",
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            help="Trials of a cell that are computed together. (default: of classifiers as many as take half "
-            "a minute on a CPU, all on a GPU; else 1)",
-            callback=options.at_least(1),
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Number of processes.", callback=options.at_least(1))] = 1,
-    backend: Annotated[
-        Backend, typer.Option(help="Where trials are computed: here, or on a Dask cluster.")
-    ] = Backend.LOCAL,
-    scheduler: Annotated[
-        str | None, typer.Option(help="dask: address of the scheduler, such as tcp://host:8786.")
-    ] = None,
-    store: Annotated[Path, typer.Option(help="Folder for finished trials.")] = Path("results/store"),
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--fresh",
-            help="Compute only the trials that the store lacks, or compute all trials again.",
-        ),
-    ] = True,
-    stored: Annotated[
-        bool,
-        typer.Option("--stored", help="Compute nothing; print the table of stored trials."),
-    ] = False,
-    out_folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", help="Folder for the table as .md, .csv and .tex; of graph models also a .png."
-        ),
-    ] = None,
+    batch_size: int | None = option(
+        "Trials of a cell that are computed together. (default: of classifiers as many as take half a minute "
+        "on a CPU, all on a GPU; else 1)",
+        None,
+        at_least(1),
+    ),
+    workers: int = option("Number of processes.", 1, at_least(1)),
+    backend: Backend = option("Where trials are computed: here, or on a Dask cluster.", Backend.LOCAL),
+    scheduler: str | None = option("dask: address of the scheduler, such as tcp://host:8786."),
+    store: Path = option("Folder for finished trials.", Path("results/store")),
+    resume: bool = option(
+        "Compute only the trials that the store lacks, or compute all trials again.",
+        True,
+        None,
+        "--resume/--fresh",
+    ),
+    stored: bool = flag("--stored", "Compute nothing; print the table of stored trials."),
+    out_folder: Path | None = option(
+        "Folder for the table as .md, .csv and .tex; of graph models also a .png.", None, None, "--out"
+    ),
     spreadsheet: options.Spreadsheet = False,
     json_: options.AsJson = False,
 ) -> None:
