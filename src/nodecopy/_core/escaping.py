@@ -71,5 +71,5 @@ def escape_cell(value: Any) -> Any:
 
 
 def add_escaped(positions: dict[Any, int]) -> dict[Any, int]:
-    """Return the positions of ids with those of ids as spreadsheets have them."""
+    """Return the positions of ids, by id and by what :func:`escape_cell` writes for it."""
     return {escape_cell(value): position for value, position in positions.items()} | positions

@@ -58,14 +58,15 @@ def _describe_system() -> dict[str, str]:
 
     features = llvm.get_host_cpu_features()
     names = [name for name in CPU_FEATURES if features.get(name)]
-    needed = [re.split(r"[^\w-]", line)[0] for line in requires("nodecopy") or () if "extra ==" not in line]
+    lines = [line for line in requires("nodecopy") or () if "extra ==" not in line]
+    packages = sorted(re.split(r"[^\w-]", line)[0] for line in lines)
     return {
         "nodecopy": f"{nodecopy.__version__} in {_shorten(Path(nodecopy.__file__).parent)}",
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",
         "system": platform.platform(),
         "processor": f"{llvm.get_host_cpu_name()}, {os.cpu_count()} cores; {', '.join(names)}",
         "GPU": _describe_gpu(),
-        **{name: version(name) for name in sorted(needed)},
+        **{name: version(name) for name in packages},
     }
 
 

@@ -174,8 +174,9 @@ def convert_interactions(
     if isinstance(data, Interactions):
         return data
     if _is_sparse(data):
-        is_alike = like is not None and shape_of(data, name) == like.matrix.shape
-        ids = (like.user_ids, like.item_ids) if like is not None and is_alike else ()
+        ids: tuple[Any, ...] = ()
+        if like is not None and shape_of(data, name) == like.matrix.shape:
+            ids = like.user_ids, like.item_ids
         interactions = Interactions(data, *ids)
     elif _has_pairs(data):
         frame = _frame_of_pairs(data, ["user", "item", "rating"])

@@ -74,11 +74,12 @@ class RandomDotProduct(EdgeListModel):
 
     def _restore(self, graph: Graph) -> None:
         positions = [check_node_rows(part, "positions", graph.n_nodes) for part in (self.left_, self.right_)]
-        if positions[0].shape != positions[1].shape or np.abs(positions).max(initial=0) > graph.n_nodes + 1:
-            raise InputError(  # singular values of a binary matrix are at most its size
-                f"left_ and right_ must have one shape and entries up to {graph.n_nodes}; got "
-                f"{positions[0].shape} and {positions[1].shape}, with larger ones."
-            )
+        shapes = [part.shape for part in positions]
+        if shapes[0] != shapes[1]:
+            raise InputError(f"left_ and right_ must have one shape; got {shapes[0]} and {shapes[1]}.")
+        largest = np.abs(positions).max(initial=0)
+        if largest > graph.n_nodes + 1:  # singular values of a binary matrix are at most its size
+            raise InputError(f"left_ and right_ must have entries up to {graph.n_nodes}; got {largest:.3g}.")
         self.left_, self.right_ = positions
 
     @cached_property

@@ -155,15 +155,15 @@ class MMSBM(EdgeListModel):
         self.delta_ = self.delta
 
     def _restore(self, graph: Graph) -> None:
-        names = "memberships_", "sampling_memberships_"
-        for name in names:
+        for name in ("memberships_", "sampling_memberships_"):
             pi = check_node_rows(getattr(self, name), name, graph.n_nodes)
             if (pi < 0).any() or not np.allclose(pi.sum(axis=1), 1):
                 raise InputError(f"{name} must hold probabilities that add up to one for every node.")
             setattr(self, name, pi)
         beta = check_vector(check_numbers(self.strengths_, "strengths_"), "strengths_", length=pi.shape[1])
         if not ((beta >= 0) & (beta <= MAX_PROBABILITY)).all():
-            raise InputError(f"strengths_ must lie between 0 and {MAX_PROBABILITY}; got others.")
+            limits = f"{beta.min():.3g} to {beta.max():.3g}"
+            raise InputError(f"strengths_ must lie between 0 and {MAX_PROBABILITY}; got {limits}.")
         self.strengths_ = beta.astype(np.float64, copy=False)
         self.delta_ = check_real(self.delta_, "delta_", low=0.0, high=MAX_PROBABILITY)
 

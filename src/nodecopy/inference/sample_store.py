@@ -24,7 +24,7 @@ from nodecopy.graph import Graph
 
 SETTINGS = "settings.json"
 FORMAT = {"format": 2}
-"""What is stored with the settings: a change of the files is a change of the number."""
+"""The version of the files, which is stored with the settings."""
 NUMBER = np.dtype("<f8")
 
 
@@ -66,11 +66,14 @@ class SampleStore:
 
     @contextmanager
     def claim(self) -> Iterator[None]:
-        """Lock the folder: rows of two processes would be mixed up."""
+        """Lock the folder while samples are drawn, since rows of two processes would be mixed up."""
         handle, is_locked = try_lock(self.folder)
         try:
             if is_locked:
-                raise InputError(f"store must be a folder that no other run uses; one uses {self.folder}.")
+                raise InputError(
+                    f"store must be a folder that no other run uses; one uses {self.folder}. Wait for its "
+                    "end, or choose another folder."
+                )
             self._check_settings()  # another process may have written them since
             yield
         finally:

@@ -171,7 +171,7 @@ def reliability_curve(
     """
     check_integer(n_bins, "n_bins", low=1, high=MAX_BINS)
     p, codes = select_nodes(probabilities, labels, nodes)
-    confidence, bins = _bins(p, n_bins)
+    confidence, bins = confidence_bins(p, n_bins)
     n_nodes = np.bincount(bins, minlength=n_bins)
     is_used = n_nodes > 0
     is_correct = p.argmax(axis=1) == codes
@@ -202,13 +202,13 @@ def _brier(p: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
 
 
 def _ece(p: NDArray[np.float64], codes: NDArray[np.int64], n_bins: int) -> float:
-    confidence, bins = _bins(p, n_bins)
+    confidence, bins = confidence_bins(p, n_bins)
     excess = confidence - (p.argmax(axis=1) == codes)
     return float(np.abs(np.bincount(bins, excess, n_bins)).sum() / len(codes))
 
 
-def _bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the confidence of every node and its bin."""
+def confidence_bins(p: NDArray[np.float64], n_bins: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the confidence of every node, and its bin in a :func:`reliability_curve`."""
     confidence: NDArray[np.float64] = p.max(axis=1)
     return confidence, (np.ceil(confidence * n_bins).astype(np.int64) - 1).clip(0, n_bins - 1)
 

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
 from nodecopy._core.csr import IntArray
-from nodecopy.metrics.classification import reliability_curve, scores, selective_accuracy
+from nodecopy.metrics.classification import (
+    confidence_bins,
+    reliability_curve,
+    scores,
+    selective_accuracy,
+)
 from nodecopy.report.rounding import round_all, round_number
 
 MIN_CURVE_NODES = 30
@@ -112,7 +117,7 @@ def _reliability(
     p: NDArray[Any], codes: IntArray, is_correct: NDArray[np.bool_], splits: NDArray[np.int64]
 ) -> list[list[float | None]]:
     confidence, accuracy, n_nodes = reliability_curve(p, codes, n_bins=N_BINS)
-    bins = (np.ceil(p.max(axis=1).astype(np.float64) * N_BINS).astype(np.int64) - 1).clip(0, N_BINS - 1)
+    bins = confidence_bins(p.astype(np.float64), N_BINS)[1]
     intervals = [_interval(is_correct[bins == number], splits[bins == number]) for number in np.unique(bins)]
     return [
         round_all([*point[:2], *interval, point[2]], 4)
