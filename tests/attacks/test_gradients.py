@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nodecopy import Graph
 from nodecopy.attacks.edits import Edits
 from nodecopy.attacks.gradients import RewiredGCN
-from nodecopy.nn.feature_matrices import build_feature_matrix
+from nodecopy.nn.feature_matrices import fit_feature_scaling
 from nodecopy.nn.networks import KIPF
 from tests.attacks.oracles import dense_gcn, small_graphs
 
@@ -29,7 +29,7 @@ def use_doubles() -> Any:
 
 
 def features_of(graph: Graph) -> Any:
-    return torch.from_numpy(build_feature_matrix(graph, KIPF).toarray()).double()
+    return torch.from_numpy(fit_feature_scaling(graph, KIPF).apply(graph.features).toarray()).double()
 
 
 def rewired(graph: Graph, edits: Edits, rows: list[int]) -> RewiredGCN:

@@ -20,6 +20,7 @@ from nodecopy._core.validation import (
     check_text,
     check_type,
     check_vector,
+    show,
 )
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -46,8 +47,6 @@ MIN_COLUMNS = 20
 """Fewer columns of counts are no words, unless all values are zero or one."""
 MAX_DEVIATION = 2.0
 """Weights whose standard deviation is more than this many times their mean are heavy-tailed."""
-SMALLEST = 5e-324
-"""The smallest positive number."""
 ROUNDING = 1e-12
 """A column whose standard deviation is below this share of its largest value is constant."""
 
@@ -220,7 +219,8 @@ class WeightScaling:
 
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind of WeightScaling", WEIGHT_SCALINGS)
-        check_real(self.unit, "unit of WeightScaling", low=SMALLEST)
+        if not check_real(self.unit, "unit of WeightScaling", low=0.0):
+            raise InputError(f"unit of WeightScaling must be above zero; got {show(self.unit)}.")
 
     @classmethod
     def fit(cls, adjacency: sparse.csr_array, kind: str = "auto") -> WeightScaling:

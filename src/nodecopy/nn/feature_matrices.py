@@ -11,11 +11,6 @@ from nodecopy.graph import Graph
 from nodecopy.nn.networks import Recipe
 
 
-def build_feature_matrix(graph: Graph, recipe: Recipe) -> sparse.csr_array:
-    """Return the features of a graph, scaled as a recipe says, in single precision."""
-    return fit_feature_scaling(graph, recipe).apply(graph.features)
-
-
 def fit_feature_scaling(graph: Graph, recipe: Recipe, *, counts: str = "unit") -> FeatureScaling:
     """Return the scaling that a recipe asks for, fitted to the features of a graph.
 
