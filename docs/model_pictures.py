@@ -32,7 +32,7 @@ def eight_nodes() -> Graph:
 def draw_steps() -> Figure:
     """Draw the observed graph, the donors, the copied rows and a sample."""
     graph = eight_nodes()
-    directed = NodeCopying(SameLabel(), symmetrise="none").fit(graph)
+    directed_model = NodeCopying(SameLabel(), symmetrise="none").fit(graph)
     model = NodeCopying(SameLabel()).fit(graph)
     donors = model.draw_donors(rng=SEED)
     figure, axes = _panels(4, n_rows=2)
@@ -43,10 +43,10 @@ def draw_steps() -> Figure:
         if node != donor:
             _arrow(axes[1], node, donor, COPIED, "-|>", 0.25)
     own = [NAMES[node] for node in range(8) if donors[node] == node]
-    kept = f" {' and '.join(own)} drew {'itself' if len(own) == 1 else 'themselves'}." if own else ""
-    _title(axes[1], "2. Every node draws a donor", f"Here: a node of the same label.{kept}")
-    copied = directed.copy(donors, rng=SEED).adjacency.toarray()
-    for node, other in np.argwhere(copied):
+    note = f" {' and '.join(own)} drew {'itself' if len(own) == 1 else 'themselves'}." if own else ""
+    _title(axes[1], "2. Every node draws a donor", f"Here: a node of the same label.{note}")
+    copied_rows = directed_model.copy(donors, rng=SEED).adjacency.toarray()
+    for node, other in np.argwhere(copied_rows):
         if node != other:
             _arrow(axes[2], node, other, OBSERVED, "-|>", 0.08)
     donor = NAMES[donors[0]]

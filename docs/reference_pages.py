@@ -94,13 +94,13 @@ def _owners(cls: type) -> list[type]:
     """Return the classes in whose docstrings parameters may be described."""
     bases = [base for base in cls.__mro__ if base.__module__.startswith("nodecopy")]
     package = importlib.import_module(".".join(cls.__module__.split(".")[:2]))
-    referred = []
+    others = []
     for base in bases:
         for name in re.findall(r":class:`[.~]?(?:\w+\.)*(\w+)`", inspect.getdoc(base) or ""):
             other = getattr(package, name, None)
             if isinstance(other, type) and other not in bases:
-                referred.append(other)
-    return bases + referred
+                others.append(other)
+    return bases + others
 
 
 def _parse_parameters(doc: str) -> list[tuple[list[str], str]]:
@@ -122,23 +122,19 @@ def complete_parameters(app: Any, what: str, name: str, obj: Any, options: Any, 
     """Replace the section of parameters of an estimator by all of its parameters with their defaults."""
     if what != "class" or not hasattr(obj, "parameter_names"):
         return
-    described = list_parameters(obj)
-    doc = "\n".join(lines)
-    parts = SECTION.split(doc)
-    titles, bodies = parts[1::2], parts[2::2]
-    rendered = "".join(
+    texts = list_parameters(obj)
+    parts = SECTION.split("\n".join(lines))
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    sections.pop("Parameters", None)
+    parameters = "".join(
         f"{parameter}{_describe_default(obj, parameter)}\n"
         + "".join(f"    {line}\n" for line in text.splitlines())
-        for parameter, text in described.items()
+        for parameter, text in texts.items()
     )
-    sections = dict(zip(titles, bodies, strict=True))
-    ordered = {"Parameters": f"\n{rendered}\n"} | {
-        key: body for key, body in sections.items() if key != "Parameters"
-    }
-    texts = [
-        f"{key}\n{'-' * len(key)}{body}" for key, body in ordered.items() if key != "Parameters" or described
-    ]
-    lines[:] = (parts[0] + "\n".join(texts)).split("\n")
+    if texts:
+        sections = {"Parameters": f"\n{parameters}\n"} | sections
+    bodies = [f"{title}\n{'-' * len(title)}{body}" for title, body in sections.items()]
+    lines[:] = (parts[0] + "\n".join(bodies)).split("\n")
 
 
 def _describe_default(cls: Any, parameter: str) -> str:

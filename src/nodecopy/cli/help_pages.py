@@ -90,14 +90,14 @@ class HelpGroup(TyperGroup):
 
 
 def add_command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds a function to an app as a command with the option ``--quiet``.
+    """Return a decorator that adds a function to an app as a command with ``--quiet`` and ``--help-all``.
 
     Its help is the docstring, with the lines of each paragraph joined; indented lines stay as they are.
     """
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.getdoc(command) or "")
-        app.command(name, cls=HelpCommand, help=text)(_accept_quiet(command))
+        app.command(name, cls=HelpCommand, help=text)(_add_common_options(command))
         return command
 
     return add
@@ -109,11 +109,12 @@ def _show_full_help(ctx: typer.Context, is_requested: bool) -> None:
         raise typer.Exit
 
 
-def _accept_quiet(command: Callable[..., None]) -> Callable[..., None]:
+def _add_common_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that also takes the options of all commands, ``--quiet`` and ``--help-all``."""
     signature = inspect.signature(command, eval_str=True)
 
     @wraps(command)
-    def run(*, quiet: bool, help_all: bool, **arguments: Any) -> None:
+    def call(*, quiet: bool, help_all: bool, **arguments: Any) -> None:
         from nodecopy.cli import terminal
 
         terminal.set_quiet(quiet)
@@ -127,24 +128,26 @@ def _accept_quiet(command: Callable[..., None]) -> Callable[..., None]:
     text = "Explain all options, and exit."
     help_all = Annotated[bool, typer.Option("--help-all", is_eager=True, callback=_show_full_help, help=text)]
     parameters.append(inspect.Parameter("help_all", keyword, default=False, annotation=help_all))
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
 
 
 def describe_command(command: Any, ctx: Any) -> HelpPage:
     """Return the help of a command; ``ctx`` is the context that it was called in."""
-    annotations = inspect.signature(command.callback).parameters if command.callback else {}
+    declarations = inspect.signature(command.callback).parameters if command.callback else {}
     panels: dict[str, list[Entry]] = {name: [] for name in PANELS}
     arguments = []
     for parameter in [*command.params, command.get_help_option(ctx)]:
-        panel = getattr(parameter, "rich_help_panel", None)
-        own = PANEL_OF.get(f"{command.name} {parameter.name}")
-        chosen = panel or own or PANEL_OF.get(parameter.name, "Model")
-        annotated = annotations.get(parameter.name)
-        entry = _describe_parameter(parameter, annotated and annotated.annotation)
-        is_common = parameter.name not in RARE and chosen not in RARE_PANELS
-        panels[chosen].append(entry._replace(is_common=is_common))
+        panel = (
+            getattr(parameter, "rich_help_panel", None)
+            or PANEL_OF.get(f"{command.name} {parameter.name}")
+            or PANEL_OF.get(parameter.name, "Model")
+        )
+        declaration = declarations.get(parameter.name)
+        entry = _describe_parameter(parameter, declaration and declaration.annotation)
+        is_common = parameter.name not in RARE and panel not in RARE_PANELS
+        panels[panel].append(entry._replace(is_common=is_common))
         if parameter.param_type_name == "argument":
             name = parameter.name.upper()
             arguments.append(name if parameter.required else f"[{name}]")
@@ -231,8 +234,8 @@ def render(page: HelpPage) -> str:
         lines += [*textwrap.wrap(paragraph, width), ""]
     options = [entry for title, panel in page.panels.items() if title != "Commands" for entry in panel]
     for title, entries in page.panels.items():
-        aligned = entries if title == "Commands" else options
-        column = min(NAME_WIDTH, max(len(entry.names) for entry in aligned)) + 4
+        others = entries if title == "Commands" else options  # which start in the same column
+        column = min(NAME_WIDTH, max(len(entry.names) for entry in others)) + 4
         lines += [typer.style(title, bold=True), *_render_entries(entries, column, width), ""]
     if page.more:
         names = textwrap.wrap(page.more, width - 2, break_on_hyphens=False)

@@ -95,8 +95,8 @@ def _draw_panel(axes: Any, panel: Panel, methods: list[str], names: list[str]) -
     for number, method in enumerate(methods):
         for name, (coverage, ratio) in panel.get(method, {}).items():
             is_filled = INTENDED_COVERAGE[0] <= coverage <= INTENDED_COVERAGE[1]
-            shown = min(max(ratio, SHOWN_RATIOS[0]), SHOWN_RATIOS[1])
-            axes.plot([shown], [names.index(name)], zorder=3, clip_on=False, **_style(number, is_filled))
+            position = min(max(ratio, SHOWN_RATIOS[0]), SHOWN_RATIOS[1])
+            axes.plot([position], [names.index(name)], zorder=3, clip_on=False, **_style(number, is_filled))
     axes.set_xscale("log")
     axes.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
     axes.set_xlim(*SHOWN_RATIOS)

@@ -19,8 +19,8 @@ def round_number(value: Any, digits: int = 6) -> float | None:
     """Round to a number of significant digits; ``None`` where the value is not finite, as JSON has no NaN."""
     if not math.isfinite(value):
         return None
-    rounded = float(f"{value:.{digits}g}")
-    return int(rounded) if rounded.is_integer() else rounded
+    number = float(f"{value:.{digits}g}")
+    return int(number) if number.is_integer() else number
 
 
 def round_all(values: Sequence[Any] | NDArray[Any], digits: int = 6) -> list[float | None]:
