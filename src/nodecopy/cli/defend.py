@@ -47,8 +47,8 @@ def defend(
         "Ids of the attacked nodes, separated by commas, or a file with one id per line."
     ),
     flips: Path | None = option(
-        "Flips that nodecopy attack wrote, or a table of first,second[,change,target]. They are applied to "
-        "the graph, and their targets are corrected."
+        "Flips that nodecopy attack wrote. They are applied to the graph, and their targets are corrected. A "
+        "table of first,second[,change,target] is read, too."
     ),
     suspects: float | None = option(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones. Without --nodes, "
@@ -192,9 +192,10 @@ def _create_defence(
 ) -> CommandDefence:
     from nodecopy.defend import CopyingDefence, EvidenceDefence, SuspectCorrection, WholeGraphDefence
 
+    if method == "evidence" and detects:
+        return WholeGraphDefence(share=share, retrain=True, **settings)
     if method == "evidence":
-        known: Any = EvidenceDefence(retrain=True, **settings)
-        return WholeGraphDefence(share=share, retrain=True, **settings) if detects else known
+        return EvidenceDefence(retrain=True, **settings)
     return SuspectCorrection(share=share, **settings) if detects else CopyingDefence(**settings)
 
 
@@ -225,11 +226,12 @@ def _correct(
     from nodecopy.defend import EvidenceDefence
 
     classes, before = defence.classes_, defence.predict_proba()[nodes]
-    reports = defence.explain(nodes) if isinstance(defence, EvidenceDefence) else []
-    after = np.array([list(report.probabilities.values()) for report in reports])
-    if not isinstance(defence, EvidenceDefence):
-        after = defence.correct_proba(nodes)
-    after = after.reshape(len(nodes), len(classes)).astype(np.float64)
+    if isinstance(defence, EvidenceDefence):
+        reports = defence.explain(nodes)
+        rows = [list(report.probabilities.values()) for report in reports]
+        after = np.array(rows, np.float64).reshape(len(nodes), len(classes))
+    else:
+        reports, after = [], defence.correct_proba(nodes).astype(np.float64)
     columns = {
         "id": graph.node_ids[nodes],
         "before": classes[before.argmax(axis=1)],
