@@ -68,5 +68,5 @@ def test_the_node_that_came_closest_is_shown_if_none_is_misled(
 
 
 def test_somebody_must_be_fit_to_be_attacked(digits: Any, split: Any) -> None:
-    with pytest.raises(InputError, match="candidates must hold a node with 1 to 8 neighbours"):
+    with pytest.raises(InputError, match="an attack needs a node with 1 to 8 neighbours"):
         attack_and_correct(digits, split.train, [], rng=0)

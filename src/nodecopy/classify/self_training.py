@@ -30,7 +30,7 @@ Probabilities: TypeAlias = NDArray[np.float32]
 N_SCALINGS = 20
 """Steps in which probabilities are scaled to sizes of classes; they converge in fewer."""
 TINY = np.finfo(np.float64).tiny
-"""In place of a sum of zeros."""
+"""Divisor in place of a sum that is zero."""
 RECOMMENDED_BASE = (
     "The recommended method with a network of your own is "
     f"SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), {N_GRAPHS}, base=build))."

@@ -225,10 +225,10 @@ def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> Boo
     """Return intervals of the statistics of a graph; nothing for large graphs, or if it has too few edges."""
     from nodecopy.inference import bootstrap, statistic_names
 
-    known = set(statistic_names()) - {"n_nodes", "path_length"}
-    names = [row.name for row in comparison if row.name in known and math.isfinite(row.observed)]
     if graph.n_edges > MAX_BOOTSTRAP_EDGES:
         return None
+    candidates = set(statistic_names()) - {"n_nodes", "path_length"}
+    names = [row.name for row in comparison if row.name in candidates and math.isfinite(row.observed)]
     try:
         with mute_data_warnings():  # the page leaves out what they are about
             return bootstrap(graph, names, n=N_BOOTSTRAP, method="normal", rng=seed)
@@ -285,7 +285,7 @@ def _attack_sections(graph: Graph, split: NodeSplit, seed: int) -> list[Section]
     try:
         attacked = attack_and_correct(graph, split.train, candidates, rng=seed)
     except InputError as error:
-        print_note(f"no attack: {str(error).replace('candidates must hold', 'it needs')}")
+        print_note(f"no attack: {error}")
         return []
     return [page_sections.attack_section(attacked, graph.node_ids)]
 

@@ -71,7 +71,7 @@ def read_split(
     user_ids = _join_ids([table.user_ids for table in tables])
     item_ids = _join_ids([table.item_ids for table in tables])
     joined = {name: _join(group, user_ids, item_ids) for name, group in parts.items() if group}
-    _warn_of_strangers(joined["train"], joined["test"])
+    _warn_if_disjoint(joined["train"], joined["test"])
     if validation is not None:
         held_out = joined["validation"]
         if n_shared := held_out.n_interactions - held_out.difference(joined["test"]).n_interactions:
@@ -85,14 +85,14 @@ def read_split(
     return fixed_split(**joined)
 
 
-def _warn_of_strangers(train: Interactions, test: Interactions) -> None:
+def _warn_if_disjoint(train: Interactions, test: Interactions) -> None:
     """Warn if no user or no item of test is in train, as where files write ids in different ways."""
     first, second = train.rows.csr, test.rows.csr
     for name, axis in (("users", 1), ("items", 0)):
         is_shared = (first.sum(axis=axis) > 0) & (second.sum(axis=axis) > 0)
         if test.n_interactions and train.n_interactions and not is_shared.any():
             warn_about_data(
-                f"test: none of its {name} are in train. Do both files write ids in the same way?"
+                f"test: none of its {name} are in train. Check that both files write ids in the same way."
             )
 
 

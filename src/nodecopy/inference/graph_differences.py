@@ -168,7 +168,10 @@ def compare_graphs(
     observed, measure = prepare_measure(statistic, first, settings["library"])
     for name, value in measure(observed).items():
         if np.ndim(value):
-            raise InputError(f"statistic of compare_graphs must be a number; {name} has one per node.")
+            raise InputError(
+                f"statistic of compare_graphs must be a number; {name} has {np.size(value)} values. Give a "
+                "function that returns one of them, such as their maximum."
+            )
     results = [
         bootstrap(
             graph,

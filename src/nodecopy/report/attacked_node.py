@@ -99,8 +99,8 @@ def _find_candidates(
     nodes = candidates[is_correct & (degrees > 0) & (degrees <= MAX_DEGREE)]
     if not len(nodes):
         raise InputError(
-            f"candidates must hold a node with 1 to {MAX_DEGREE} neighbours that a GCN classifies correctly; "
-            f"none of the {len(candidates)} is one."
+            f"an attack needs a node with 1 to {MAX_DEGREE} neighbours that a GCN classifies correctly; none "
+            f"of the {len(candidates)} candidates is one."
         )
     suitable: IntArray = nodes[graph.degrees[nodes] >= min(PREFERRED_DEGREE, graph.degrees[nodes].max())]
     return suitable
