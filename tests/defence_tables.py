@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from nodecopy.experiments.toml import load
-from tests.inference_tables import format_table, not_computed
+from tests.level_tables import format_table, not_computed
 
 Row = Mapping[str, str]
 ATTACKS = ("none", "dice-50", "dice-75", "nettack", "fga")

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nodecopy.experiments.toml import load
+from tests.defence_tables import defence_tables
 from tests.inference_tables import BENCHMARK, inference_tables, speed_table
 from tests.level_tables import format_table, not_computed
-from tests.defence_tables import defence_tables
 from tests.uncertainty_tables import uncertainty_tables
 
 ROOT = Path(__file__).parents[1]
