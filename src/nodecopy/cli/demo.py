@@ -19,10 +19,10 @@ from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
-from nodecopy.metrics.ranking import Evaluation
+from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.report import draw_accuracy_by_certainty, draw_attacked_node, draw_graphs, page_sections
 from nodecopy.report.classification_section import classification_section
-from nodecopy.report.evaluations import join_trials
+from nodecopy.report.evaluations import Evaluation, join_trials
 from nodecopy.report.page import write_page
 from nodecopy.report.page_sections import Section, copied_samples
 
@@ -123,7 +123,7 @@ def _recommend_books(seed: int) -> Section:
         _print(f"donor {library.user_ids[donor]} with probability {probabilities[donor]:.2f}: {overlap}")
     console.print()
     metrics = ("recall@10", "ndcg@10", "coverage@10")
-    results: dict[str, list[Evaluation]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
+    results: dict[str, list[ListEvaluation]] = {"Popularity": [], "EASE": [], "CopyEASE": []}
     for number in range(N_INTERACTION_SPLITS):
         split = datasets.interaction_split(library, (0.7, 0.0, 0.3), rng=seed + number)
         for model in (Popularity(), EASE(regularisation=150.0), CopyEASE()):
@@ -170,7 +170,14 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
         for name, (p, codes, uncertainty, _) in evaluations.items()
     }
     _save_figure(out / "uncertainty.png", lambda: draw_accuracy_by_certainty(curves))
-    prediction = predictions[0]
+    return _digits_sections(graph, predictions[0], tests[0], evaluations, seed)
+
+
+def _digits_sections(
+    graph: Graph, prediction: Any, test: Any, evaluations: Mapping[str, Evaluation], seed: int
+) -> list[Section]:
+    """Return the sections of the digits and of the predictions of self-training in one split."""
+    labels: Any = graph.labels
     predicted = prediction.probabilities.argmax(axis=1)
     model = NodeCopying(SameLabel(predicted)).fit(graph)
     return [
@@ -188,7 +195,7 @@ def _classify_digits(graph: Graph, out: Path, seed: int) -> list[Section]:
             graph.node_ids,
             np.unique(labels),
             prediction,
-            tests[0],
+            test,
             truth=labels,
             evaluations=evaluations,
             graph=DIGITS,

@@ -171,32 +171,28 @@ def _graph_sections(
 ) -> list[Section]:
     """Return the sections of the graph, of its statistics and of what networks learn from it."""
     trained: list[Section] = []
-    colours, labelled = {}, graph
+    result = None
     reason = _reason_against_training(graph)
-    if reason is None:
+    if reason is not None:
+        print_note(f"no classification: {reason}")
+    else:
         split, root = node_splits.split_for_report(graph, source, seed)
         if Part.CLASSIFICATION not in without:
             with show_training("training networks"):
                 result = classify_for_report(graph, split, child(root, TrialSeeds.METHOD), scalings, N_GRAPHS)
             trained.append(_classification_section(graph, result))
-            colours = {
-                "predicted": result.classes[result.prediction.probabilities.argmax(axis=1)],
-                "uncertainty": result.prediction.uncertainty().total,
-            }
-            labelled = _fill_labels(graph, result)
         if Part.ATTACK not in without and not graph.directed and not graph.is_weighted:
             with show_status("attacking one node"):
                 trained += _attack_sections(graph, split, seed)
-    else:
-        print_note(f"no classification: {reason}")
-    chosen, because = choose_law(labelled)
-    law = name_law(chosen)
-    if labelled is not graph:
-        because = "the classifier predicts the labels of all nodes but the training nodes"
-    log_decision(f"donor law {law}, since {because}.")
-    n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
-    donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
-    model = NodeCopying(donor_law).fit(labelled)
+    with show_status("sampling"):
+        return [*_sample_sections(graph, result, n_samples, seed), *trained]
+
+
+def _sample_sections(
+    graph: Graph, result: Classification | None, n_samples: int | None, seed: int
+) -> list[Section]:
+    """Return the sections of the graph beside its samples and of their statistics."""
+    model, reason = _fit_model(graph, result)
     n_samples = n_samples or N_SAMPLES[graph.n_edges > MAX_BOOTSTRAP_EDGES]
     plotted = {
         f"sample {number}": sample
@@ -206,10 +202,16 @@ def _graph_sections(
     comparison = compare(graph, sampled)
     text = (
         f"The graph has {graph.n_nodes:,} nodes and {graph.n_edges:,} edges. In a sample, each node gets the "
-        f"neighbours of a donor, drawn by the donor law {law}, since {because}."
+        f"neighbours of a donor, drawn by the {reason}"
     )
     if not graph.directed:
         text += " An edge then exists if a random endpoint has it, so that samples have about as many edges."
+    colours = {}
+    if result is not None:
+        colours = {
+            "predicted": result.classes[result.prediction.probabilities.argmax(axis=1)],
+            "uncertainty": result.prediction.uncertainty().total,
+        }
     return [
         page_sections.graphs_section(GRAPH, graph, plotted, text=text, rng=seed, **colours),
         page_sections.statistics_section(
@@ -217,8 +219,21 @@ def _graph_sections(
             estimates=bootstrap_statistics(graph, comparison, seed),
             text=f"Statistics of the observed graph and of {n_samples} samples.",
         ),
-        *trained,
     ]
+
+
+def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying[Graph], str]:
+    """Return node copying with the law that suits the labels, predicted ones included, and the reason."""
+    labelled = graph if result is None else _fill_labels(graph, result)
+    chosen, because = choose_law(labelled)
+    law = name_law(chosen)
+    if result is not None:
+        because = "the classifier predicts the labels of all nodes but the training nodes"
+    reason = f"donor law {law}, since {because}."
+    log_decision(reason)
+    n_neighbours = min(MAX_NEIGHBOURS, graph.n_nodes)
+    donor_law, _ = create_law(law, labelled, n_neighbours=n_neighbours, max_donors=MAX_DONORS)
+    return NodeCopying(donor_law).fit(labelled), reason
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:
