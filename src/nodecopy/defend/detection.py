@@ -38,17 +38,29 @@ class DetectedCorrection(Correction):
         The score of every node.
     is_corrected
         Whether each node is among the corrected ones.
-    finder
-        Finds the donors of the corrected nodes.
     """
 
     probabilities: NDArray[np.floating[Any]]
     suspicion: NDArray[np.float64]
     is_corrected: NDArray[np.bool_]
-    finder: DonorFinder
 
     def details(self, nodes: IntArray) -> dict[str, Any]:
         return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}
+
+
+@dataclass(eq=False)
+class DetectedCopying(DetectedCorrection):
+    """Predictions of all nodes, of which the most suspicious are corrected by copying.
+
+    Parameters
+    ----------
+    probabilities, suspicion, is_corrected
+        As in :class:`DetectedCorrection`.
+    finder
+        Finds the donors of the corrected nodes.
+    """
+
+    finder: DonorFinder
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -93,7 +105,7 @@ class SuspectCorrection(DonorDefence):
         if self.share is not None:
             check_real(self.share, "share of SuspectCorrection", low=0.0, high=1.0)
 
-    def prepare_correction(self, state: AttackedState) -> DetectedCorrection:
+    def prepare_correction(self, state: AttackedState) -> DetectedCopying:
         copying = self.build_correction(state, choose_copier(state, self.mode))
         scores, copied, similar = copying.score_nodes()
         if scores.max() < MIN_SUSPICION:
@@ -109,7 +121,7 @@ class SuspectCorrection(DonorDefence):
         is_corrected = np.zeros(len(order), bool)
         is_corrected[order[:n_corrected]] = True
         probabilities = np.where(is_corrected[:, None], copied, similar)
-        return DetectedCorrection(probabilities, scores, is_corrected, copying.finder)
+        return DetectedCopying(probabilities, scores, is_corrected, copying.finder)
 
     def _retrained_copies(
         self, copying: CopyingCorrection, suspects: IntArray

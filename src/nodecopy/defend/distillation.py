@@ -30,7 +30,7 @@ MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30
 """Iterations of L-BFGS for all nodes, and for each fold, which starts from the solution for all nodes."""
 TOLERANCE = 1e-5
 FOLDS_SEED = 0
-"""Seed of the folds and of perceptrons. It is not the trial's, so that a defence that was loaded from a file
+"""Seed of the folds and of MLPs. It is not the trial's, so that a defence that was loaded from a file
 has the same."""
 
 
@@ -179,14 +179,14 @@ def sharpen(
 
 
 def distil_mlp(state: AttackedState, folds: NDArray[np.int64], model: MLP) -> NDArray[np.float64]:
-    """Return class probabilities from the features of each node, by perceptrons trained on other folds.
+    """Return class probabilities from the features of each node, by MLPs trained on other folds.
 
     Parameters
     ----------
     state, folds
         As in :func:`distil`.
     model
-        The perceptron to train for each fold.
+        The MLP to train for each fold.
     """
     p, train = state.probabilities, find_training_nodes(state.graph)
     codes, probabilities = p.argmax(axis=1), np.zeros(p.shape)

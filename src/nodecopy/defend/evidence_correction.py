@@ -1,4 +1,4 @@
-"""Corrections by what features, similar nodes and credible edges say of a node's class."""
+"""Corrections by a node's features, similar nodes and credible edges."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FEATURE_WEIGHT, DONOR_WEIGHT = 0.55, 0.25
 """Exponents of the distilled probabilities and of the donors' mean prediction, which repeat each other."""
 N_FOLDS = 10
 MIN_PROBABILITY = 1e-3
-"""Predictions are at least this probable, so that no single one excludes a class."""
+"""Least probability of a class in a prediction, so that no single prediction excludes a class."""
 MAX_NODES_WITH_MLP = 50_000
-"""Largest graph in which a perceptron is taught, too; its ten folds take minutes beyond."""
+"""Largest number of nodes for which MLPs are trained, too; beyond, their ten folds take minutes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class EvidenceCorrection(Correction):
     attacked_share
         Prior probability that a node was attacked.
     device
-        Where perceptrons are trained.
+        Where MLPs are trained.
     """
 
     state: AttackedState
@@ -56,16 +56,16 @@ class EvidenceCorrection(Correction):
 
     @cached_property
     def predictions(self) -> Array:
-        """Return the classifier's predictions, none of which is certain."""
+        """Return the classifier's predictions, in which every class has at least about 0.001."""
         p = np.maximum(self.state.probabilities.astype(np.float64), MIN_PROBABILITY)
-        certain: Array = p / p.sum(axis=1, keepdims=True)
-        return certain
+        predictions: Array = p / p.sum(axis=1, keepdims=True)
+        return predictions
 
     @cached_property
     def from_features(self) -> Array:
-        """Return the log-probabilities that the features of each node give its classes.
+        """Return the log-probabilities of the classes by the features of each node.
 
-        They are the mean of those of a logistic regression and of a perceptron.
+        They are the mean of those of a logistic regression and of an MLP.
         """
         n_nodes = self.state.graph.n_nodes
         folds = assign_folds(n_nodes, N_FOLDS)
@@ -73,8 +73,8 @@ class EvidenceCorrection(Correction):
         if n_nodes > MAX_NODES_WITH_MLP:
             log_decision(f"features: a logistic regression only, since the graph has {n_nodes:,} nodes.")
             return logistic
-        perceptron = distil_mlp(self.state, folds, MLP(device=self.device))
-        both: Array = log_softmax((logistic + np.log(np.maximum(perceptron, MIN_PROBABILITY))) / 2, axis=1)
+        mlp = distil_mlp(self.state, folds, MLP(device=self.device))
+        both: Array = log_softmax((logistic + np.log(np.maximum(mlp, MIN_PROBABILITY))) / 2, axis=1)
         return both
 
     @cached_property

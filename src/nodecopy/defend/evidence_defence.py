@@ -19,19 +19,19 @@ from nodecopy.defend.evidence_reports import NodeReport
 from nodecopy.graph import Graph
 
 ATTACKED_SHARE = 2 / 3
-"""Prior probability that a node was attacked that somebody asks to correct."""
+"""Prior probability that a node was attacked, given that it is to be corrected."""
 
 
 @dataclass(eq=False, repr=False)
 class EvidenceDefence(Defence):
     """Correct predictions at attacked nodes by their features, similar nodes and credible edges.
 
-    Three kinds of evidence are combined. What the node's features say: a logistic regression and a perceptron
-    that the classifier's predictions for other nodes have taught, see :class:`.DistilledFeatures`. What
-    similar nodes are: the mean prediction for the donors of :class:`.CopyingDefence`. And what the node's own
-    edges say: each connects it to a class, and is credible as far as both ends resemble the ends of other
-    edges. The model knows that an attacker connects a node to other classes than its own, often to one of
-    them, and removes edges to its own class (see :func:`~nodecopy.defend.evidence.combine_evidence`).
+    Three kinds of evidence are combined. The node's features: a logistic regression and an MLP that learned
+    from the classifier's predictions for other nodes, see :class:`.DistilledFeatures`. Similar nodes: the
+    mean prediction for the donors of :class:`.CopyingDefence`. The node's own edges: each connects it to a
+    class, and is credible as far as both ends resemble the ends of other edges. The model knows that an
+    attacker connects a node to other classes than its own, often to one of them, and removes edges to its
+    own class (see :func:`~nodecopy.defend.evidence.combine_evidence`).
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class EvidenceDefence(Defence):
         under attacks that do not know the defence, and lose it under those that do.
     retrain
         Whether :meth:`correct` trains the classifier again on the graph without the edges of the nodes that
-        it corrects, so that flips of these edges change neither the predictions for other nodes nor what
-        they teach. It needs :meth:`fit`. Recommended where the targets are known.
+        it corrects, so that flips of these edges change neither the predictions for other nodes nor what is
+        learned from them. It needs :meth:`fit`. Recommended where the targets are known.
     device
         ``"cpu"`` or ``"cuda"``, for the default classifier; another one has its own.
 
@@ -126,7 +126,7 @@ class EvidenceDefence(Defence):
         return reports
 
     def _correction_of(self, nodes: ArrayLike, graph: Graph | None) -> tuple[Correction, IntArray]:
-        """Return what corrects some nodes, trained again without their edges if so asked, and the nodes."""
+        """Return the correction of some nodes, trained without their edges if ``retrain``, and the nodes."""
         self.check_fitted()
         if self.retrain and self.expects_targets:
             trial = self.check_retrainable(self._trial_on(graph))

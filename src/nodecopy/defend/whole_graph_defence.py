@@ -13,8 +13,8 @@ from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_real
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import check_nodes
-from nodecopy.defend.corrections import AttackedState, Correction, evaluate
-from nodecopy.defend.detection import choose_n_corrected
+from nodecopy.defend.corrections import AttackedState, evaluate
+from nodecopy.defend.detection import DetectedCorrection, choose_n_corrected
 from nodecopy.defend.donors import DonorFinder
 from nodecopy.defend.evidence import Array
 from nodecopy.defend.evidence_correction import EvidenceCorrection
@@ -28,32 +28,22 @@ MAX_ACCURACY_LOSS = 0.015
 MAX_NODES_WITH_DONORS = 50_000
 """Largest graph in which the donors of all nodes are found; the time grows with the square."""
 PRUNED_SHARE = 0.07
-"""Share of the nodes, the most suspicious, without whose edges the classifier is trained again."""
+"""Share of the nodes, the most suspicious ones, whose edges are removed before training again."""
 
 
 @dataclass(eq=False)
-class WholeGraphCorrection(Correction):
+class WholeGraphCorrection(DetectedCorrection):
     """Predictions of all nodes, of which the most suspicious are corrected by all evidence.
 
     Parameters
     ----------
-    probabilities
-        The predictions.
-    suspicion
-        The score of every node.
-    is_corrected
-        Whether each node is among the corrected ones.
+    probabilities, suspicion, is_corrected
+        As in :class:`.DetectedCorrection`.
     evidence
         The correction of the suspicious nodes.
     """
 
-    probabilities: NDArray[np.floating[Any]]
-    suspicion: NDArray[np.float64]
-    is_corrected: NDArray[np.bool_]
     evidence: EvidenceCorrection
-
-    def details(self, nodes: IntArray) -> dict[str, Any]:
-        return {"suspicion": self.suspicion[nodes], "corrected": self.is_corrected[nodes]}
 
 
 @dataclass(eq=False, repr=False)
