@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from nodecopy.experiments.toml import load
+from nodecopy.report.result_tables import DATASETS
 from tests.defence_tables import BUDGETS, find_curves
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -24,17 +25,6 @@ TABLES = {
     "table6": "linear",
 }
 """The tables with published numbers, and the scale of their axes."""
-NAMES = {
-    "cora": "Cora",
-    "citeseer": "Citeseer",
-    "pubmed": "Pubmed",
-    "coauthor-cs": "Coauthor CS",
-    "amazon-photo": "Amazon Photo",
-    "polblogs": "Polblogs",
-    "bitcoin": "Bitcoin",
-    "ml-100k": "MovieLens 100k",
-    "amazon-cds": "Amazon CDs",
-}
 
 
 def read_cells(experiment: str) -> dict[str, list[dict[str, Any]]]:
@@ -67,7 +57,7 @@ def draw_comparison(experiment: str) -> Figure:
             paper, ours = ([row[key] for row in part] for key in ("paper", "ours"))
             axis.scatter(paper, ours, s=22, color=colour, marker=marker, label=label, alpha=0.85)
         axis.set(xscale=scale, yscale=scale, xlim=margin, ylim=margin, aspect="equal")
-        axis.set_title(NAMES.get(dataset, dataset), fontsize=10)
+        axis.set_title(DATASETS.get(dataset, dataset), fontsize=10)
         axis.set_xlabel("paper", fontsize=9)
         axis.tick_params(labelsize=8)
     axes[0].set_ylabel("here", fontsize=9)
@@ -89,7 +79,7 @@ def draw_robustness() -> Figure:
             style = "-" if "evidence" in method else "--"
             axis.plot(*zip(*shown, strict=True), style, marker=marker, ms=4, lw=1.3, label=titles[method])
         axis.set_xticks(range(len(budgets)), budgets)
-        axis.set_title(NAMES[dataset], fontsize=10)
+        axis.set_title(DATASETS[dataset], fontsize=10)
         axis.set_xlabel("flips for each target", fontsize=9)
         axis.set_ylim(0, 100)
         axis.tick_params(labelsize=8)

@@ -34,7 +34,7 @@ def warn_if_not_learned(
 
     The advice is about features and training only for classifiers that need features.
 
-    A GCN on Cora, CiteSeer or PubMed with a single label per class is far from both: after its 200 epochs the
+    A GCN on Cora, Citeseer or Pubmed with a single label per class is far from both: after its 200 epochs the
     largest probability of the median node is 55 % to 111 % above uniform, after five epochs 1 % to 3 %. On
     measurements of different units that are scaled by rows it is about 10 %.
     """

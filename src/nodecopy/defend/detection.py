@@ -21,7 +21,7 @@ from nodecopy.graph import Graph
 DEFAULT_SHARE = 0.07
 """Share of nodes that are corrected where there are no validation nodes."""
 MIN_SUSPICION = 1e-3
-"""No node looks attacked if all scores are lower; the highest is 0.9 to 2 on Cora and CiteSeer."""
+"""No node looks attacked if all scores are lower; the highest is 0.9 to 2 on Cora and Citeseer."""
 MAX_ACCURACY_LOSS = 0.005
 """Largest loss of accuracy at the validation nodes that corrections may cause."""
 

@@ -40,7 +40,7 @@ MAX_COLUMN_SHARE = 0.25
 MAX_SCALE_RATIO = 20.0
 """Largest ratio of the mean nonzero value of a column of word counts to that of the median column.
 
-It is 1 for Cora, CiteSeer and Amazon Photo, 3.9 for Coauthor CS, 7.6 for the TF-IDF weights of PubMed, and 50
+It is 1 for Cora, Citeseer and Amazon Photo, 3.9 for Coauthor CS, 7.6 for the TF-IDF weights of Pubmed, and 50
 for percentages beside one-hot columns.
 """
 MIN_COLUMNS = 20

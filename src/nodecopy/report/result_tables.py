@@ -20,9 +20,9 @@ COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
 OPEN = "table2"
 """The experiment whose table is open when the page is; the first one if it is not there."""
 DATASETS = {
-    **{"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "coauthor-cs": "Coauthor CS"},
+    **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
     **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
-    **{"ml-100k": "MovieLens 100K", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
+    **{"ml-100k": "MovieLens 100k", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
     **{"gowalla": "Gowalla", "yelp2018": "Yelp2018"},
     **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
     **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
@@ -113,7 +113,7 @@ def _title(name: str, title: str) -> str:
     """Return the title of an experiment, after the number of its table in the paper, if it has one.
 
     >>> _title("table5-unknown-targets", "Accuracy"), _title("table5-pubmed", ""), _title("mine", "")
-    ('Table 5, unknown targets: Accuracy', 'Table 5, PubMed', 'mine')
+    ('Table 5, unknown targets: Accuracy', 'Table 5, Pubmed', 'mine')
     """
     if match := re.fullmatch(r"table(\d+)(?:-(.+))?", name):
         variant = f", {DATASETS.get(match[2], match[2].replace('-', ' '))}" if match[2] else ""
