@@ -304,7 +304,9 @@ def _undirected(rows: Rows) -> Rows:
         matrix = keep_entries(matrix, ~loops)
     elif _same(matrix, matrix.T):
         return rows
-    return Rows.from_matrix(matrix.maximum(matrix.T), "adjacency")
+    larger = matrix.maximum(matrix.T)
+    larger.sum_duplicates()  # sorts the columns of each row
+    return Rows.canonical(larger.indptr, larger.indices, larger.data, rows.n_columns)
 
 
 def _features(values: Any, n_nodes: int) -> Any:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,10 @@ def test_files_to_be_written_get_no_advice_for_reading(tmp_path: Path) -> None:
         target_format(tmp_path / "model.pt", (".npz",))
     with pytest.raises(InputError, match="must be a file; there is a folder of that name"):
         target_format(tmp_path, (".npz",))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes")
+def test_pipes_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "edges.csv")
+    with pytest.raises(InputError, match="only files can be read, not devices and pipes"):
+        read(tmp_path / "edges.csv")

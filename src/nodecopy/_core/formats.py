@@ -91,6 +91,8 @@ def reading(path: TableLike) -> Iterator[Any]:
         if file.is_dir():
             raise InputError(f"{path} must be a file; it is a folder.")
     try:
+        if isinstance(file, Path) and not file.is_file():
+            raise InputError("only files can be read, not devices and pipes. Write the data to a file first.")
         if isinstance(file, Path) and not file.stat().st_size:
             raise InputError("the file is empty.")
         yield file

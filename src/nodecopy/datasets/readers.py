@@ -17,6 +17,7 @@ from nodecopy._core.file_limits import check_shape, open_archive
 from nodecopy._core.formats import reading
 from nodecopy._core.sparse_matrices import csr_from_parts
 from nodecopy.conversion import as_graph
+from nodecopy.conversion import convert_graph
 from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
@@ -151,6 +152,7 @@ def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
     Graph(2 nodes, 1 undirected edges, binary, 2 features)
     """
     graph = as_graph(graph)
+    graph = convert_graph(graph, "graph")
     rows: dict[str, list[str]] = {str(node): [] for node in graph.node_ids}
     with reading(path) as file, file.open(encoding="utf-8") as lines:
         for line in lines:
