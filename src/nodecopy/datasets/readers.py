@@ -16,8 +16,7 @@ from scipy import sparse
 from nodecopy._core.file_limits import check_shape, open_archive
 from nodecopy._core.formats import reading
 from nodecopy._core.sparse_matrices import csr_from_parts
-from nodecopy.conversion import as_graph
-from nodecopy.conversion import convert_graph
+from nodecopy.conversion import as_graph, convert_graph
 from nodecopy.datasets.interaction_splits import fixed_split
 from nodecopy.datasets.splits import Split
 from nodecopy.errors import InputError
