@@ -1,4 +1,4 @@
-"""Run the blocks of the pages for new users in order, and compare what is printed with what they show."""
+"""Run the blocks of the first pages and of defences in order; compare what is printed with what they show."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ PAGES = (
     "model.md",
     "expectations.md",
     "reproducibility.md",
+    "defence.md",
 )
 
 
