@@ -35,7 +35,8 @@ def main() -> None:
         return
     n_items = int(sys.argv[1]) if sys.argv[1:] else 40_000
     lines = [
-        f"One core, {n_items:,} items, histories of {N_HISTORY}, lists of {K}:",
+        f"CPU times with {n_items:,} items, histories of {N_HISTORY} and lists of {K}; the first list of a "
+        "history may read its rows from the disk:",
         "",
         "| form | file | memory after loading | loading | a list | the same again |",
         "| --- | --- | --- | --- | --- | --- |",
