@@ -222,6 +222,13 @@ def test_wrong_parameters() -> None:
         GraphClassifier().predict(X)
 
 
+def test_sparse_labels_are_refused_unread() -> None:
+    y: Any = sparse.csr_array(np.eye(4))
+    y.data = None
+    with pytest.raises(InputError, match="y must be an array with a label per row"):
+        GraphClassifier().fit(np.eye(4), y)
+
+
 def test_the_seed_decides() -> None:
     X, _, few = blobs()
     first, second, other = (

@@ -251,6 +251,8 @@ def split_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the labels of the labelled rows, and which rows these are."""
     if y is None:
         raise InputError("fit of GraphClassifier requires y to be passed, but the target y is None.")
+    if sparse.issparse(y):  # whose arrays scikit-learn reads unchecked
+        raise InputError(f"y must be an array with a label per row; got {show(y)}.")
     array = validation.column_or_1d(y, warn=True)
     if array.dtype.kind == "O":
         is_unlabelled = np.array([_is_unlabelled(value) for value in array.tolist()], bool)
