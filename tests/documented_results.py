@@ -116,7 +116,8 @@ def results_table() -> str:
 def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: str) -> str:
     """Return the methods of the experiment on few labels as rows, one column for each value of ``by``.
 
-    The best mean of a column is bold, and the last rows are the gains of the default over its controls.
+    The best mean of a column is bold if the default was computed, and the last rows are the gains of the
+    default over its controls.
     """
     rows = [row for row in read_results(FEW) if all(row[name] == given for name, given in conditions.items())]
     if not rows:
@@ -131,7 +132,8 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
         for column in columns:
             row = cells.get((method.name, column))
             text = "-" if row is None else f"{float(row[value]):.1f}"
-            is_best = row is not None and value == "mean" and row["best"] == "True"
+            is_best = row is not None and row["best"] == "True" and ("default", column) in cells
+            is_best = is_best and value == "mean"
             shown.append(f"**{text}**" if is_best else text)
         lines.append(f"| {method.title} | {' | '.join(shown)} |")
     for over, title in CONTROLS.items() if value == "mean" else ():
