@@ -79,7 +79,7 @@ def test_distrusted_edges_are_listed_the_least_credible_first() -> None:
 
 def test_attacked_nodes_are_detected_where_none_are_given(run: Run, files: Graph) -> None:
     ran = run("defend", "graph.csv", *TABLES, "--n-donors", "4", "--json")
-    assert json.loads(ran.out)["corrected"] == 2  # 7 % of 30 nodes
+    assert json.loads(ran.out)["corrected"] == 4  # 15 % of 30 nodes
     assert "method: WholeGraphDefence(" in run("defend", "graph.csv", *TABLES, "--n-donors", "4").err
 
 

@@ -52,7 +52,7 @@ def defend(
     ),
     suspects: float | None = option(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones. Without --nodes, "
-        "--flips and --suspects the share is chosen by validation nodes, or 0.07 without any.",
+        "--flips and --suspects it is 0.15 (copying: chosen by validation nodes, or 0.07).",
         None,
         between(0, 1),
     ),
@@ -193,7 +193,8 @@ def _create_defence(
     from nodecopy.defend import CopyingDefence, EvidenceDefence, SuspectCorrection, WholeGraphDefence
 
     if method == "evidence" and detects:
-        return WholeGraphDefence(share=share, retrain=True, **settings)
+        chosen = {} if share is None else {"share": share}
+        return WholeGraphDefence(retrain=True, **chosen, **settings)
     if method == "evidence":
         return EvidenceDefence(retrain=True, **settings)
     return SuspectCorrection(share=share, **settings) if detects else CopyingDefence(**settings)

@@ -148,8 +148,6 @@ def choose_n_corrected(
     order: IntArray,
     corrected: NDArray[Any],
     uncorrected: NDArray[Any],
-    *,
-    max_loss: float = MAX_ACCURACY_LOSS,
 ) -> int:
     """Return how many nodes are corrected, the most suspicious first.
 
@@ -163,8 +161,6 @@ def choose_n_corrected(
         All nodes, the most suspicious first.
     corrected, uncorrected
         Predictions of all nodes if they are corrected, and if they are not.
-    max_loss
-        Largest loss of accuracy at the validation nodes.
     """
     validation = None if state.trial is None else state.trial.validation
     if share is not None or state.trial is None or validation is None or not len(validation):
@@ -177,7 +173,7 @@ def choose_n_corrected(
     )
     # The gain in correct validation nodes if the n most suspicious of them are corrected, for every n.
     gains = (before - own).sum() + np.concatenate([[0], np.cumsum(after - before)])
-    min_gain = min(0, gains.max()) - max_loss * len(validation_nodes)
+    min_gain = min(0, gains.max()) - MAX_ACCURACY_LOSS * len(validation_nodes)
     n_validation_corrected = np.flatnonzero(gains >= min_gain)[-1]
     if n_validation_corrected == len(validation_nodes):
         return len(order)

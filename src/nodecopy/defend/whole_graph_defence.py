@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.notices import log_decision
@@ -14,17 +15,15 @@ from nodecopy._core.validation import check_real
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import check_nodes
 from nodecopy.defend.corrections import AttackedState, evaluate
-from nodecopy.defend.detection import DetectedCorrection, choose_n_corrected
+from nodecopy.defend.detection import DetectedCorrection
 from nodecopy.defend.donors import DonorFinder
 from nodecopy.defend.evidence import Array
-from nodecopy.defend.evidence_correction import EvidenceCorrection
+from nodecopy.defend.evidence_correction import MIN_PROBABILITY, EvidenceCorrection
 from nodecopy.defend.evidence_defence import ATTACKED_SHARE, EvidenceDefence
 from nodecopy.defend.pruning import find_entries, keep_edges, remove_edges_of
 from nodecopy.defend.suspicion import score_suspicion
 from nodecopy.graph import Graph
 
-MAX_ACCURACY_LOSS = 0.015
-"""Largest loss of accuracy at the validation nodes that corrections may cause."""
 MAX_NODES_WITH_DONORS = 50_000
 """Largest graph in which the donors of all nodes are found; the time grows with the square."""
 PRUNED_SHARE = 0.07
@@ -33,14 +32,14 @@ PRUNED_SHARE = 0.07
 
 @dataclass(eq=False)
 class WholeGraphCorrection(DetectedCorrection):
-    """Predictions of all nodes, of which the most suspicious are corrected by all evidence.
+    """Predictions of all nodes by all evidence; for the most suspicious, without their implausible edges.
 
     Parameters
     ----------
     probabilities, suspicion, is_corrected
-        As in :class:`.DetectedCorrection`.
+        As in :class:`.DetectedCorrection`; the suspicious nodes count as corrected.
     evidence
-        The correction of the suspicious nodes.
+        What all evidence says of each node.
     """
 
     evidence: EvidenceCorrection
@@ -50,18 +49,17 @@ class WholeGraphCorrection(DetectedCorrection):
 class WholeGraphDefence(EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked; :meth:`correct` takes all nodes.
 
-    Every node gets a suspicion score (:func:`.score_suspicion`). The most suspicious nodes are corrected by
-    all evidence, as in :class:`.EvidenceDefence`. The others keep the classifier's prediction on the graph
-    without implausible edges to suspicious nodes.
+    Every node gets a suspicion score (:func:`.score_suspicion`). The classifier's prediction is multiplied by
+    what all evidence says of the node, as in :class:`.EvidenceDefence`. For the most suspicious nodes, it is
+    the prediction on the graph without implausible edges to suspicious nodes.
 
     Parameters
     ----------
     classifier, n_donors, max_evidence, device
         As in :class:`.EvidenceDefence`. In graphs of more than 50,000 nodes no donors are used.
     share
-        Share of all nodes that are corrected. ``None`` corrects as many as possible while the accuracy at
-        the validation nodes falls at most 1.5 points below the classifier's own, or below the best
-        attainable if every choice loses; and 7 % of the nodes where there are no validation nodes.
+        Share of all nodes that count as suspicious. The larger it is, the more attacked nodes are
+        corrected, and the more of their genuine edges others lose.
     retrain
         Whether the classifier is trained again without the edges of the 7 % most suspicious nodes before
         anything is corrected. It needs :meth:`fit`.
@@ -81,7 +79,7 @@ class WholeGraphDefence(EvidenceDefence):
 
     classifier: Classifier | None = None
     _: KW_ONLY
-    share: float | None = None
+    share: float = 0.15
     n_donors: int = 10
     max_evidence: float = 1.0
     retrain: bool = False
@@ -89,8 +87,7 @@ class WholeGraphDefence(EvidenceDefence):
 
     def check_parameters(self, graph: Graph) -> None:
         super().check_parameters(graph)
-        if self.share is not None:
-            check_real(self.share, "share of WholeGraphDefence", low=0.0, high=1.0)
+        check_real(self.share, "share of WholeGraphDefence", low=0.0, high=1.0)
 
     def prepare_correction(self, state: AttackedState) -> Any:
         nodes = np.arange(state.graph.n_nodes)
@@ -100,13 +97,11 @@ class WholeGraphDefence(EvidenceDefence):
         order = np.argsort(-suspicion, kind="stable")
         if self.retrain:
             evidence = defence._retrain(state, order[: round(PRUNED_SHARE * len(order))])
-        corrected = evidence.predict_proba(nodes)
-        own = predict_plausible(evidence, order)
-        n_corrected = choose_n_corrected(self.share, state, order, corrected, own, max_loss=MAX_ACCURACY_LOSS)
-        is_corrected = np.zeros(len(order), bool)
-        is_corrected[order[:n_corrected]] = True
-        probabilities = np.where(is_corrected[:, None], corrected, own)
-        return WholeGraphCorrection(probabilities, suspicion, is_corrected, evidence)
+        is_suspicious = np.zeros(len(order), bool)
+        is_suspicious[order[: round(self.share * len(order))]] = True
+        predicted = np.where(is_suspicious[:, None], predict_plausible(evidence, order), state.probabilities)
+        log_p = np.log(np.maximum(predicted, MIN_PROBABILITY)) + np.log(evidence.predict_proba(nodes))
+        return WholeGraphCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
         """Return that no node is certified, since its edges decide whether it is corrected at all."""
