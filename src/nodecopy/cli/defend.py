@@ -193,7 +193,7 @@ def _create_defence(
     from nodecopy.defend import CopyingDefence, EvidenceDefence, SuspectCorrection, WholeGraphDefence
 
     if method == "evidence" and detects:
-        chosen = {} if share is None else {"share": share}
+        chosen: Any = {} if share is None else {"share": share}
         return WholeGraphDefence(retrain=True, **chosen, **settings)
     if method == "evidence":
         return EvidenceDefence(retrain=True, **settings)
