@@ -26,7 +26,7 @@ COMMANDS = {
     "infer": "Estimate how much statistics of a network vary, and whether they are more than chance.",
     "classify": "Predict the classes of unlabelled nodes, with probabilities and uncertainty.",
     "attack": "Attack nodes of an undirected, unweighted, labelled graph by flipping edges.",
-    "defend": "Correct the predictions for attacked nodes, and say which of their edges are distrusted.",
+    "defend": "Correct predictions at attacked nodes, and say which edges are distrusted.",
     "recommend": "Recommend items that a user has not interacted with, best first.",
     "evaluate": "Evaluate recommenders on held-out interactions.",
     "datasets": "List, fetch and verify datasets.",

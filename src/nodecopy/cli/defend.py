@@ -85,7 +85,7 @@ def defend(
     json_: options.AsJson = False,
     reading: ReadingOptions = sources.DEFAULT,
 ) -> None:
-    """Correct the predictions for attacked nodes, and say which of their edges are distrusted.
+    """Correct predictions at attacked nodes, and say which edges are distrusted.
 
     A classifier is trained on the attacked graph, and the attacked nodes, given or detected, are corrected.
     Nodes named by --nodes or --flips are not training nodes, even where they have labels. --json gives the
