@@ -68,8 +68,8 @@ def test_explanation_agrees_with_the_correction() -> None:
     credibilities = [edge.credibility for edge in report.edges]
     assert credibilities == sorted(credibilities)
     assert [edge.is_distrusted for edge in report.edges] == [value < 0.5 for value in credibilities]
-    assert max(report.edges_say.values()) == 0
-    assert min(report.edges_say.values()) >= -1
+    assert max(report.edge_evidence.values()) == 0
+    assert min(report.edge_evidence.values()) >= -1
     assert EvidenceDefence(GCN(**QUICK), n_donors=0).fit(graph, TRAIN, rng=0).explain([40])[0].donors == {}
 
 

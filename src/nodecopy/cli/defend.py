@@ -260,7 +260,7 @@ def _describe_nodes(
     ]
     for node, report in zip(nodes, reports, strict=False):
         content = report.to_dict()
-        node["evidence"] = {name: content[name] for name in ("features", "donors", "edges_say", "edges")}
+        node["evidence"] = {name: content[name] for name in ("features", "donors", "edge_evidence", "edges")}
     return nodes
 
 

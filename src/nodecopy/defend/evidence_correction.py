@@ -168,7 +168,7 @@ class EvidenceCorrection(Correction):
         log_odds = self.log_odds(nodes, owner, neighbours)
         features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
         best = posterior.log_evidence.max(axis=1, keepdims=True)
-        edges_say = np.maximum(posterior.log_evidence - best, -self.max_evidence)
+        edge_evidence = np.maximum(posterior.log_evidence - best, -self.max_evidence)
         names, ids = classes.tolist(), self.state.graph.node_ids.tolist()
         predicted = self.state.probabilities.argmax(axis=1)
 
@@ -191,7 +191,7 @@ class EvidenceCorrection(Correction):
                     by_class(after[row]),
                     by_class(features[row]),
                     {} if donors is None else by_class(donors[row]),
-                    by_class(edges_say[row]),
+                    by_class(edge_evidence[row]),
                     tuple(sorted(edges, key=lambda edge: edge.credibility)),
                 )
             )

@@ -66,7 +66,7 @@ class NodeReport:
         What the node's features say, taught by the predictions for other nodes.
     donors
         The mean prediction for similar nodes; empty where none were searched.
-    edges_say
+    edge_evidence
         The log-likelihood of the edges for each class, the likeliest being zero, as far as it counts.
     edges
         Its edges, the least credible first.
@@ -89,7 +89,7 @@ class NodeReport:
     probabilities: dict[Any, float]
     features: dict[Any, float]
     donors: dict[Any, float]
-    edges_say: dict[Any, float]
+    edge_evidence: dict[Any, float]
     edges: tuple[EdgeReport, ...] = field(repr=False)
 
     @property

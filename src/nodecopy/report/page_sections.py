@@ -306,7 +306,7 @@ def _describe_evidence(attacked: AttackedNode, names: NDArray[Any]) -> Section |
     parts = {"features": report.features, "similar nodes": report.donors, "all": report.probabilities}
     return {
         "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items() if part},
-        "edges_say": round_all(list(report.edges_say.values()), 2),
+        "edge_evidence": round_all(list(report.edge_evidence.values()), 2),
         "edges": [
             {
                 "neighbour": str(edge.neighbour),

@@ -58,7 +58,7 @@ function attackBody(section) {
 
 // What the features, similar nodes and edges of the attacked node say of its class, and which of its edges are distrusted.
 function evidenceBody(section, truth) {
-  const { parts, edges_say: said, edges } = section.evidence;
+  const { parts, edge_evidence: evidence, edges } = section.evidence;
   const best = d3.maxIndex(parts.all);
   const distrusted = edges.filter((edge) => edge.distrusted).length;
   const number = (text, i) => make("td", { class: i === best ? "number strong" : "number" }, text);
@@ -74,7 +74,7 @@ function evidenceBody(section, truth) {
       ),
     line(
       "edges, in nats",
-      said.map((value) => (value === null ? "–" : d3.format(".1f")(value))),
+      evidence.map((value) => (value === null ? "–" : d3.format(".1f")(value))),
     ),
     line(
       "all evidence",
