@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from nodecopy._core.validation import (
     check_choice,
     check_finite,
     check_indices,
     check_integer,
+    check_mapping,
     check_real,
     check_unique,
     check_vector,
@@ -86,3 +88,8 @@ def test_other_refusals() -> None:
 def test_integers_that_no_float_holds(digits: int) -> None:
     with pytest.raises(InputError, match="x must be a finite number; got int"):
         check_real(10**digits, "x")
+
+
+def test_a_sparse_matrix_of_keys_is_no_dictionary() -> None:
+    with pytest.raises(InputError, match=r"^stages must be a dictionary; got scipy.dok_array\.$"):
+        check_mapping(sparse.dok_array((2, 2)), "stages", "a dictionary")

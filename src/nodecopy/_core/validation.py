@@ -95,7 +95,9 @@ def check_sequence(values: Any, name: str, allowed: str) -> list[Any]:
 
 
 def check_mapping(values: Any, name: str, allowed: str) -> Mapping[Any, Any]:
-    """Return a dictionary or another mapping."""
+    """Return a dictionary or another mapping; a sparse matrix of keys is none."""
+    if hasattr(type(values), "tocsr"):
+        raise InputError(f"{name} must be {allowed}; got {type_name(values)}.")
     return check_type(values, Mapping, name, allowed)  # type: ignore[no-any-return]
 
 
