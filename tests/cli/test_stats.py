@@ -99,3 +99,16 @@ def test_samples_for_spreadsheets_are_read_again(run: Run) -> None:
     Path("graph.csv").write_text("source,target\n=a,b\nb,c\nc,=a\n+d,=a\n")
     assert run("sample", "graph.csv", "--n", "2", "--spreadsheet", "--out", "samples").code == 0
     assert json.loads(run("stats", "graph.csv", "--samples", "samples", "--json").out)["n_samples"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "way_out"),
+    [(("stats",), False), (("infer", "-n", "5", "--statistic", "modularity"), True)],
+)
+def test_missing_labels_are_a_warning(run: Run, arguments: tuple[str, ...], way_out: bool) -> None:
+    Path("edges.csv").write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(1, 9)))
+    Path("few.csv").write_text("id,label\n1,a\n2,a\n3,b\n")
+    ran = run(arguments[0], "edges.csv", *arguments[1:], "--labels", "few.csv")
+    assert ran.code == 0
+    assert "warning: 3 of 9 nodes have a label: " in ran.err
+    assert ("Without --labels, modularity is that of estimated communities." in ran.err) is way_out

@@ -17,6 +17,8 @@ from nodecopy.graph import Graph
 from nodecopy.io import is_table, read_graph
 from nodecopy.metrics import compare, statistics
 from nodecopy.metrics.comparison import HEADS
+from nodecopy.metrics.label_coverage import warn_about_missing_labels
+from nodecopy.metrics.structure import LABEL_NAMES
 
 
 @reads("graph")
@@ -45,6 +47,7 @@ def stats(
         nodecopy stats edges.csv --labels labels.csv --samples samples
     """
     graph = sources.load_graph(source, labels, None, directed, largest_component, reading)
+    warn_about_missing_labels(graph, LABEL_NAMES)
     if samples:
         files = [file for path in samples for file in find_samples(path)]
         sampled = show_progress(_read_samples(files, graph), len(files), "reading")

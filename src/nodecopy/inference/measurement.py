@@ -18,6 +18,7 @@ from nodecopy.inference.spectra import largest_eigenvalue, pagerank, spectral_st
 from nodecopy.interop.igraph import to_igraph
 from nodecopy.io import to_networkx
 from nodecopy.metrics import statistics
+from nodecopy.metrics.label_coverage import warn_about_missing_labels
 from nodecopy.metrics.structure import select_counting, select_statistics
 
 Statistic: TypeAlias = str | Callable[[Any], Any] | Sequence[str | Callable[[Any], Any]]
@@ -199,6 +200,7 @@ def prepare_measure(
     every = [*names, *(function.name for function in functions)]
     if twice := [name for name in every if every.count(name) > 1]:
         raise InputError(f"statistic must name each statistic once; got {twice[0]!r} more than once.")
+    warn_about_missing_labels(own, names)
     modularity = _modularity_of(own, fixed_nodes, fixed_number) if "modularity" in names else None
     is_estimated = modularity is not None and own.labels is None
     return own, GraphMeasure(names, functions, convert, modularity, estimates_communities=is_estimated)
