@@ -79,8 +79,20 @@ def test_distrusted_edges_are_listed_the_least_credible_first() -> None:
 
 def test_attacked_nodes_are_detected_where_none_are_given(run: Run, files: Graph) -> None:
     ran = run("defend", "graph.csv", *TABLES, "--n-donors", "4", "--json")
-    assert json.loads(ran.out)["corrected"] == 4  # 15 % of 30 nodes
-    assert "method: WholeGraphDefence(" in run("defend", "graph.csv", *TABLES, "--n-donors", "4").err
+    result = json.loads(ran.out)
+    assert result["corrected"] == 4  # 15 % of 30 nodes
+    listed = (
+        "the 15 % most suspicious nodes, 4 of 30, are corrected and listed, whether the graph was attacked "
+        "or not: a listed node need not have been attacked. --suspects sets the share."
+    )
+    assert listed in result["notices"]
+    ran = run("defend", "graph.csv", *TABLES, "--n-donors", "4", "--scores", "scores.csv")
+    assert "method: WholeGraphDefence(" in ran.err
+    assert listed in ran.err
+    head, first = (line.split() for line in ran.out.splitlines()[-5:-3])
+    assert head[:2] == ["node", "suspicion"]
+    assert first[0] == rows("scores.csv")[0]["id"]
+    assert float(first[1]) == pytest.approx(float(rows("scores.csv")[0]["suspicion"]), rel=0.01)
 
 
 def test_suspects_are_judged_by_labels_that_were_not_learnt_from(run: Run, files: Graph) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import log_decision
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy.cli import node_splits, options, sources
@@ -89,7 +91,8 @@ def defend(
 
     A classifier is trained on the attacked graph, and the attacked nodes, given or detected, are corrected.
     Nodes named by --nodes or --flips are not training nodes, even where they have labels. --json gives the
-    evidence for each corrected node, and why edges are distrusted.
+    evidence for each corrected node, and why edges are distrusted. Without --nodes and --flips a share of the
+    nodes, the most suspicious ones, is corrected and listed even where no node was attacked.
 
     Examples:
         nodecopy defend digits --flips flips.npz --out corrected.csv
@@ -120,6 +123,10 @@ def defend(
         defence.fit(graph, train, validation=validation, rng=child(root, TrialSeeds.METHOD))
         corrected = _find_suspects(defence.correction_) if detects else attacked
         columns, reports = _correct(defence, graph, corrected)
+    suspicion = None
+    if detects:
+        suspicion = cast(Any, defence.correction_).suspicion[corrected]
+        _note_share(len(corrected), graph.n_nodes, getattr(defence, "share", None))
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
     results = sources.describe_run(source, seed=seed, method=method, train=len(train), **evaluation)
@@ -131,7 +138,7 @@ def defend(
         print_json(results | {"nodes": _describe_nodes(columns, defence.classes_, reports)})
         return
     print_note(f"method: {defence!r}")
-    _print_corrections(results, columns, graph, reports)
+    _print_corrections(results, columns, graph, reports, suspicion)
     print_written(out, "table of corrections", option="--out FILE")
     print_written(scores, "suspicion scores")
 
@@ -207,6 +214,16 @@ def _find_suspects(correction: Any) -> NDArray[np.int64]:
     return suspects
 
 
+def _note_share(n_corrected: int, n_nodes: int, share: float | None) -> None:
+    """Say that nodes are listed whether they were attacked or not; ``share`` is ``None`` if it was chosen."""
+    most = "most" if share is None else f"{100 * share:.3g} % most"
+    log_decision(
+        f"the {most} suspicious nodes, {n_corrected:,} of {n_nodes:,}, are corrected and listed, whether the "
+        "graph was attacked or not: a listed node need not have been attacked.",
+        Hint("{} sets the share.", suspects=...),
+    )
+
+
 def _score_nodes(correction: Any, graph: Graph) -> dict[str, NDArray[Any]]:
     """Return the table of the suspicion of all nodes, the highest first, and whether they are corrected."""
     order = np.argsort(-correction.suspicion, kind="stable")
@@ -280,7 +297,11 @@ def _evaluate(
 
 
 def _print_corrections(
-    results: dict[str, Any], columns: dict[str, NDArray[Any]], graph: Graph, reports: list[NodeReport]
+    results: dict[str, Any],
+    columns: dict[str, NDArray[Any]],
+    graph: Graph,
+    reports: list[NodeReport],
+    suspicion: NDArray[np.float64] | None,
 ) -> None:
     print_note(f"{graph!r}, seed {results['seed']}")
     keys = ("train", "corrected", "changed", "labelled", "accuracy_before", "accuracy_after")
@@ -295,6 +316,10 @@ def _print_corrections(
         heads += ["edges", "distrusted edges"]
         for row, report in zip(rows, reports, strict=True):
             row += [str(len(report.edges)), _list_distrusted(report)]
+    if suspicion is not None:
+        heads.insert(1, "suspicion")
+        for row, score in zip(rows, suspicion.tolist(), strict=True):
+            row.insert(1, f"{score:.3g}")
     print_table(heads, rows[:N_SHOWN])
     if len(rows) > N_SHOWN:
         print_note(f"and {len(rows) - N_SHOWN} more")
