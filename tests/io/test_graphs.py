@@ -87,7 +87,7 @@ def test_the_caller_names_columns(write: Write) -> None:
         ("1_0,2\n", ["1_0", "2"]),
         ("+1,2\n", ["+1", "2"]),
         ("1,99999999999999999999\n", ["1", "99999999999999999999"]),
-        ('"a,b"," c"\n', [" c", "a,b"]),
+        ('"a,b"," c"\n" c",d\n', [" c", "a,b", "d"]),
     ],
 )
 def test_ids(text: str, ids: list[Any], write: Write) -> None:
@@ -120,7 +120,9 @@ def test_labels(write: Write) -> None:
     assert labels(read_graph(edges, labels=write("labels.csv", "a,1\nb,-1\n"))) == [1, -1, -1]
     assert labels(read_graph(edges, labels=write("labels.csv", "a,01\nb,2\n"))) == ["01", "2", ""]
     assert labels(read_graph(edges, labels=write("labels.csv", "a,x\nb,x\nc,x\n"))) == ["x", "x", "x"]
-    assert labels(read_graph(edges, labels=write("labels.csv", "id,label\n"))) == [-1, -1, -1]
+    for header in ("id,label", "person,team"):
+        with pytest.raises(InputError, match=rf"labels.csv: there are no rows, only the header \({header}\)"):
+            read_graph(edges, labels=write("labels.csv", f"{header}\n"))
 
 
 def test_one_name_among_all_tables_makes_all_ids_strings(write: Write) -> None:
@@ -130,7 +132,7 @@ def test_one_name_among_all_tables_makes_all_ids_strings(write: Write) -> None:
 
 
 def test_feature_tables(write: Write) -> None:
-    edges = write("edges.csv", "a,b\n")
+    edges = write("edges.csv", "source,target\na,b\n")
     for text in ("b,1,2\na,3,4\nz,5,6\n", "id,f,g\nb,1,2\na,3,4\nz,5,6\n", "f,node,g\n1,b,2\n3,a,4\n5,z,6\n"):
         graph = read_graph(edges, features=write("features.csv", text), allow_isolated=True)
         assert graph.node_ids.tolist() == ["a", "b", "z"]
@@ -163,7 +165,7 @@ def test_a_longer_matrix_adds_isolated_nodes_on_demand(write: Write, tmp_path: P
     np.testing.assert_array_equal(graph.features, np.eye(3))
 
 
-@pytest.mark.parametrize("edges", ["b,a\n", "1,2\n", "00,01\n"])
+@pytest.mark.parametrize("edges", ["source,target\nb,a\n", "1,2\n", "00,01\n"])
 def test_a_matrix_without_ids_is_refused_for_other_nodes(edges: str, write: Write, tmp_path: Path) -> None:
     """Before, rows were given to nodes in ascending order of the ids without a word."""
     np.save(tmp_path / "x.npy", np.eye(2))
@@ -190,7 +192,7 @@ def test_matrices_with_ids_are_in_any_order(write: Write, tmp_path: Path) -> Non
 
 
 def test_ids_of_matrices_are_checked(write: Write, tmp_path: Path) -> None:
-    edges = write("edges.csv", "a,b\n")
+    edges = write("edges.csv", "source,target\na,b\n")
     for ids, message in (
         (np.array(["a", "b"], object), r"Python objects\. Write ids=np.array\(ids, str\)"),
         (["a"], "must name every row, 2 in all; the file holds 1 ids"),
@@ -204,7 +206,9 @@ def test_ids_of_matrices_are_checked(write: Write, tmp_path: Path) -> None:
 
 def test_given_nodes_order_a_matrix(write: Write, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.eye(2))
-    graph = read_graph(write("edges.csv", "a,b\n"), features=tmp_path / "x.npy", node_ids=["b", "a"])
+    graph = read_graph(
+        write("edges.csv", "source,target\na,b\n"), features=tmp_path / "x.npy", node_ids=["b", "a"]
+    )
     np.testing.assert_array_equal(graph.features, np.eye(2))
     assert graph.node_ids.tolist() == ["b", "a"]
 
@@ -237,7 +241,7 @@ def test_given_nodes(write: Write) -> None:
 def test_bad_node_tables(kind: str, text: str, message: str, write: Write) -> None:
     tables: dict[str, Any] = {kind: write(f"{kind}.csv", text)}
     with pytest.raises(InputError, match=f"{kind}.csv: .*{message}"):
-        read_graph(write("edges.csv", "a,b\n"), **tables)
+        read_graph(write("edges.csv", "source,target\na,b\n"), **tables)
 
 
 def test_tables_join_whole_graphs(write: Write, tmp_path: Path) -> None:
@@ -251,7 +255,7 @@ def test_tables_join_whole_graphs(write: Write, tmp_path: Path) -> None:
 
 
 def test_features_whose_columns_are_numbered(write: Callable[[str, str], Path]) -> None:
-    edges = write("edges.csv", "a,b\n")
+    edges = write("edges.csv", "source,target\na,b\n")
     graph = read_graph(edges, features=write("features.csv", "node,0,1\na,1,2\nb,3,4\n"))
     assert graph.features.tolist() == [[1, 2], [3, 4]]  # type: ignore[union-attr]
 

@@ -69,6 +69,18 @@ def test_a_first_row_that_may_be_a_header_is_a_warning(rows: list[str]) -> None:
         assert not decide(rows)
 
 
+def test_an_only_row_of_text_may_be_a_header() -> None:
+    """Before, a file with nothing but an unfamiliar header was one edge, without a word."""
+    with pytest.warns(
+        DataWarning, match=r"\(who,whom\) is data, since there is no other row .* Use header=True"
+    ):
+        assert not decide(["who,whom"])
+    assert decide(["from_account,to_account"])
+    assert not any(decide([row]) for row in ("1,2", "ann,bob,3", "ann,ann"))
+    assert decide(["person,team"], nodes={"ann", "bob"})
+    assert not decide(["ann,red"], nodes={"ann", "bob"})
+
+
 def test_a_few_lonely_pairs_do_not_hide_a_header() -> None:
     below = [f"{a},{b}" for a in "abcdefgh" for b in "ijklmnop"]
     assert decide(["quelle,ziel", *below, "lonely,alone"])
@@ -82,7 +94,7 @@ def test_a_few_lonely_pairs_do_not_hide_a_header() -> None:
         (["#node1,node2", "ann,bob"], True),
         (["TO,year,From", "ann,1999,bob"], True),
         (["source,target"], True),
-        (["ann,bob"], False),
+        (["ann,2"], False),
         (["1,2", "2,3"], False),
         (["1,2,", "2,3,0.5"], False),
         ([",from,to", "1,ann,bob"], True),

@@ -41,7 +41,7 @@ def test_unknown_ids_are_listed_with_close_ones(write: Write) -> None:
 
 
 def test_unknown_ids_become_isolated_nodes_on_demand(write: Write, caplog: pytest.LogCaptureFixture) -> None:
-    edges, labels = write("edges.csv", "a,b\n"), write("labels.csv", "id,label\na,1\nz,2\n")
+    edges, labels = write("edges.csv", "source,target\na,b\n"), write("labels.csv", "id,label\na,1\nz,2\n")
     with caplog.at_level(logging.INFO, "nodecopy"):
         graph = read_graph(edges, labels=labels, allow_isolated=True)
     assert graph.node_ids.tolist() == ["a", "b", "z"]
@@ -111,7 +111,7 @@ def test_a_header_of_unfamiliar_names(write: Write, caplog: pytest.LogCaptureFix
 
 
 def test_named_columns(write: Write) -> None:
-    edges = write("edges.csv", "a,b\n")
+    edges = write("edges.csv", "source,target\na,b\n")
     nodes = write("nodes.csv", "since,key,group\n2001,a,x\n2002,b,y\n")
     graph = read_graph(edges, labels=nodes, id="key", label="group")
     assert graph.label_names == ("x", "y")
@@ -131,7 +131,7 @@ def test_named_columns(write: Write) -> None:
 def test_the_column_of_labels_is_no_feature(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     nodes = write("nodes.csv", "id,x,label\na,1,0\nb,2,1\n")
     with caplog.at_level(logging.INFO, "nodecopy"):
-        graph = read_graph(write("edges.csv", "a,b\n"), labels=nodes, features=nodes)
+        graph = read_graph(write("edges.csv", "source,target\na,b\n"), labels=nodes, features=nodes)
     np.testing.assert_array_equal(graph.features, [[1], [2]])
     assert any("column label is not a feature, since it holds labels" in m for m in caplog.messages)
 
@@ -146,7 +146,7 @@ def test_the_column_of_labels_is_no_feature(write: Write, caplog: pytest.LogCapt
     ids=["row names beside ids", "an index of ids", "row names beside unfamiliar ids"],
 )
 def test_columns_without_a_name(text: str, features: list[Any], write: Write) -> None:
-    graph = read_graph(write("edges.csv", "a,b\n"), features=write("features.csv", text))
+    graph = read_graph(write("edges.csv", "source,target\na,b\n"), features=write("features.csv", text))
     np.testing.assert_array_equal(graph.features, features)
 
 
@@ -205,6 +205,14 @@ def test_labels_that_are_no_classes(write: Write) -> None:
     with pytest.raises(InputError, match=r"there are 30 in 30 rows\. label=NAME reads them anyway"):
         read_graph(edges, labels=texts)
     assert len(read_graph(edges, labels=texts, label="label").label_names or ()) == 30
+
+
+def test_labels_that_differ_only_in_case_or_blanks(write: Write) -> None:
+    """Before, the other spelling was another class without a word."""
+    edges = write("edges.csv", "source,target\na,b\nb,c\n")
+    labels = write("labels.csv", "id,label\na,Blue team\nb,blue  team\nc,Red\n")
+    with pytest.warns(DataWarning, match="labels 'Blue team' and 'blue  team' are different classes"):
+        assert len(read_graph(edges, labels=labels).label_names or ()) == 3
 
 
 def test_a_column_called_label_is_not_a_feature_of_labelled_nodes(write: Write) -> None:

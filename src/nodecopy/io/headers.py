@@ -41,14 +41,16 @@ def find_header(
 
     1. a header if the caller names a column of the table, otherwise as ``header`` says;
     2. a header if it has usual names of the first two roles, or names above a first column without a name;
-    3. data if there is no row below it, if its id is in ``nodes``, or if one of its ids or its label occurs
-       again below or twice in it;
+    3. data if its id is in ``nodes``, or if one of its ids or its label occurs again below or twice in it;
     4. a header if some column holds numbers everywhere but there;
     5. data if it has a number, other than numbers of columns (0, 1, 2, ... or 1, 2, 3, ... behind the ids);
     6. a header if its id is not in ``nodes`` while most ids below are;
     7. a header if its names contain usual words (``from_account,to_account``), if one of its ids has no digit
        while all below have one, or if at most 2 % of the rows below have ids that occur nowhere else either;
        otherwise data, in edges and interactions with a warning if no row below shares an id with another.
+
+    An only row is data if it has a number; text is data with a warning, unless it has usual words or, where
+    ``nodes`` are known, its id is none of them.
 
     Parameters
     ----------
@@ -73,8 +75,10 @@ def find_header(
     names[0] = names[0].lstrip("# ")
     if any(has_usual_names(names, kind) for kind in (roles, *others)):
         return True
-    if len(first) < min(N_KEYS, len(roles)) or not below[0]:
+    if len(first) < min(N_KEYS, len(roles)):
         return False
+    if not below[0]:
+        return _judge_only_row(first, roles, file, nodes)
     if not names[0] and len(first) > (1 if nodes is not None else N_KEYS) and not any(map(is_number, first)):
         return True
     keys = find_keys(first, roles)
@@ -99,6 +103,19 @@ def find_header(
         )
     is_header, reason = _decide_by_uniqueness(cells, columns, roles)
     return _decide(file, first, is_header if nodes is None else bool(is_header), reason)
+
+
+def _judge_only_row(first: list[str], roles: Roles, file: str, nodes: Collection[str] | None) -> bool:
+    """Return whether a row without others below it is a header."""
+    cells = [first[key] for key in find_keys(first, roles)]
+    is_unlike = "" in cells or len(set(cells)) < len(cells) or any(map(is_numeral, first))
+    if is_unlike or (nodes and cells[0] in nodes):
+        return False
+    if nodes:
+        return _decide(file, first, True, f"{cells[0]!r} is not a node of the graph")
+    if len(match_names(cells, dict(list(roles.items())[:N_KEYS]))) == len(cells):
+        return _decide(file, first, True, "its names contain usual words")
+    return _decide(file, first, None, "there is no other row to compare it with")
 
 
 def has_usual_names(names: Collection[str], roles: Roles) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import TABLES, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
-from nodecopy._core.notices import log_decision
+from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy._core.validation import as_array, as_integers, check_vector, is_missing, list_names, show
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -23,7 +23,7 @@ from nodecopy.io.column_types import MISSING_IDS
 from nodecopy.io.feature_encoder import FeatureEncoder, encode_table
 from nodecopy.io.headers import N_KEYS, find_header, is_number, match_names
 from nodecopy.io.table_columns import check_identifiers, describe, drop_row_names, read_columns, unify_ids
-from nodecopy.io.table_files import Column, read_table
+from nodecopy.io.table_files import Column, Table, read_table
 from nodecopy.io.table_kinds import NODE_COLUMNS
 
 MIN_LABELS, MAX_CLASS_SHARE = 20, 0.5
@@ -120,6 +120,7 @@ def read_labels(
         table, columns = read_columns(
             file, "labels", column_names, header=header, nodes=nodes, is_shared=has_features
         )
+        _check_rows(table, nodes)
         names = table.names or []
         if len(table.columns) > N_KEYS and not label and "label" not in match_names(names, NODE_COLUMNS):
             listed = f"it has {', '.join(names)}" if names else "it has several, and no header"
@@ -139,11 +140,22 @@ def read_labels(
                 f"{describe(file)}: missing labels: {count} ({', '.join(sorted(words))}). Rename them if "
                 "they are a class."
             )
-        _check_classes([value for value in values if value is not None], is_named=bool(label))
+        classes = [value for value in values if value is not None]
+        _check_classes(classes, is_named=bool(label))
+        _warn_about_spellings(describe(file), classes)
         name = next(
             (name for name, other in zip(names, table.columns, strict=False) if other is column), None
         )
         return NodeRows(path, check_identifiers(table, columns["id"], "id"), values, name)
+
+
+def _check_rows(table: Table, nodes: Collection[str]) -> None:
+    """Raise an error if a table about nodes has a header and nothing below it."""
+    if nodes and table.names and not len(table.columns[0]):
+        raise InputError(
+            f"there are no rows, only the header ({','.join(table.names[:6])}). Add a row for each node "
+            "whose values are known."
+        )
 
 
 def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
@@ -161,6 +173,19 @@ def _check_classes(values: Sequence[Any], *, is_named: bool) -> None:
             f"labels must be classes that occur repeatedly; there are {n_classes} in {len(values)} rows.",
             Hint("{} reads them anyway.", label=str),
         )
+
+
+def _warn_about_spellings(file: str, classes: Sequence[Any]) -> None:
+    """Warn about classes that differ only in case or blanks, which are probably one."""
+    spellings: dict[str, list[str]] = {}
+    for name in dict.fromkeys(value for value in classes if isinstance(value, str)):
+        spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
+    for names in spellings.values():
+        if len(names) > 1:
+            warn_about_data(
+                f"{file}: labels {' and '.join(map(repr, names))} are different classes, although only case "
+                "or blanks differ. Write them the same way if they are one."
+            )
 
 
 def read_features(
@@ -209,6 +234,7 @@ def read_features(
                 nodes=nodes,
             ),
         )
+        _check_rows(table, nodes)
         has_id = id in (table.names or []) or bool(match_names(table.names or [], roles))
         table = drop_row_names(table, nodes, has_id=has_id)
         names = table.names or ["id", *(f"feature {number}" for number in range(1, len(table.columns)))]
