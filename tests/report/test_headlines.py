@@ -16,27 +16,30 @@ def summary(name: str, accuracy: float, half: float, **values: Any) -> dict[str,
 
 def test_graphs() -> None:
     assert headlines.graphs_headline(6309, [(6215, 621)]) == (
-        "The sample has 6,215 edges (observed: 6,309), of which 10 % are observed edges."
+        "The pictured sample has 6,215 edges (observed: 6,309), of which 10 % are observed edges."
     )
     assert headlines.graphs_headline(5, []) == ""
 
 
-def test_statistics_within_the_range_are_kept() -> None:
+def test_statistics_within_the_range_of_samples() -> None:
     same = compare(TRIANGLE, [TRIANGLE, TRIANGLE])
-    kept = sum(row.p_value >= 0 for row in same if row.name not in ("n_nodes", "edge_overlap"))
-    assert headlines.statistics_headline({"a": same}) == f"Samples keep all {kept} statistics."
+    n = sum(row.p_value >= 0 for row in same if row.name not in ("n_nodes", "edge_overlap"))
+    assert headlines.statistics_headline({"a": same}) == (
+        f"None of {n} observed statistics lies outside the range of 2 samples."
+    )
 
 
 def test_statistics_outside_the_range_are_named() -> None:
     other = compare(TRIANGLE, [PATH, PATH])
     sentence = headlines.statistics_headline({"a": other})
-    assert sentence.startswith("Samples keep ")
+    assert sentence.startswith(f"{len(other.outside)} of ")
+    assert " observed statistics lie outside the range of 2 samples: there, on average, " in sentence
     assert "triangles are 0 instead of 1" in sentence
     assert "edges are 0.67 times as many" in sentence
     assert sentence.endswith(" others differ.")
     two = headlines.statistics_headline({"a": other, "b": compare(TRIANGLE, [TRIANGLE])})
-    assert two.startswith("Samples by a keep ")
-    assert ". Samples by b keep all" in two
+    assert "outside the range of 2 samples by a: " in two
+    assert two.endswith(" observed statistics lies outside the range of 1 sample by b.")
 
 
 def test_classification() -> None:
@@ -60,11 +63,16 @@ def test_attacks() -> None:
     classes = ["a", "b"]
     stages = [[0.9, 0.1], [0.6, 0.4], [0.95, 0.05]]
     assert headlines.attack_headline(classes, 0, stages, 1) == (
-        "1 flipped edge does not change the prediction a (90 % before, 60 % after); copied neighbours "
+        "1 flipped edge does not change the prediction a (90 % before, 60 % after). Copied neighbours "
         "keep it (95 %)."
     )
     failed = headlines.attack_headline(classes, 0, [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8]], 4)
-    assert failed.endswith("from a to b; copied neighbours do not correct it: they give b.")
+    assert failed.endswith("from a to b. Copied neighbours do not correct it: they give b.")
+    evidence = [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]
+    assert headlines.attack_headline(classes, 0, evidence, 4).endswith(
+        "they give b; all evidence, the method of nodecopy defend, restores it (70 %)."
+    )
+    assert headlines.attack_headline(classes, 1, evidence, 4).endswith("does not correct it: it gives a.")
 
 
 def test_recommendations() -> None:

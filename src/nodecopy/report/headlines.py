@@ -13,6 +13,11 @@ from nodecopy.metrics.comparison import Comparison, Row
 MAX_NAMED = 3
 """Statistics that a sentence names."""
 COUNTS = ("n_edges", "triangles", "n_components")
+CORRECTIONS = (
+    ("copied neighbours", "", "do", "they give"),
+    ("all evidence, the method of nodecopy defend,", "s", "does", "it gives"),
+)
+"""What corrects an attacked node, the ending of its verb, and the words of its failure."""
 Summary = Mapping[str, Any]
 
 
@@ -20,34 +25,35 @@ def graphs_headline(n_edges: int, samples: Sequence[tuple[int, int]]) -> str:
     """Compare the edges of samples, given as numbers of all and of observed ones, with the observed graph.
 
     >>> graphs_headline(100, [(90, 45), (120, 30)])
-    'Samples have 90 to 120 edges (observed: 100), of which 25 to 50 % are observed edges.'
+    'The 2 pictured samples have 90 to 120 edges (observed: 100), of which 25 to 50 % are observed edges.'
     """
     if not samples:
         return ""
     sizes = _range([size for size, _ in samples])
     shares = _range([round(100 * n_observed / max(size, 1)) for size, n_observed in samples])
-    verb = "The sample has" if len(samples) == 1 else "Samples have"
+    verb = "The pictured sample has" if len(samples) == 1 else f"The {len(samples)} pictured samples have"
     return f"{verb} {sizes} edges (observed: {n_edges:,}), of which {shares} % are observed edges."
 
 
 def statistics_headline(comparisons: Mapping[str, Comparison]) -> str:
-    """Say how many statistics are within the range of the samples, and name those furthest outside."""
-    parts = [_describe_comparison(comparison) for comparison in comparisons.values()]
-    if len(parts) == 1:
-        return f"Samples {parts[0]}."
-    return " ".join(f"Samples by {name} {part}." for name, part in zip(comparisons, parts, strict=True))
+    """Say how many observed statistics are outside the range of all samples, and name the furthest."""
+    models = ["" if len(comparisons) == 1 else f" by {name}" for name in comparisons]
+    return " ".join(map(_describe_comparison, comparisons.values(), models))
 
 
-def _describe_comparison(comparison: Comparison) -> str:
+def _describe_comparison(comparison: Comparison, model: str) -> str:
     rows = [row for row in comparison if row.name not in ("n_nodes", "edge_overlap") and row.p_value >= 0]
     outside = [row for row in rows if row.name in comparison.outside]
     outside.sort(key=lambda row: -abs(row.observed - row.mean) / max(row.deviation, 1e-300))
+    n = comparison.n_samples
+    samples = f"outside the range of {n:,} {'sample' if n == 1 else 'samples'}{model}"
     if not outside:
-        return f"keep all {len(rows)} statistics"
+        return f"None of {len(rows)} observed statistics lies {samples}."
     named = [_describe_statistic(row) for row in outside[:MAX_NAMED]]
     rest = len(outside) - len(named)
     named += [f"{rest} {'other differs' if rest == 1 else 'others differ'}"] if rest else []
-    return f"keep {len(rows) - len(outside)} of {len(rows)} statistics, but {_join(named)}"
+    subject = f"{len(outside)} of {len(rows)} observed statistics {'lies' if len(outside) == 1 else 'lie'}"
+    return f"{subject} {samples}: there, on average, {_join(named)}."
 
 
 def _describe_statistic(row: Row) -> str:
@@ -80,7 +86,7 @@ def classification_headline(evaluations: Sequence[Summary]) -> str:
     beside = [
         f"{other['name']} on {format_interval(other['accuracy'], other['interval'])}" for other in others
     ]
-    return "; ".join([f"{main['name'][:1].upper()}{main['name'][1:]} {verb}", *beside]) + "."
+    return "; ".join([f"{_capitalise(main['name'])} {verb}", *beside]) + "."
 
 
 def attack_headline(
@@ -88,12 +94,13 @@ def attack_headline(
 ) -> str:
     """Say what an attack and a correction do to the prediction of a node.
 
-    ``probabilities`` are those of the classes before the attack, after it, and after the correction.
+    ``probabilities`` are those of the classes before the attack, after it, after the correction by copied
+    neighbours and, where it is known, by all evidence.
 
     >>> attack_headline(["cat", "dog"], 0, [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], 3)
-    '3 flipped edges change the prediction from cat to dog; copied neighbours restore it (70 %).'
+    '3 flipped edges change the prediction from cat to dog. Copied neighbours restore it (70 %).'
     """
-    before, attacked, corrected = (classes[int(np.argmax(stage))] for stage in probabilities)
+    before, attacked, *corrected = (classes[int(np.argmax(stage))] for stage in probabilities)
     chances = [_percent(stage[truth]) for stage in probabilities]
     start = f"{n_flips} flipped {'edge' if n_flips == 1 else 'edges'}"
     if attacked != before:
@@ -101,10 +108,19 @@ def attack_headline(
     else:
         verb = "does" if n_flips == 1 else "do"
         start += f" {verb} not change the prediction {before} ({chances[0]} before, {chances[1]} after)"
-    if corrected == classes[truth]:
-        verb = "restore it" if attacked != before else "keep it"
-        return f"{start}; copied neighbours {verb} ({chances[2]})."
-    return f"{start}; copied neighbours do not correct it: they give {corrected}."
+    effects = []
+    for found, chance, (subject, ending, auxiliary, pronoun) in zip(
+        corrected, chances[2:], CORRECTIONS, strict=False
+    ):
+        verb = ("restore" if attacked != before else "keep") + ending
+        is_true = found == classes[truth]
+        effect = f"{verb} it ({chance})" if is_true else f"{auxiliary} not correct it: {pronoun} {found}"
+        effects.append(f"{subject} {effect}")
+    return f"{start}. {_capitalise('; '.join(effects))}."
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def recommendations_headline(evaluations: Sequence[Summary]) -> str:

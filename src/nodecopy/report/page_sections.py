@@ -264,6 +264,9 @@ def attack_section(
         f"{attacked.n_flips} edges and the GCN was trained on the attacked graph, and with the "
         f"neighbourhoods of similar {noun}s in place of its own. {_describe_choice(attacked, noun)}"
     ).rstrip()
+    probabilities = [stage.probabilities.tolist() for stage in attacked.stages]
+    if attacked.evidence is not None:
+        probabilities.append(list(attacked.evidence.probabilities.values()))
     neighbours = {node for stage in attacked.stages for node, _ in stage.neighbours}
     number = {node: position for position, node in enumerate(sorted(neighbours | {attacked.node}))}
     nodes: list[dict[str, Any]] = [{"id": str(names[node]), "class": int(codes[node])} for node in number]
@@ -277,7 +280,7 @@ def attack_section(
         "headline": attack_headline(
             to_texts(attacked.classes),
             int(codes[attacked.node]),
-            [stage.probabilities.tolist() for stage in attacked.stages],
+            probabilities,
             attacked.n_flips,
         ),
         "text": text,

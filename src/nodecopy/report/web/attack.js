@@ -104,7 +104,7 @@ function evidenceBody(section, truth) {
     {},
     make("h3", {}, `All evidence: ${section.classes[best]} ${best === truth ? "✓" : "✗"}`),
     note(
-      `A correction without copied neighbours: the class that features, similar nodes and credible edges favour together. ${distrusted} of ${plural(edges.length, "edge")} ${distrusted === 1 ? "is" : "are"} distrusted.`,
+      `The method of nodecopy defend, without copied neighbours: the class that features, similar nodes and credible edges favour together. ${distrusted} of ${plural(edges.length, "edge")} ${distrusted === 1 ? "is" : "are"} distrusted.`,
     ),
     table(heads, rows, { "aria-label": "evidence by class" }),
     edges.length
