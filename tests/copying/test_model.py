@@ -22,6 +22,7 @@ from nodecopy import (
     NodeCopying,
     SameLabel,
     Weighted,
+    datasets,
 )
 from nodecopy._core.random import pair_coins, sample_key, seed_sequence
 from nodecopy.copying import DonorRows, row_copying
@@ -386,3 +387,19 @@ def test_node_copying_of_interactions_samples_the_same_interactions(law: Any, tm
     loaded = NodeCopying.load(tmp_path / "model.npz")
     assert loaded.graph_ == RATINGS
     assert list(loaded.sample_many(3, rng=5)) == list(model.sample_many(3, rng=5))
+
+
+def test_the_edges_that_small_classes_lose() -> None:
+    """Self-loops are dropped: e / n for e edges inside a class of n nodes; docs/model.md has 3.9 and 12."""
+    club = datasets.load("karate")
+    labels = np.asarray(club.labels)
+    inside = [club.subgraph(np.flatnonzero(labels == label)) for label in (0, 1)]
+    loss = sum(part.n_edges / part.n_nodes for part in inside)
+    model = NodeCopying(SameLabel()).fit(club)
+    probabilities = model.distribution_.probabilities() @ club.adjacency
+    expected = (probabilities.sum() - probabilities.diagonal().sum()) / 2
+    assert club.n_edges - expected == pytest.approx(loss)
+    counts = [sample.n_edges for sample in model.sample_many(2000, rng=0)]
+    error = np.std(counts) / math.sqrt(len(counts))
+    assert abs(np.mean(counts) - expected) < 3 * error < loss / 3
+    assert (round(loss, 1), round(float(np.std(counts)))) == (3.9, 12)

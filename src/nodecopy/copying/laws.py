@@ -46,6 +46,9 @@ ten nodes then need no search."""
 class SameLabel(Configurable):
     """Draw donors uniformly from the nodes with the same label (equation 4 of the paper).
 
+    On average, undirected samples by one endpoint lack a share 1 / n of the edges inside a class of n nodes:
+    a node that copies a neighbour of its class gets itself, and self-loops are dropped.
+
     Parameters
     ----------
     labels

@@ -45,10 +45,11 @@ class NodeCopying(GraphModel[Data]):
     symmetrise
         How the copied rows of an undirected graph become a symmetric adjacency. ``"one-endpoint"``
         (default): a fair coin per pair chooses the endpoint whose row decides, which keeps the number of
-        edges (Cora 5,278, samples 5,270 on average). ``"maximum"``, the rule of the paper: an edge exists
-        if either row has it, with the larger weight; samples have up to twice as many edges (10,527) and
-        more triangles. ``"none"``: samples are directed graphs, as in the paper's Table 1. Directed graphs
-        and interactions are not symmetrised.
+        edges (Cora 5,278, samples 5,270 on average), less the self-loops of nodes that copy
+        their own neighbours, which matters for small classes (see :class:`SameLabel`). ``"maximum"``, the
+        rule of the paper: an edge exists if either row has it, with the larger weight; samples have up to
+        twice as many edges (10,527) and more triangles. ``"none"``: samples are directed graphs, as in the
+        paper's Table 1. Directed graphs and interactions are not symmetrised.
 
     Attributes
     ----------
