@@ -185,6 +185,18 @@ def test_scores_of_all_nodes(run: Run, files: Graph) -> None:
     assert "--scores applies to --suspects only" in ran.err
 
 
+def test_flips_of_an_attacked_graph_name_the_way_out(run: Run, files: Graph) -> None:
+    outputs = ("--flips", "flips.npz", "--out", "attacked.csv")
+    ran = run("attack", "graph.csv", *TABLES, "--method", "dice", "--nodes", "p04", *outputs)
+    assert ran.code == 0, ran.err
+    ran = run("defend", "attacked.csv", *TABLES, "--flips", "flips.npz")
+    assert ran.code != 0
+    assert (
+        "seems to contain the flips already. Give the graph before the attack as SOURCE, or --nodes"
+        in ran.err
+    )
+
+
 def test_flips_from_a_table(run: Run, files: Graph) -> None:
     """The same corrections as from .npz, and a table without targets needs them."""
     results = []

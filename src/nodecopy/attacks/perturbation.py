@@ -289,9 +289,10 @@ def _check_edges(graph: Graph, flips: NDArray[np.int64], is_added: NDArray[np.bo
         first, second = graph.node_ids[flips[wrong][0]].tolist()
         kind = "added" if is_added[wrong][0] else "removed"
         state = "present" if is_added[wrong][0] else "absent"
+        is_applied = 2 * int(wrong.sum()) > len(wrong)
         raise InputError(
-            f"graph must be the one that was attacked; the edge {first!r}, {second!r} is to be {kind} "
-            f"but is {state}."
+            f"graph must be the one before the attack; the edge {first!r}, {second!r} is to be {kind} but is "
+            f"{state}{', so that it seems to contain the flips already' * is_applied}."
         )
 
 

@@ -49,8 +49,8 @@ def defend(
         "Ids of the attacked nodes, separated by commas, or a file with one id per line."
     ),
     flips: Path | None = option(
-        "Flips that nodecopy attack wrote. They are applied to the graph, and their targets are corrected. A "
-        "table of first,second[,change,target] is read, too."
+        "Flips that nodecopy attack wrote. SOURCE is the graph before the attack. They are applied, and "
+        "their targets are corrected. A table of first,second[,change,target] is read, too."
     ),
     suspects: float | None = option(
         "Detect attacked nodes: correct this share of the nodes, the most suspicious ones. Without --nodes, "
@@ -167,7 +167,11 @@ def _find_attacked(
         from nodecopy.attacks import Perturbation
 
         perturbation = Perturbation.load(flips, graph)
-        graph = perturbation.apply(graph)
+        try:
+            graph = perturbation.apply(graph)
+        except InputError as error:
+            way_out = "Give the graph before the attack as SOURCE, or --nodes instead of --flips."
+            raise InputError(f"{error.message} {way_out}", *error.hints) from error
         if nodes is None and not detects:
             attacked = perturbation.targets
             if not len(attacked):
