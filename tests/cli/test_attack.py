@@ -91,7 +91,7 @@ def test_targets_without_label_or_edges(run: Run, method: str) -> None:
     else:
         assert (ran.code, ran.out) == (2, "")
         assert "targets must have labels" in ran.err
-        assert "got the node with id 900, which has none" in ran.err
+        assert "got the node with id 900, which has none. Add its label, such as a predicted class" in ran.err
     defended = json.loads(
         run("defend", "graph.csv", *WITH_ISOLATED, "--nodes", "700,900", "--n-donors", "3", "--json").out
     )

@@ -153,7 +153,7 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"metrics": ["ndcg@0"]}, "k of the metric 'ndcg@0' must be an integer between 1 and"),
         ({"metrics": []}, r"metrics must be a list of names such as 'recall@10'; got \[\]"),
         ({"metrics": "recall@1"}, "metrics must be a list of names such as 'recall@10'; got 'recall@1'"),
-        ({"metrics": ["recal@1"]}, "metrics must be of the form 'recall@k', .*; got 'recal@1'"),
+        ({"metrics": ["recal@1"]}, r"form 'recall@k', .*; got 'recal@1'. Did you mean recall@1\?"),
         ({"metrics": ["recall@one"]}, "metrics must be of the form .*; got 'recall@one'"),
         ({"convention": "paper"}, "convention must be one of 'formula', 'printed'; got 'paper'"),
         ({"test": Interactions(np.zeros((2, 3)))}, "test must hold at least one interaction"),

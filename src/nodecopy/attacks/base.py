@@ -234,6 +234,7 @@ def check_labels(graph: Graph, targets: Nodes, attack: str) -> Nodes:
     if len(unlabelled):
         node_id = graph.node_ids[unlabelled].tolist()[0]
         raise InputError(
-            f"targets must have labels for {attack}; got the node with id {node_id!r}, which has none."
+            f"targets must have labels for {attack}; got the node with id {node_id!r}, which has none. Add "
+            "its label, such as a predicted class, or choose another node."
         )
     return graph.labels

@@ -13,6 +13,7 @@ with printed numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,9 @@ def parse_metrics(
         metric, at, length = str(name).partition("@")
         if metric not in allowed or not at or not length.isdecimal():
             forms = ", ".join(f"'{metric}@k'" for metric in allowed)
-            raise InputError(f"metrics must be of the form {forms} with an integer k; got {name!r}.")
+            nearest = get_close_matches(metric, allowed, n=1)
+            hint = f" Did you mean {nearest[0]}@{length if length.isdecimal() else 10}?" if nearest else ""
+            raise InputError(f"metrics must be of the form {forms} with an integer k; got {name!r}.{hint}")
         k = check_integer(int(length), f"k of the metric {name!r}", low=1, high=n_items, high_name="n_items")
         parsed[str(name)] = metric, k
     return parsed
