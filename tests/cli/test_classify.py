@@ -81,6 +81,7 @@ def test_without_a_table_a_summary_is_shown(run: Run, files: Graph) -> None:
     assert ran.code == 0, ran.err
     assert ran.out.split()[:3] == ["train", "validation", "predicted"]
     assert ["class", "nodes", "pseudo-labels"] in map(str.split, ran.out.splitlines())
+    assert "\n\nmost uncertain predictions (uncertainty in nats)\nid" in ran.out
     assert "epistemic" in ran.out
     assert "nothing written" in ran.err
     assert sorted(path.name for path in Path().iterdir()) == ["features.csv", "graph.csv", "labels.csv"]

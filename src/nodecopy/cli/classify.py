@@ -33,7 +33,14 @@ from nodecopy.cli.completions import complete_dataset
 from nodecopy.cli.node_splits import NodeSplit
 from nodecopy.cli.options import at_least, between, check_applicable, check_outputs, flag, option
 from nodecopy.cli.reading_options import ReadingOptions, reads
-from nodecopy.cli.terminal import print_json, print_note, print_table, print_written, show_training
+from nodecopy.cli.terminal import (
+    print_json,
+    print_note,
+    print_table,
+    print_title,
+    print_written,
+    show_training,
+)
 from nodecopy.errors import InputError
 from nodecopy.experiments.trials import TrialSeeds
 from nodecopy.graph import UNLABELLED, Graph
@@ -333,12 +340,12 @@ def _print_results(results: dict[str, Any], graph: Graph) -> None:
     ]
     print_table(keys, [[results[key] for key in keys]])
     is_self_trained = "self_training" in results
-    print_note("predicted classes" + ", and pseudo-labels that training used" * is_self_trained)
+    print_title("predicted classes" + ", and pseudo-labels that training used" * is_self_trained)
     columns = {"class": results["classes"].keys(), "nodes": results["classes"].values()}
     if is_self_trained:
         columns["pseudo-labels"] = results["self_training"]["pseudo_labels"].values()
     print_table(list(columns), zip(*columns.values(), strict=True))
-    print_note("most uncertain predictions (uncertainty in nats)")
+    print_title("most uncertain predictions (uncertainty in nats)")
     rows = [
         row | {"id": str(row["id"]), "predicted": str(row["predicted"])} for row in results["most_uncertain"]
     ]

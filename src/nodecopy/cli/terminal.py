@@ -176,6 +176,11 @@ def format_value(value: str | float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
+def print_title(title: str) -> None:
+    """Print the title of the next table with it on the standard output, below a blank line."""
+    console.print(Text(f"\n{title}", "dim"), soft_wrap=True)
+
+
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print aligned columns of formatted values, numbers to the right, never cut to the terminal's width."""
     columns = [_align([head, *map(format_value, cells)]) for head, *cells in zip(heads, *rows, strict=True)]
