@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from nodecopy._core.hints import Hint, list_alternatives
+from nodecopy._core.hints import Hint
 from nodecopy._core.notices import warn_about_data
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.metrics.structure import LABEL_NAMES
@@ -27,10 +27,8 @@ def warn_about_missing_labels(graph: Graph, names: Collection[str]) -> None:
         hints = [Hint("Without {}, modularity is that of estimated communities.", labels=...)]
     if affected:
         n_edges = graph.subgraph(labelled).n_edges
-        effects.append(
-            f"{list_alternatives(affected)} is over {n_edges:,} of {graph.n_edges:,} edges, those between "
-            "labelled nodes"
-        )
+        subject = f"{', '.join(affected)} {'is' if len(affected) == 1 else 'are'}"
+        effects.append(f"{subject} over {n_edges:,} of {graph.n_edges:,} edges, those between labelled nodes")
     warn_about_data(
         f"{len(labelled):,} of {graph.n_nodes:,} nodes have a label: {'; '.join(effects)}. Label all nodes, "
         "such as by predicted classes, for a statistic of the whole graph.",
