@@ -147,6 +147,8 @@ def recommend(
     user_ids = seen.user_ids[positions]
     best, scores = _recommend(recommender, user_ids, k, filters.find_items(seen), not include_seen)
     rounded = np.round(scores.astype(np.float64), 7)
+    if explain and out is not None and not json_:
+        print_note("--explain: the table of --out has no explanations; --json prints those of all users")
     if out is not None:
         write_table(out, list_best(user_ids, best, rounded), spreadsheet=spreadsheet)
     if save is not None:
