@@ -48,6 +48,7 @@ class SignificanceTest:
     name: str
     observed: float
     p_value: float
+    """NaN if all samples have the observed value, since the test says nothing then."""
     p_value_error: float
     """The Monte Carlo standard error of the p-value."""
     z_score: float
@@ -244,15 +245,17 @@ def _summarise(
         )
     deviation = float(finite.std(ddof=1)) if len(finite) > 1 else float("nan")
     difference = float(count.observed - finite.mean()) if len(finite) else float("nan")
+    p_value, p_value_error = count.p_value, count.p_value_error
     if deviation <= ROUNDING * abs(count.observed):
         deviation = 0.0
         if abs(difference) <= ROUNDING * abs(count.observed):
+            p_value = p_value_error = float("nan")
             warn_about_data(f"{name} is as observed in all samples of the null model: the test says nothing.")
     return SignificanceTest(
         name=name,
         observed=count.observed,
-        p_value=count.p_value,
-        p_value_error=count.p_value_error,
+        p_value=p_value,
+        p_value_error=p_value_error,
         z_score=difference / deviation if deviation else float("nan"),
         n_samples=len(values),
         stopped_early=len(values) < n,
