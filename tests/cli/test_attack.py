@@ -166,6 +166,35 @@ def test_attack_as_json(run: Run, files: Graph) -> None:
     assert result == json.loads(run("attack", "graph.csv", *TABLES, *options).out)
 
 
+def test_misled_targets_are_named(run: Run, files: Graph) -> None:
+    """Fifteen flips mislead p04, none do not; --no-check trains no classifier."""
+    arguments = ("attack", "graph.csv", *TABLES, "--nodes", "p04", "--method", "fga", "--budget", "15")
+    ran = run(*arguments)
+    heads, row = (line.split() for line in ran.out.splitlines())
+    assert dict(zip(heads, row, strict=True)).items() >= {"before": "cat", "after": "dog"}.items()
+    assert "1 of 1 targets are misled" in ran.err
+    for options in ((), ("--independent",)):
+        result = json.loads(run(*arguments, *options, "--json").out)
+        expected = {"target": "p04", "before": "cat", "after": "dog", "misled": True}
+        assert (result["misled"], result["predictions"]) == (1, [expected])
+    result = json.loads(run(*arguments[:-1], "0", "--json").out)
+    assert (result["misled"], result["predictions"][0]["after"]) == (0, "cat")
+    result = json.loads(run(*arguments, "--no-check", "--json").out)
+    assert not {"misled", "predictions"} & result.keys()
+
+
+def test_a_target_without_a_label_is_not_called_misled(run: Run, files: Graph) -> None:
+    options = ("--method", "random", "--nodes", "p29", "--budget", "20", "--json")
+    prediction = json.loads(run("attack", "graph.csv", *TABLES, *options).out)["predictions"][0]
+    assert (prediction["before"], prediction["misled"]) == ("dog", False)
+
+
+def test_no_check_without_labels_to_train_on(run: Run, files: Graph) -> None:
+    everyone = ",".join(files.node_ids[:29].tolist())
+    ran = run("attack", "graph.csv", *TABLES, "--nodes", everyone, "--method", "random", "--budget", "1")
+    assert (ran.code, "every labelled node is a target" in ran.err) == (0, True)
+
+
 def test_options_of_attacks(run: Run, files: Graph) -> None:
     """Influencers flip none of the target's own edges."""
     ran = run(

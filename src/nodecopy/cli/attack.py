@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
+from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import TABLES, format_of
+from nodecopy._core.notices import mute_decisions
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.random import child
 from nodecopy._core.validation import check_integer, check_real
@@ -44,6 +46,14 @@ ScaleFeatures = Literal["auto", "unit", "rows", "standardise", "none", "binary"]
 """The scalings of features."""
 
 
+class Outcome(NamedTuple):
+    """The predicted class of a target before and after an attack, and whether only the first is its label."""
+
+    before: Any
+    after: Any
+    is_misled: bool
+
+
 @reads("graph")
 def attack(
     source: options.Source,
@@ -72,6 +82,9 @@ def attack(
     independent: bool = flag(
         "--independent", "Attack each target in the clean graph, not in the graph attacked so far."
     ),
+    no_check: bool = flag(
+        "--no-check", "Do not train classifiers before and after the attack to check who is misled."
+    ),
     seed: int = option("Seed of the targets, of the surrogate model and of draws.", 0, at_least(0)),
     out: Path | None = option("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
     flips: Path | None = option(
@@ -88,7 +101,8 @@ def attack(
     targets are test nodes. For a file, the attacker knows all labels but those of the targets, and random
     targets are labelled nodes. Without features, the attacker uses the identity matrix. A budget that is
     larger than the number of possible flips is spent as far as possible. An isolated target has degree 0
-    and so no budget by default.
+    and so no budget by default. Classes before and after the attack are those predicted by a GCN that is
+    trained on the same labels in the clean and in the attacked graph.
 
     Examples:
         nodecopy attack digits --n-targets 2 --flips flips.npz
@@ -104,6 +118,7 @@ def attack(
     split, root = node_splits.split_for_attack(graph, source, seed)
     rng = np.random.default_rng(child(root, TrialSeeds.TARGETS))
     targets = _choose_targets(graph, split.test, nodes, n_targets, rng)
+    train = np.setdiff1d(split.train, targets)
     with show_status("preparing the attack") as end_status:
 
         def show_targets(targets: list[int]) -> Iterator[int]:
@@ -114,7 +129,7 @@ def attack(
             add_identity_features(graph),
             targets,
             budget=budget_value,
-            train=np.setdiff1d(split.train, targets),
+            train=train,
             rng=child(root, TrialSeeds.ATTACK),
             progress=show_targets,
         )
@@ -123,10 +138,11 @@ def attack(
         write_graph(attacked, out, spreadsheet=spreadsheet)
     if flips is not None:
         perturbation.save(flips, spreadsheet=spreadsheet)
+    outcomes = [] if no_check else _check_targets(graph, perturbation, train, child(root, TrialSeeds.METHOD))
     if json_:
-        print_json(sources.describe_run(source, seed=seed, **_describe(perturbation)))
+        print_json(sources.describe_run(source, seed=seed, **_describe(perturbation, outcomes)))
         return
-    _print_flips(perturbation, graph)
+    _print_flips(perturbation, graph, outcomes)
     print_written(out, "attacked graph")
     print_written(flips, "flips")
     isolated = attacked.node_ids[attacked.degrees == 0]
@@ -194,12 +210,52 @@ def _choose_targets(
     return np.sort(rng.choice(candidates, number, replace=False))
 
 
-def _describe(perturbation: Perturbation) -> dict[str, Any]:
+def _check_targets(
+    graph: Graph, perturbation: Perturbation, train: NDArray[np.int64], rng: SeedSequence
+) -> list[Outcome]:
+    """Return what a GCN predicts for each target, trained on the clean and on the attacked graph.
+
+    Targets that were attacked independently are predicted each in its own attacked graph. The list is empty
+    where no labelled node is left for training.
+    """
+    from nodecopy.classify import GCN
+    from nodecopy.nn.feature_matrices import add_identity_features
+
+    if not len(train):
+        print_note("every labelled node is a target: no classifier can be trained to check who is misled")
+        return []
+    targets, names = perturbation.targets.tolist(), cast(Any, graph.named_labels())
+
+    def predict(graph: Graph) -> NDArray[Any]:
+        return GCN().fit(add_identity_features(graph), train, rng=rng).predict()
+
+    with show_status("checking who is misled"), mute_decisions():
+        before = predict(graph)
+        if perturbation.together:
+            after = dict(zip(targets, predict(perturbation.apply(graph))[targets], strict=True))
+        else:
+            after = {node: predict(perturbation.apply(graph, target=node))[node] for node in targets}
+    return [
+        Outcome(
+            before[node],
+            after[node],
+            _is_labelled(graph, node) and before[node] == names[node] != after[node],
+        )
+        for node in targets
+    ]
+
+
+def _is_labelled(graph: Graph, node: int) -> bool:
+    return graph.labels is not None and bool(graph.labels[node] != UNLABELLED)
+
+
+def _describe(perturbation: Perturbation, outcomes: list[Outcome]) -> dict[str, Any]:
     ids, flips = perturbation.node_ids, perturbation.flips
     rows = zip(ids[flips].tolist(), perturbation.is_added, ids[perturbation.owners].tolist(), strict=True)
-    return {
+    targets = ids[perturbation.targets].tolist()
+    description = {
         "attack": perturbation.attack,
-        "targets": ids[perturbation.targets].tolist(),
+        "targets": targets,
         "budgets": perturbation.budgets.tolist(),
         "spent": perturbation.spent.tolist(),
         "flips": [
@@ -207,18 +263,34 @@ def _describe(perturbation: Perturbation) -> dict[str, Any]:
             for (first, second), added, target in rows
         ],
     }
+    if outcomes:
+        description["misled"] = sum(outcome.is_misled for outcome in outcomes)
+        description["predictions"] = [
+            {"target": target, "before": before, "after": after, "misled": is_misled}
+            for target, (before, after, is_misled) in zip(targets, outcomes, strict=True)
+        ]
+    return description
 
 
-def _print_flips(perturbation: Perturbation, graph: Graph) -> None:
-    """Print one row for each target."""
+def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[Outcome]) -> None:
+    """Print one row for each target, and how many are misled."""
     print_note(f"{graph!r}, {perturbation.attack}")
     names: Any = graph.named_labels()
     rows = []
     budgets = zip(perturbation.targets, perturbation.budgets, perturbation.spent, strict=True)
     for target, budget, n_flips in budgets:
         is_added = perturbation.is_added[perturbation.owners == target]
-        is_labelled = graph.labels is not None and graph.labels[target] != UNLABELLED
         numbers = (graph.degrees[target], budget, n_flips, is_added.sum(), (~is_added).sum())
-        label = str(names[target]) if is_labelled else "-"
+        label = str(names[target]) if _is_labelled(graph, target) else "-"
         rows.append([str(graph.node_ids[target]), label, *map(int, numbers)])
-    print_table(["node", "label", "degree", "budget", "flips", "added", "removed"], rows)
+    heads = ["node", "label", "degree", "budget", "flips", "added", "removed"]
+    if outcomes:
+        heads += ["before", "after"]
+        rows = [[*row, str(o.before), str(o.after)] for row, o in zip(rows, outcomes, strict=True)]
+    print_table(heads, rows)
+    if outcomes:
+        n_misled = sum(outcome.is_misled for outcome in outcomes)
+        print_note(
+            f"{n_misled} of {len(outcomes)} targets are misled: a GCN trained on the clean graph predicts "
+            "their label, one trained on the attacked graph another class"
+        )
