@@ -190,3 +190,20 @@ def test_ratings_without_a_minimum_are_a_decision(run: Run) -> None:
     assert notice in run("recommend", "log.csv", "--user", "u1", "--k", "1").err
     ran = run("recommend", "log.csv", "--user", "nobody")
     assert "got 'nobody', which is none. An id is, for example, u0." in ran.err
+
+
+def test_lists_that_hold_most_items(run: Run) -> None:
+    """Of nine items, lists of two by default; a warning if a random order has a recall of half or more."""
+    draws = np.random.default_rng(0)
+    items = np.concatenate([draws.permutation(9)[:4] for _ in range(12)])
+    write_interactions(Interactions.from_table(np.repeat(np.arange(12), 4), items), "few.csv")
+    ran = run("evaluate", "few.csv", "--model", "popularity")
+    assert ran.out.split()[1] == "recall@2"
+    assert "metrics: at 2, a quarter of the 9 items" in ran.err
+    assert "warning" not in ran.err
+    ran = run("evaluate", "few.csv", "--model", "popularity", "--metric", "recall@9")
+    assert float(ran.out.split()[-1]) == 1
+    assert "items in a random order have a recall@9 of 1.00" in ran.err
+    ran = run("evaluate", "few.csv", "--metric", "recall@10")
+    assert (ran.code, "between 1 and n_items = 9; got 10" in ran.err) == (2, True)
+    assert "random order" not in run("evaluate", "library", "--metric", "recall@20").err

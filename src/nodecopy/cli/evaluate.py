@@ -13,7 +13,9 @@ import typer
 
 from nodecopy import datasets
 from nodecopy._core.formats import TABLES
+from nodecopy._core.hints import Hint
 from nodecopy._core.lookup import check_name
+from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import options, sources
 from nodecopy.cli.completions import complete_among, complete_interactions
@@ -32,6 +34,8 @@ MODELS: tuple[Model, ...] = get_args(Model)
 DEFAULT_MODELS = ("popularity", "copy-ease")
 DEFAULT_METRICS = ("recall", "ndcg", "precision", "hit_rate", "coverage", "novelty")
 DEFAULT_K = 20
+MAX_RANDOM_RECALL = 0.5
+"""Recall of a random order from which on the lists are called too long."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def evaluate(
     metric: list[str] | None = option(
         "A metric and the length of the list, such as recall@20. Metrics: recall, ndcg, precision, "
         "hit_rate, map, mrr, popularity, diversity, coverage, novelty. May be repeated. (default: six of "
-        "them at 20)",
+        "them at 20, or at a quarter of fewer than 60 items)",
         metavar="NAME",
     ),
     tune: bool = flag("--tune", "First choose the parameters of EASE and CopyEASE on the validation part."),
@@ -117,6 +121,7 @@ def evaluate(
         if not interactions.n_interactions:
             raise InputError(f"the {part} part must hold at least one interaction; got none.")
     names = _choose_metrics(metric, parts.train.n_items, per_user=per_user is not None)
+    _warn_about_long_lists(names, parts)
     results, seconds = {}, {}
     for name, recommender in recommenders.items():
         start = time.perf_counter()
@@ -159,7 +164,12 @@ def _make_recommenders(
 
 def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -> list[str]:
     """Return the names of the metrics; with ``per_user`` one of them must be defined for a user."""
-    k = min(DEFAULT_K, n_items)
+    k = DEFAULT_K if n_items >= 3 * DEFAULT_K else max(1, n_items // 4)
+    if metric is None and k < DEFAULT_K:
+        log_decision(
+            f"metrics: at {k}, a quarter of the {n_items} items, since longer lists would hold most of them.",
+            Hint("{} chooses others.", metric="recall@5"),
+        )
     names = list(dict.fromkeys(metric or [f"{name}@{k}" for name in DEFAULT_METRICS]))
     parsed = parse_metrics(names, n_items)
     if per_user and not any(name in PER_USER_METRICS for name, _ in parsed.values()):
@@ -167,6 +177,21 @@ def _choose_metrics(metric: list[str] | None, n_items: int, *, per_user: bool) -
             "--per-user needs a metric of users, such as recall@20; coverage and novelty are none."
         )
     return names
+
+
+def _warn_about_long_lists(metrics: list[str], parts: Parts) -> None:
+    """Warn if lists hold most of the items that users do not have yet: a random order is then good, too."""
+    seen = parts.train if parts.history is None else parts.history
+    n_seen = seen.rows.degrees[parts.test.rows.degrees > 0]
+    n_candidates = np.maximum(parts.train.n_items - n_seen, 1)
+    k = max(k for _, k in parse_metrics(metrics, parts.train.n_items).values())
+    recall, median = float(np.minimum(k / n_candidates, 1).mean()), float(np.median(n_candidates))
+    if recall >= MAX_RANDOM_RECALL:
+        warn_about_data(
+            f"metrics: lists of {k} items are long where {median:g} can be recommended to the median user: "
+            f"items in a random order have a recall@{k} of {recall:.2f}, so that all models score high.",
+            Hint("Compare by shorter lists, such as {}.", metric=f"recall@{max(1, round(median / 10))}"),
+        )
 
 
 def _read_parts(source: str, test: Path, validation: Path | None, reading: ReadingOptions) -> Parts:
