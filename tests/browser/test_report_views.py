@@ -338,10 +338,23 @@ def test_evidence_and_distrusted_edges_of_the_attacked_node(show: Any) -> None:
         "edges, in nats",
         "all evidence",
     ]
+    heads = by_class.locator("thead th").all_inner_texts()
+    likeliest = examples.attacked().evidence.probabilities
+    assert [head.split(" (")[0] for head in heads[1:]] == sorted(likeliest, key=likeliest.get, reverse=True)
     first = edges.locator("tbody tr").first.inner_text()
     assert "distrusted" in first
     assert "its ends do not resemble those of other edges" in first
     assert "1 of 2 edges is distrusted" in page.locator("main, body").first.inner_text()
+
+
+@pytest.mark.parametrize("watched", [{"width": 390, "height": 800, "touch": True}], indirect=True)
+def test_the_first_results_fit_on_a_phone(watched: Watched) -> None:
+    """The method and the whole of the first column, verdicts included, are visible without scrolling."""
+    cells = watched.page.locator("details[open] table.results tbody tr > :nth-child(2)")
+    right = watched.ask("document.querySelector('details[open] .scroll').getBoundingClientRect().right")
+    boxes = [cell.bounding_box() for cell in cells.all()]
+    assert boxes
+    assert all(box["x"] + box["width"] <= right for box in boxes)
 
 
 def test_attacked_neighbours_stay_where_they_are(show: Any) -> None:

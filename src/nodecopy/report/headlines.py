@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import Any
 
 import numpy as np
@@ -36,24 +37,30 @@ def graphs_headline(n_edges: int, samples: Sequence[tuple[int, int]]) -> str:
 
 
 def statistics_headline(comparisons: Mapping[str, Comparison]) -> str:
-    """Say how many observed statistics are outside the range of all samples, and name the furthest."""
+    """Say how many observed statistics lie in the range of all samples, and name those that change most."""
     models = ["" if len(comparisons) == 1 else f" by {name}" for name in comparisons]
     return " ".join(map(_describe_comparison, comparisons.values(), models))
 
 
 def _describe_comparison(comparison: Comparison, model: str) -> str:
     rows = [row for row in comparison if row.name not in ("n_nodes", "edge_overlap") and row.p_value >= 0]
-    outside = [row for row in rows if row.name in comparison.outside]
-    outside.sort(key=lambda row: -abs(row.observed - row.mean) / max(row.deviation, 1e-300))
+    outside = sorted((row for row in rows if row.name in comparison.outside), key=_change, reverse=True)
     n = comparison.n_samples
-    samples = f"outside the range of {n:,} {'sample' if n == 1 else 'samples'}{model}"
+    samples = f"The sample{model} keeps" if n == 1 else f"The {n:,} samples{model} keep"
     if not outside:
-        return f"None of {len(rows)} observed statistics lies {samples}."
-    named = [_describe_statistic(row) for row in outside[:MAX_NAMED]]
-    rest = len(outside) - len(named)
-    named += [f"{rest} {'other differs' if rest == 1 else 'others differ'}"] if rest else []
-    subject = f"{len(outside)} of {len(rows)} observed statistics {'lies' if len(outside) == 1 else 'lie'}"
-    return f"{subject} {samples}: there, on average, {_join(named)}."
+        return f"{samples} all {len(rows)} statistics."
+    n_kept = len(rows) - len(outside)
+    # The mean degree changes with the number of edges, which says the same.
+    named = [row for row in outside if row.name != "mean_degree" or "n_edges" not in comparison.outside]
+    parts = [_describe_statistic(row) for row in named[:MAX_NAMED]]
+    rest = len(outside) - len(parts)
+    parts += [f"{rest} {'other differs' if rest == 1 else 'others differ'}"] if rest else []
+    return f"{samples} {n_kept} of {len(rows)} statistics; on average, {_join(parts)}."
+
+
+def _change(row: Row) -> float:
+    """Return by which factor a statistic changes, as a logarithm; 1 to and from zero, and across it."""
+    return abs(log(row.mean / row.observed)) if row.mean * row.observed > 0 else 1.0
 
 
 def _describe_statistic(row: Row) -> str:

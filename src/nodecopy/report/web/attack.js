@@ -61,8 +61,10 @@ function evidenceBody(section, truth) {
   const { parts, edge_evidence: evidence, edges } = section.evidence;
   const best = d3.maxIndex(parts.all);
   const distrusted = edges.filter((edge) => edge.distrusted).length;
-  const number = (text, i) => make("td", { class: i === best ? "number strong" : "number" }, text);
-  const line = (name, texts) => make("tr", {}, rowHead(name), ...texts.map(number));
+  // The likeliest classes come first, since a phone shows only some columns.
+  const order = d3.range(section.classes.length).sort((i, j) => parts.all[j] - parts.all[i]);
+  const number = (text) => make("td", { class: "number" }, text);
+  const line = (name, texts) => make("tr", {}, rowHead(name), ...order.map((i) => number(texts[i])));
   const rows = [
     ...Object.entries(parts)
       .filter(([name]) => name !== "all")
@@ -83,8 +85,8 @@ function evidenceBody(section, truth) {
   ];
   const heads = [
     "",
-    ...section.classes.map((name, i) =>
-      make("th", { scope: "col", class: "number" }, i === truth ? `${name} (true)` : name),
+    ...order.map((i) =>
+      make("th", { scope: "col", class: "number" }, `${section.classes[i]}${i === truth ? " (true)" : ""}`),
     ),
   ];
   const edgeRows = edges.map((edge) =>
@@ -92,11 +94,11 @@ function evidenceBody(section, truth) {
       "tr",
       {},
       rowHead(edge.neighbour),
+      make("td", { class: edge.distrusted ? "wrong" : "" }, edge.distrusted ? "✗\u00a0distrusted" : "trusted"),
+      make("td", {}, edge.added ? "yes" : "no"),
       make("td", {}, edge.class),
       numberCell(percent(edge.credibility)),
-      make("td", {}, edge.distrusted ? "distrusted" : "trusted"),
       make("td", { class: "sentence" }, edge.reason),
-      make("td", {}, edge.added ? "yes" : "no"),
     ),
   );
   return make(
@@ -111,11 +113,11 @@ function evidenceBody(section, truth) {
       ? table(
           [
             "neighbour",
+            "verdict",
+            "added by the attack",
             "its predicted class",
             make("th", { scope: "col", class: "number" }, "genuine"),
-            "verdict",
             "why",
-            "added by the attack",
           ],
           edgeRows,
           { "aria-label": "edges of the attacked node" },

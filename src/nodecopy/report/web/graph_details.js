@@ -1,16 +1,22 @@
 "use strict";
 // The legend of a GraphView and the description of the node in focus.
 
+const WITH_MOUSE =
+  "Zoom with the buttons, or with the wheel after a click on the graph. Keys: arrows move, + and − zoom, 0 shows the whole graph, N and P select nodes.";
+
 Object.assign(GraphView.prototype, {
   describe() {
     this.legend.replaceChildren(...this.legendEntries());
     const node = this.selected >= 0 ? this.selected : this.hovered;
     if (node < 0) {
+      const hasMouse = window.matchMedia("(hover: hover)").matches;
       this.detail.replaceChildren(
-        make("p", {}, "Hover over a node to see its id. Select it to see its donor and its neighbours."),
-        note(
-          "Drag to move. Zoom with the buttons, with two fingers, or with the wheel after a click on the graph. Keys: arrows move, + and − zoom, 0 shows the whole graph, N and P select nodes.",
+        make(
+          "p",
+          {},
+          `${hasMouse ? "Hover over a node to see its id. Select it" : "Tap a node"} to see its donor and its neighbours.`,
         ),
+        note(hasMouse ? `Drag to move. ${WITH_MOUSE}` : "Zoom with the buttons or with two fingers."),
       );
       return;
     }
