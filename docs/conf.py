@@ -127,8 +127,22 @@ def render_mathml(writer: Any, node: Any) -> None:
     raise nodes.SkipNode
 
 
+GENERATED_PAGES = {
+    r"\]\(\.\./examples/(\w+)\.py\)": r"](gallery/\1.rst)",
+    r"\]\(\.\./examples\)": "](gallery/index.rst)",
+    r"\]\(\.\./src/nodecopy/cli/(\w+)\.py\)": r"](commands/\1.md)",
+    r"\]\(\.\./\.\./results/([\w-]+)\.md\)": r"](../tables/\1.md)",
+}
+"""Links to files of the repository, and the pages generated from them."""
+UNBUILT = re.compile(r"<!-- unbuilt -->.*?<!-- end of unbuilt -->\n", re.DOTALL)
+"""What only readers of the Markdown files need."""
+
+
 def rewrite_links(app: Any, page: str, source: list[str]) -> None:
-    """Replace links to files of the repository by links to the pages made from them."""
+    """Replace links to files of the repository by links to the pages generated from them."""
+    source[0] = UNBUILT.sub("", source[0])
+    for pattern, target in GENERATED_PAGES.items():
+        source[0] = re.sub(pattern, target, source[0])
     source[0] = source[0].replace("](../results/README.md", "](results.md")
     for name in re.findall(r"\]\(\.\./results/([\w-]+)\.md", source[0]):
         folder = "results" if (HERE / "results" / f"{name}.md").exists() else "tables"

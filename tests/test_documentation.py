@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,22 @@ pytest.importorskip("matplotlib")
 from docs import model_pictures, result_pictures
 from docs.reference_pages import describe_commands, render_command
 from nodecopy import cli
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "results").glob("*.md"), *ROOT.glob("*.md")])
+GENERATED = {DOCS / name for name in ("api", "commands", "gallery", "pictures", "tables", "_build")}
+"""Folders that a build fills."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere_before_the_pages_are_built(page: Path) -> None:
+    """Pictures are generated; everything else that a page links to is in the repository."""
+    for link in re.findall(r"(?<!!)\[[^]]*\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if "://" not in link:
+            target = (page.parent / link).resolve()
+            assert target.exists(), link
+            assert not GENERATED & {target, *target.parents}, link
 
 
 def test_every_command_has_a_page_with_all_of_its_options() -> None:
