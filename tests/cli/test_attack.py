@@ -172,7 +172,7 @@ def test_misled_targets_are_named(run: Run, files: Graph) -> None:
     ran = run(*arguments)
     heads, row = (line.split() for line in ran.out.splitlines())
     assert dict(zip(heads, row, strict=True)).items() >= {"before": "cat", "after": "dog"}.items()
-    assert "1 of 1 targets are misled" in ran.err
+    assert "1 of 1 targets misled" in ran.err
     for options in ((), ("--independent",)):
         result = json.loads(run(*arguments, *options, "--json").out)
         expected = {"target": "p04", "before": "cat", "after": "dog", "misled": True}

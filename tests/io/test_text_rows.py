@@ -29,6 +29,9 @@ def read(text: str, suffix: str) -> list[tuple[int, list[str]]]:
         ("alone\n", ".csv", ","),
         ('"a;b",c\n', ".csv", ","),
         ("a,b;c\nd,e\n", ".csv", ","),
+        ("Doe, Jane;Oslo\nAnn;Rome\n", ".csv", ";"),
+        ("Doe, Jane | Oslo\nAnn | Rome\n", ".txt", "|"),
+        ("a | b\nb | c\n", ".txt", "|"),  # white space gave three columns
         ("a;b;1,5\nb;c;2\n", ".csv", ";"),
         ("id;x\na;1,5\nb;-2,25\n", ".csv", ";"),
         ("1;2,5\n2;3,5\n", ".csv", ";"),

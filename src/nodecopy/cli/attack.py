@@ -291,6 +291,6 @@ def _print_flips(perturbation: Perturbation, graph: Graph, outcomes: list[Outcom
     if outcomes:
         n_misled = sum(outcome.is_misled for outcome in outcomes)
         print_note(
-            f"{n_misled} of {len(outcomes)} targets are misled: a GCN trained on the clean graph predicts "
-            "their label, one trained on the attacked graph another class"
+            f"{n_misled} of {len(outcomes)} targets misled: a GCN trained on the clean graph predicts their "
+            "label, one trained on the attacked graph another class"
         )

@@ -149,6 +149,7 @@ def infer(
         print_json(result.to_dict() | ({} if tests is None else {"tests": tests.to_dict()}))
     else:
         print_note(f"{graph!r}. {result.question}")
+        print_note(f"{result.n:,} samples of {result.model}; --model draws them in another way")
         heads = ["statistic", "observed", "standard error", "bias", "low", "high"]
         print_table(heads if tests is None else [*heads, *TEST_HEADS], _rows(result, tests))
     print_written(picture, "picture")

@@ -88,16 +88,18 @@ def find_delimiter(head: str, suffix: str) -> str | None:
     has_others = re.search(r"[,;|\s]", "".join(lines))  # fe80::1,fe80::2 has commas
     if "::" in first and not has_others and len({line.count("::") for line in lines}) == 1:
         return "::"
-    counts = {sign: {line.count(sign) for line in lines} for sign in ",;"}
     if _has_decimal_commas(lines):
         return ";"
+    # A delimiter is as often in every line; a comma inside names, such as "Doe, Jane;Oslo", is not.
+    present = [sign for sign in ",;\t|" if sign in first]
+    regular = [sign for sign in present if len({line.count(sign) for line in lines}) == 1]
     if suffix == ".csv":
-        delimiter = next((sign for sign in ",;\t|" if sign in first), None)
+        delimiter = next(iter(regular + present), None)
         return delimiter if delimiter or len(first.split()) > 1 else ","
     if "\t" in first:
         cells, words = first.strip().split("\t"), first.split()
         return None if len(cells) < len(words) and all(map(str.isdigit, words)) else "\t"
-    return next((sign for sign in ",;" if sign in first and len(counts[sign]) == 1), None)
+    return next(iter(regular), None)
 
 
 def _has_decimal_commas(lines: list[str]) -> bool:
