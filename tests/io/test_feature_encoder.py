@@ -138,7 +138,7 @@ def test_a_column_without_a_value_is_left_out(caplog: pytest.LogCaptureFixture) 
             [f"name {number // 2}" for number in range(120)],
             r"60 different texts .* more than 50\.",
         ),
-        ([1, 2, "x"], "row 3 has column 'x', which is not a number"),
+        ([1, 2, "x"], "row 3 has column 'x', which is not a number. Leave the cell empty"),
         (["1", "inf"], "row 2 has column inf; it must be finite or empty"),
         ([None, ""], "at least one of numbers or text"),
     ],
@@ -169,3 +169,11 @@ def test_codes_with_leading_zeros_are_text() -> None:
     """Before, the postcode 0150 was the number 150."""
     encoder = FeatureEncoder().fit({"postcode": ["0150", "1300", "0150"], "share": ["0.5", "0", "1"]})
     assert encoder.feature_names_ == ["share", "postcode = 0150", "postcode = 1300"]
+
+
+@pytest.mark.parametrize("word", ["", "NA", "n/a", "nan", "NULL", "none", "?", "-", "."])
+def test_words_for_a_missing_number(word: str) -> None:
+    columns = {"x": ["1", word, "5", "3"]}
+    encoded = FeatureEncoder().fit(columns).transform(columns)
+    assert encoded[:, 0].tolist() == [1, 3, 5, 3]
+    assert encoded[:, 1].tolist() == [0, 1, 0, 0]

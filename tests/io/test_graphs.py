@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from nodecopy import Graph
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.io import read_graph, read_matrix
 
 Write = Callable[[str, str], Path]
@@ -223,6 +223,16 @@ def test_given_nodes(write: Write) -> None:
         read_graph(edges, node_ids=[1, 1, 2])
     with pytest.raises(InputError, match=r"labels.csv: id 9 is not a node of the graph. Correct the ids.$"):
         read_graph(edges, node_ids=[1, 2], labels=write("labels.csv", "9,0\n"))
+
+
+@pytest.mark.parametrize("sign", [";", "|", ", ", " "])
+def test_lists_of_neighbours(sign: str, write: Write) -> None:
+    """They are no ids; ids that contain such a sign are."""
+    rows = [("a", f"b{sign}c"), ("b", f"a{sign}c"), ("c", f"a{sign}b")]
+    with pytest.warns(DataWarning, match="edges.csv: targets look like lists of ids .* a row for each edge"):
+        read_graph(write("edges.csv", "source,target\n" + "".join(f'{a},"{b}"\n' for a, b in rows)))
+    cities = read_graph(write("cities.csv", f'source,target\n"New{sign}York","San{sign}Jose"\n'))
+    assert cities.n_nodes == 2
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_garbled_files_never_raise_anything_else(suffix: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\nb\n", "line 2 has 1 columns where the first row has 2"),
+        ("a,b\nb\n", "line 2 has 1 columns where the first row has 2; add the missing cells"),
         ("a,b\n\n\nb,c,d\n", "line 4 has 3 columns where the first row has 2"),
         ('"a\nb",c\nd\n', "line 3 has 1 columns"),
         ("a\nb\n", "must have a column for source and target; it has 1"),

@@ -30,7 +30,7 @@ from nodecopy.io.column_values import GROUPED_HINT
 from nodecopy.io.headers import is_grouped, is_number
 from nodecopy.io.table_files import Column, Table
 
-MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
+MISSING_WORDS = frozenset(["", "na", "n/a", "nan", "null", "none", "?", "-", "."])
 """Cells that count as missing among numbers, in lower case. In text, only an empty cell is missing."""
 MAX_CATEGORIES = 50
 MIN_ROWS_OF_IDS = 10
@@ -265,7 +265,10 @@ def _parse(name: str, column: Column, row_name: Callable[[int], str]) -> NDArray
             return _as_text(column)
         if wrong:
             cell = cells[wrong[0]]
-            raise InputError(f"{row_name(wrong[0])} has {name} {cell!r}, which is not a number.") from None
+            raise InputError(
+                f"{row_name(wrong[0])} has {name} {cell!r}, which is not a number. Leave the cell empty if "
+                "the number is unknown."
+            ) from None
         values = np.full(len(cells), np.nan)
         values[present] = [float(cells[row]) for row in present]
     if np.isinf(values).any():

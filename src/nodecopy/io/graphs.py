@@ -14,7 +14,7 @@ from nodecopy._core.escaping import add_escaped
 from nodecopy._core.formats import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.hints import Hint
 from nodecopy._core.ids import check_ids
-from nodecopy._core.notices import log_decision
+from nodecopy._core.notices import log_decision, warn_about_data
 from nodecopy._core.validation import as_array, check_choice, check_unique, type_name
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -38,6 +38,8 @@ FORMATS = (*TABLES, ".npz", ".graphml")
 """The formats that are written; further ones can be read."""
 NETWORKS = (".graphml", ".gexf", ".json")
 READABLE = (*TABLES, ".npz", ".mtx", *NETWORKS)
+N_EXAMINED = 100
+"""Rows in which targets that are lists are looked for."""
 
 
 def read_graph(
@@ -289,6 +291,23 @@ def _texts(columns: Sequence[Column]) -> set[str]:
     return {str(node) for ids in distinct for node in ids}
 
 
+def _warn_about_lists(sources: list[Any], targets: list[Any], file: str) -> None:
+    """Warn if targets are lists of ids, such as ``b;c``, which would be nodes of their own."""
+    examined = list(map(str, targets[:N_EXAMINED]))
+    for sign in ";|, ":
+        lists = [cell for cell in examined if sign in cell]
+        if 2 * len(lists) <= len(examined):
+            continue
+        parts = [part.strip() for cell in lists for part in cell.split(sign)]
+        known = set(map(str, sources))
+        if 2 * sum(part in known for part in parts) > len(parts):
+            warn_about_data(
+                f"{file}: targets look like lists of ids ({lists[0]!r}), and each list is read as one node. "
+                "Write a row for each edge."
+            )
+            return
+
+
 def _build(
     edges: _Edges,
     ids: Sequence[list[Any]],
@@ -298,6 +317,7 @@ def _build(
     file: str,
 ) -> Graph:
     """Return the graph of edges; the first of ``ids`` are those of sources and targets."""
+    _warn_about_lists(*ids[:2], file)
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(_ENDS))
     node_ids = as_array(order or np.zeros(0, np.int64), "ids")

@@ -99,9 +99,11 @@ def _read_text(path: Path, suffix: str, has_header: HeaderRule) -> Table:
             width = width or len(row)
             if len(row) != width:
                 if len(lines) != 1 or not _has_row_names(cells, row):
+                    way_out = "put text that holds the delimiter in quotes."
+                    if len(row) < width:
+                        way_out = "add the missing cells, or remove the line."
                     raise InputError(
-                        f"line {line} has {len(row)} columns where the first row has {width}; put text that "
-                        "holds the delimiter in quotes."
+                        f"line {line} has {len(row)} columns where the first row has {width}; {way_out}"
                     )
                 cells.insert(0, "")  # R writes row names without a name above them
                 width += 1
