@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from pathlib import Path
@@ -53,6 +54,8 @@ suppress_warnings = [
     "config.cache",  # the options of the gallery contain an object that is not picklable
     "ref.python",  # Sphinx looks up the names of attributes, and several classes share "name"
 ]
+# The styles of the theme log everything from INFO on; the build would print the decisions of every example.
+logging.getLogger("nodecopy").setLevel(logging.WARNING)
 
 templates_path = ["_templates"]
 html_theme = "furo"

@@ -15,7 +15,7 @@ from tests.browser.chromium import opened
 def main(html: Path, folder: Path) -> None:
     """A wide light picture of the first graph, and a narrow dark one of the digits."""
     with TemporaryDirectory() as profiles:
-        with opened(html, Path(profiles, "wide"), width=1200, height=820) as watched:
+        with opened(html, Path(profiles, "wide"), width=1200, height=850) as watched:
             watched.page.get_by_label("find a node").first.fill("5")
             watched.page.mouse.click(2, 2)
             watched.page.wait_for_timeout(300)

@@ -339,8 +339,10 @@ def test_evidence_and_distrusted_edges_of_the_attacked_node(show: Any) -> None:
         "all evidence",
     ]
     heads = by_class.locator("thead th").all_inner_texts()
-    likeliest = examples.attacked().evidence.probabilities
-    assert [head.split(" (")[0] for head in heads[1:]] == sorted(likeliest, key=likeliest.get, reverse=True)
+    evidence = examples.attacked().evidence
+    assert evidence is not None
+    likeliest = sorted(evidence.probabilities.items(), key=lambda item: -item[1])
+    assert [head.split(" (")[0] for head in heads[1:]] == [name for name, _ in likeliest]
     first = edges.locator("tbody tr").first.inner_text()
     assert "distrusted" in first
     assert "its ends do not resemble those of other edges" in first

@@ -317,7 +317,7 @@ def _build(
     file: str,
 ) -> Graph:
     """Return the graph of edges; the first of ``ids`` are those of sources and targets."""
-    _warn_about_lists(*ids[:2], file)
+    _warn_about_lists(ids[0], ids[1], file)
     position_of = {node: number for number, node in enumerate(order)}
     first, second = (_find_ends(edges.table, role, ids[end], position_of) for end, role in enumerate(_ENDS))
     node_ids = as_array(order or np.zeros(0, np.int64), "ids")
