@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -25,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+from pyarrow import parquet
 from rich.console import Console
 from rich.progress import track
 
@@ -65,7 +68,8 @@ class Command:
     """What is run: the arguments of ``nodecopy``, or a function.
 
     ``earlier`` are the arguments of a run whose outputs are there before, ``whole`` folders that are written
-    as a whole, ``varies`` tells that numbers differ between runs, and ``grows`` that files are appended to.
+    as a whole, ``varies`` tells that numbers differ between runs, ``grows`` that files are appended to, and
+    ``unordered`` that the rows of Parquet files have no order.
     """
 
     arguments: list[str] | Callable[[], object]
@@ -73,6 +77,7 @@ class Command:
     whole: tuple[str, ...] = ()
     varies: bool = False
     grows: bool = False
+    unordered: bool = False
 
 
 @dataclass
@@ -121,6 +126,7 @@ COMMANDS = {
     "sample-duckdb": Command(
         ["sample", "graph.parquet", "--engine", "duckdb", "--law", "jaccard", "-n", "2", "--out", "samples"],
         whole=("samples",),
+        unordered=True,
     ),
     "classify": with_earlier(
         "classify", "graph.csv", *TABLES, "--method", "gcn", "--out", "out.csv", "--save", "model.npz"
@@ -201,19 +207,33 @@ def run(arguments: list[str] | Callable[[], object], folder: Path, kill_at: int 
         os._exit(code)
 
 
-def read_tree(folder: Path, varies: bool) -> dict[str, bytes]:
-    """Return the files below a folder with their contents, without numbers where these vary."""
+def read_tree(folder: Path, command: Command) -> dict[str, bytes]:
+    """Return the files below a folder with their contents, without what differs between unbroken runs."""
     contents = {
         str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
     contents |= {str(path.relative_to(folder)): b"" for path in folder.rglob(".nodecopy-*")}
-    if not varies:
+    if command.unordered:
+        contents |= {
+            name: sort_rows(content) for name, content in contents.items() if name.endswith(".parquet")
+        }
+    if not command.varies:
         return contents
     return {
         name: b"a figure" * content.endswith(b"IEND\xaeB`\x82")
         or NUMBERS.sub(b"0", content if len(content) < 10**5 else content[-100:])
         for name, content in contents.items()
     }
+
+
+def sort_rows(content: bytes) -> bytes:
+    """Return the columns and the sorted rows of a Parquet file, or the file as it is if it is damaged."""
+    try:
+        table = parquet.read_table(io.BytesIO(content))
+    except pyarrow.ArrowInvalid:
+        return content
+    rows = sorted(tuple(row.values()) for row in table.to_pylist())
+    return f"{table.schema.to_string()}\n{rows}".encode()
 
 
 def is_temporary(name: str) -> bool:
@@ -227,12 +247,12 @@ def check_command(command: Command, folder: Path, name: str) -> Outcome:
     write_inputs(start)
     if command.earlier is not None and run(command.earlier, start)[0]:
         raise RuntimeError((folder / "log").read_text())
-    before = read_tree(start, command.varies)
+    before = read_tree(start, command)
     shutil.copytree(start, work)
     status, n_calls = run(command.arguments, work)
     if status or not n_calls:
         raise RuntimeError((folder / "log").read_text())
-    after, outcome = read_tree(work, command.varies), Outcome(n_calls)
+    after, outcome = read_tree(work, command), Outcome(n_calls)
     bar = Console(stderr=True)
     for number in track(
         range(1, n_calls + 1), name, console=bar, transient=True, disable=not bar.is_terminal
@@ -242,13 +262,11 @@ def check_command(command: Command, folder: Path, name: str) -> Outcome:
         if (status := run(command.arguments, work, number)[0]) != -signal.SIGKILL:
             raise RuntimeError(f"call {number} was not made: {status}\n{(folder / 'log').read_text()}")
         state = {
-            name: content
-            for name, content in read_tree(work, command.varies).items()
-            if not is_temporary(name)
+            name: content for name, content in read_tree(work, command).items() if not is_temporary(name)
         }
         _compare(outcome, command, number, before, state, after)
         run(command.arguments, work)
-        final = read_tree(work, command.varies)
+        final = read_tree(work, command)
         if final != after:
             names = sorted(name for name in {*final, *after} if final.get(name) != after.get(name))
             outcome.left_behind.append(f"call {number}: {', '.join(names)}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -153,6 +156,31 @@ def test_folders_of_spark_are_written_as_a_whole(tmp_path: Path) -> None:
     assert (values(target / "part.parquet"), values(mine)) == ([1], [9])
     with pytest.raises(InputError, match=r"must not have '\['"):
         spark.scan(save(tmp_path / "e[1].parquet", 1))
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from nodecopy.edge_tables.engines import Spark
+with object.__new__(Spark).atomic_target(Path("out.parquet")) as temporary:
+    temporary.mkdir()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_write_of_spark_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What needs no Java: the folder that another process was killed before it renamed."""
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / ".out.parquet-mine"  # the name of a file does not make it ours
+    mine.touch()
+    assert subprocess.run([sys.executable, "-c", KILLED]).returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 2
+    with object.__new__(Spark).atomic_target(Path("out.parquet")) as temporary:
+        save(temporary / "part.parquet", 1)
+    assert sorted(tmp_path.iterdir()) == [mine, tmp_path / "out.parquet"]
+    assert values(tmp_path / "out.parquet/part.parquet") == [1]
 
 
 def test_an_engine_belongs_to_the_process_that_opened_it(

@@ -11,7 +11,6 @@ import glob
 import os
 import re
 import shutil
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from nodecopy._core.atomic_files import ScratchFolder, atomic_write, resolve
+from nodecopy._core.atomic_files import ScratchFolder, atomic_write, check_writable_parent, resolve
 from nodecopy._core.optional_imports import OptionalModule, import_optional
 from nodecopy._core.validation import check_integer, check_path, show, type_name
 from nodecopy.errors import InputError
@@ -347,12 +346,10 @@ class Spark(Engine):
     def atomic_target(self, target: Path) -> Iterator[Path]:
         if target.exists():
             raise InputError(f"{target} must be a new name for Spark; there is a file of that name.")
-        temporary = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
-        try:
-            yield temporary
+        check_writable_parent(target)
+        with ScratchFolder(target.absolute().parent) as folder:
+            yield (temporary := folder / "table")  # Spark creates it itself
             temporary.rename(target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
 
     def _read(self, path: Path) -> Any:
         if match := GLOB_CHARACTERS.search(str(path)):
