@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from nodecopy import Graph, read_graph
+from nodecopy import Graph, Interactions, read_graph
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.graph import class_codes, training_classes
 from tests.strategies import graphs
@@ -325,3 +326,19 @@ def test_texts_with_nul_are_errors(texts: Any, tmp_path: Path) -> None:
     for source in (frame, tmp_path / "edges.parquet"):
         with pytest.raises(InputError, match="NUL"):
             read_graph(source)
+
+
+def test_texts_with_half_a_character_are_errors(tmp_path: Path) -> None:
+    """JSON can hold them, and no file that is written."""
+    texts = ["a\ud83d", "\U0001f600"]
+    for arguments in ({"node_ids": texts}, {"labels": texts}):
+        with pytest.raises(InputError, match=r"must be valid Unicode; got 'a\\ud83d'"):
+            Graph(np.ones((2, 2)), **arguments)
+    with pytest.raises(InputError, match="users must be valid Unicode"):
+        Interactions.from_table(texts, ["x", "y"])
+    nodes = [{"id": text} for text in texts]
+    links = [{"source": texts[0], "target": texts[1]}]
+    (tmp_path / "graph.json").write_text(json.dumps({"nodes": nodes, "links": links}))
+    with pytest.raises(InputError, match="ids must be valid Unicode"):
+        read_graph(tmp_path / "graph.json")
+    assert Graph(np.ones((2, 2)), node_ids=["a", texts[1]]).node_ids[1] == texts[1]

@@ -15,9 +15,9 @@ from nodecopy._core.notices import warn_about_data
 from nodecopy._core.sparse_matrices import as_matrix
 from nodecopy._core.validation import (
     as_array,
+    check_characters,
     check_finite,
     check_indices,
-    check_no_nul,
     check_unique,
     check_vector,
     is_missing,
@@ -350,7 +350,7 @@ def _labels(
         return freeze(array.astype(np.int64)), None
     if array.dtype.kind not in "OU":
         raise InputError(f"labels must be whole numbers or strings; got {array.dtype}.")
-    check_no_nul(array if isinstance(values, np.ndarray) else values, "labels")  # type: ignore[arg-type]
+    check_characters(array if isinstance(values, np.ndarray) else values, "labels")  # type: ignore[arg-type]
     texts = ["" if is_missing(value) else str(value) for value in array]
     names = sorted(set(texts) - {""})
     code_of = {"": UNLABELLED} | {name: code for code, name in enumerate(names)}

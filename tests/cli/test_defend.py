@@ -70,6 +70,14 @@ def test_evidence_is_the_default_and_is_told(run: Run, files: Graph) -> None:
     assert (row["n_edges"], row["n_distrusted"]) == ("4", str(n_distrusted))
 
 
+def test_a_class_must_not_take_the_column_of_the_prediction_before(run: Run, files: Graph) -> None:
+    labels = Path("labels.csv").read_text().replace("cat", "before")
+    Path("labels.csv").write_text(labels)
+    ran = run("defend", "graph.csv", *TABLES, "--nodes", "p04")
+    assert ran.code == 2
+    assert "a class must not be named before" in ran.err
+
+
 def test_distrusted_edges_are_listed_the_least_credible_first() -> None:
     edges = tuple(EdgeReport(f"q{number}", "dog", -1.0, number / 10) for number in range(9))
     report = NodeReport("p", "dog", "cat", {}, {}, {}, {}, edges)

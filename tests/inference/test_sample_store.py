@@ -146,7 +146,7 @@ def test_a_test_does_not_continue_a_bootstrap(tmp_path: Path) -> None:
         inference.test(CLUB, "modularity", null="erdos-renyi", n=5, store=tmp_path / "run", rng=5)
 
 
-@pytest.mark.parametrize("text", ["[1]", "{"])
+@pytest.mark.parametrize("text", ["[1]", "{", "{}"])
 def test_damaged_settings_are_refused(tmp_path: Path, text: str) -> None:
     bootstrap(CLUB, "density", n=5, store=tmp_path / "run", **SETTINGS)
     (tmp_path / "run" / "settings.json").write_text(text)

@@ -119,6 +119,11 @@ def test_the_encoding_is_that_of_scikit_learn() -> None:
     np.testing.assert_array_equal(FeatureEncoder().fit(columns).transform(columns), expected)
 
 
+def test_a_median_of_large_numbers_does_not_overflow() -> None:
+    encoder = FeatureEncoder().fit({"a": [1e308, 1.5e308], "b": [0.1, 0.2], "c": [-1e308, 1e308]})
+    assert encoder.medians_ == {"a": 1.25e308, "b": float(np.median([0.1, 0.2])), "c": 0.0}
+
+
 def test_a_column_without_a_value_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "nodecopy"):
         assert FeatureEncoder().fit({"x": [1, 2], "note": ["", ""]}).feature_names_ == ["x"]

@@ -49,6 +49,12 @@ def test_the_data_arrive_as_they_were(tmp_path: Path) -> None:
     assert elements.text["title"] == title
 
 
+def test_a_title_may_hold_what_no_file_can(tmp_path: Path) -> None:
+    """It is the name of a file, in which bytes that are not UTF-8 are halves of characters."""
+    page.write_page(tmp_path / "page.html", "caf\udce9.csv", [], origin="caf\udce9.csv")
+    assert "<title>caf\\udce9.csv</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_crafted_texts_add_no_elements(tmp_path: Path) -> None:
     plain = Elements(page.render_page("a", []))
     crafted = Elements(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.csr import FloatArray, IntArray, freeze
-from nodecopy._core.validation import as_array, check_finite, check_no_nul, check_unique, check_vector
+from nodecopy._core.validation import as_array, check_characters, check_finite, check_unique, check_vector
 from nodecopy.errors import InputError
 
 MAX_COMPARED = 8
@@ -21,12 +21,12 @@ def check_ids(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     """Return external ids, integers or strings, as a read-only array; with ``length`` they must be unique."""
     array = check_vector(values, name, length=length)
     if array.dtype.kind == "U":  # NumPy drops NUL at the end of the texts of a list
-        check_no_nul(array.tolist() if isinstance(values, np.ndarray) else values, name)  # type: ignore[arg-type]
+        check_characters(array.tolist() if isinstance(values, np.ndarray) else values, name)  # type: ignore[arg-type]
         if isinstance(values, (list, tuple)):  # in which NumPy turns what is not text into text
             _check_kinds(values, name)
     if array.dtype.kind == "O":
         _check_kinds(array, name)
-        check_no_nul(array, name)
+        check_characters(array, name)
         texts = [str(value) for value in array]
         array = as_array(texts, name) if texts else array.astype(np.int64)
     if array.size == 0 and array.dtype.kind not in "iuU":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ MAX_SHOWN = 100
 """Longer values are not shown in messages."""
 MAX_COUNT = 2**31 - 1
 """The largest number of things, such as epochs or neighbours, where no other limit is known."""
+SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def check_integer(value: Any, name: str, *, low: int, high: float = MAX_COUNT, high_name: str = "") -> int:
@@ -187,11 +189,18 @@ def check_unique(values: NDArray[Any], name: str) -> None:
         raise InputError(f"{name} must be unique; got {distinct[counts > 1].tolist()[0]!r} more than once.")
 
 
-def check_no_nul(values: Iterable[Any], name: str) -> None:
-    """Raise an error if a text holds the character NUL, which arrays and files drop."""
+def check_characters(values: Iterable[Any], name: str) -> None:
+    """Raise an error if a text holds NUL, which arrays drop, or a surrogate, which no file can hold."""
     for value in values:
-        if isinstance(value, str) and "\0" in value:
+        if not isinstance(value, str):
+            continue
+        if "\0" in value:
             raise InputError(f"{name} must not hold the character NUL; got {str(value)!r}.")
+        if not value.isascii() and SURROGATES.search(value):
+            raise InputError(
+                f"{name} must be valid Unicode; got {str(value)!r}, which holds half of a character. Correct "
+                "it where the data come from."
+            )
 
 
 def list_names(values: Sequence[Any], n: int = 5) -> str:

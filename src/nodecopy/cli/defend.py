@@ -108,6 +108,11 @@ def defend(
     from nodecopy.nn.feature_matrices import add_identity_features
 
     graph = sources.load_graph(source, labels, features, False, largest_component, reading)
+    if "before" in (graph.label_names or ()):
+        raise InputError(
+            "a class must not be named before, since the column p_before of the table is the probability of "
+            "the prediction before the correction. Rename the class."
+        )
     graph, attacked = _find_attacked(graph, nodes, flips, detects)
     split, root = node_splits.split_for_attack(graph, source, seed)
     if graph.features is None:

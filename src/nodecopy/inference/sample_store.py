@@ -150,7 +150,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
         settings = json.loads(path.read_text())
     except (ValueError, RecursionError, OSError):
         settings = None
-    if not isinstance(settings, dict):
+    if not isinstance(settings, dict) or not settings:
         raise _damaged(folder)
     return settings
 

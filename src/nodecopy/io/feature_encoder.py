@@ -112,7 +112,8 @@ class FeatureEncoder(Saveable):
         numbers = {name: column for name, column in parsed.items() if column.dtype.kind == "f"}
         empty = [name for name, column in numbers.items() if np.isnan(column).all()]
         full = {name: column for name, column in numbers.items() if name not in empty}
-        self.medians_ = {name: float(np.nanmedian(column)) for name, column in full.items()}
+        # the sum of the two numbers in the middle must not overflow
+        self.medians_ = {name: 2 * float(np.nanmedian(column / 2)) for name, column in full.items()}
         self.incomplete_ = [name for name, column in full.items() if np.isnan(column).any()]
         texts = {name: column for name, column in parsed.items() if name not in numbers}
         self.categories_ = {name: self._find_categories(name, column) for name, column in texts.items()}

@@ -11,7 +11,7 @@ import numpy as np
 from nodecopy._core.formats import is_frame
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision, warn_about_data
-from nodecopy._core.validation import check_no_nul, is_missing, list_names
+from nodecopy._core.validation import check_characters, is_missing, list_names
 from nodecopy.errors import InputError
 from nodecopy.io.column_types import (
     MISSING_IDS,
@@ -318,5 +318,5 @@ def unify_ids(columns: Sequence[Column]) -> list[list[Any]]:
             if [list(map(str, values)) for values in integers] == [list(map(str, ids)) for ids in lists]:
                 return integers
     for values in lists:
-        check_no_nul(values, "ids")
+        check_characters(values, "ids")
     return [list(map(str, values)) for values in lists]

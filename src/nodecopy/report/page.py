@@ -11,6 +11,7 @@ from typing import Any
 
 import nodecopy
 from nodecopy._core.atomic_files import atomic_write
+from nodecopy._core.escaping import join_lines
 from nodecopy._core.formats import PathLike
 from nodecopy.report.page_sections import Section
 
@@ -32,7 +33,7 @@ def render_page(title: str, sections: Sequence[Section], *, origin: str = "") ->
     """Return the HTML of a page."""
     data = {"title": title, "origin": origin, "version": nodecopy.__version__, "sections": list(sections)}
     return Template(_read_asset("page.html")).substitute(
-        title=html.escape(title),
+        title=html.escape(join_lines(title)),
         style=_read_asset("style.css"),
         data=encode_json(data),
         licence=_read_asset("vendor/d3-LICENSE.txt").replace("--", "- -"),
