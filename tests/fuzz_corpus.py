@@ -10,6 +10,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import networkx as nx
 import numpy as np
@@ -31,6 +32,7 @@ from nodecopy import (
     write_graph,
     write_interactions,
 )
+from nodecopy._core import array_archives
 from nodecopy.attacks import DICE, Perturbation
 from nodecopy.datasets import fetching, read_split, with_elliptic_features
 from nodecopy.edge_tables import DuckDB, EdgeTableCopying, JaccardTable
@@ -93,6 +95,7 @@ def build_models(graph: Graph, log: Interactions) -> dict[str, Any]:
     models.append(DirectedCopying("labels").fit(graph.replace(directed=True)))
     models.append(FeatureEncoder().fit({"age": [31, 45, None], "city": ["Oslo", "Rome", "Oslo"]}))
     named = {f"{type(model).__name__}.npz": model for model in models}
+    named["sparse-CopyEASE.npz"] = recommend.CopyEASE(n_neighbours=3).fit(log)
     named["lists.npz"] = NodeCopying(SameLabel(), keep=0.3).fit(graph)
     named["NodeCopying.npz"] = NodeCopying(Weighted(graph.adjacency)).fit(log)
     return named
@@ -154,7 +157,16 @@ def _write_models(folder: Path, graph: Graph, log: Interactions) -> dict[str, Re
     models = build_models(graph, log)
     for name, model in models.items():
         model.save(folder / name)
-    return dict.fromkeys(models, lambda path: load(path, classes=[build_network]))
+    readers: dict[str, Reader] = dict.fromkeys(models, lambda path: load(path, classes=[build_network]))
+    with patch.object(array_archives, "MIN_MAPPED_BYTES", 1):
+        models["EASE.npz"].save(folder / "mapped-EASE.npz")
+    return readers | {"mapped-EASE.npz": _load_mapped}
+
+
+def _load_mapped(path: Path) -> Any:
+    """Load an object and map its arrays, however small they are."""
+    with patch.object(array_archives, "MIN_MAPPED_BYTES", 1):
+        return load(path, mmap=True)
 
 
 def _write_flips(folder: Path, graph: Graph) -> dict[str, Reader]:

@@ -25,7 +25,7 @@ import numpy as np
 from nodecopy import Graph, Interactions
 from nodecopy._core.sparse_matrices import check_rows
 from nodecopy.classify import DGI, Classifier, LabelPropagation
-from nodecopy.defend import Defence
+from nodecopy.defend import Defence, EvidenceDefence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.inference import BootstrapResult
 from nodecopy.io import FeatureEncoder
@@ -132,6 +132,10 @@ def check(result: Any) -> None:
             assert np.isfinite(result.predict_proba(graph=GRAPH)).all()
     if isinstance(result, Defence):
         assert np.isfinite(result.correct_proba([0, 3], graph=GRAPH)).all()
+    if isinstance(result, EvidenceDefence):
+        for report in result.explain([0, 3], graph=GRAPH):
+            assert np.isfinite([*report.probabilities.values(), *report.features.values()]).all()
+            assert all(0 <= edge.credibility <= 1 for edge in report.edges)
     if isinstance(result, FeatureEncoder):
         columns: Any = {"age": [1, None], "city": ["Rome", "Bonn"]}
         assert np.isfinite(result.transform(columns)).all()
@@ -140,8 +144,11 @@ def check(result: Any) -> None:
     if isinstance(result, GraphModel):
         check_rows_of(result.sample(rng=0))
     if isinstance(result, Recommender):
-        result.recommend(k=2)
+        assert not np.isnan(result.recommend(k=2)[1]).any()
         check_rows_of(result.interactions_)
+        if result.is_linear:
+            log = result.interactions_
+            assert np.isfinite(result.explain(log.user_ids[0], log.item_ids[0]).score)
     if isinstance(result, (Graph, Interactions)):
         check_rows_of(result)
 
