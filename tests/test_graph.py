@@ -330,7 +330,7 @@ def test_texts_with_nul_are_errors(texts: Any, tmp_path: Path) -> None:
 
 def test_texts_with_half_a_character_are_errors(tmp_path: Path) -> None:
     """JSON can hold them, and no file that is written."""
-    texts = ["a\ud83d", "\U0001f600"]
+    texts: Any = ["a\ud83d", "\U0001f600"]
     for arguments in ({"node_ids": texts}, {"labels": texts}):
         with pytest.raises(InputError, match=r"must be valid Unicode; got 'a\\ud83d'"):
             Graph(np.ones((2, 2)), **arguments)

@@ -359,6 +359,8 @@ def test_recommendations_are_explained(run: Run) -> None:
     assert lines[0].split() == ["rank", "item", "score", "because", "of", "donors"]
     first = answer["recommendations"][0]["items"][0]
     assert lines[1].endswith(f"{first['because_of'][0]['item']}  {first['donors'][0]['user']}")
+    ran = run("recommend", "library", "--user", "reader 007", "--k", "1", "--explain", str(2**70))
+    assert (ran.code, ran.out.splitlines()[1].split()[0]) == (0, "1")
     ran = run("recommend", "library", "--user", "reader 007", "--explain", "1", "--out", "best.csv")
     assert "the table of --out has no explanations; --json prints those of all users" in ran.err
     ran = run("recommend", "library", "--user", "reader 007", "--explain", "1", "--model", "popularity")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy import Graph
+from nodecopy import Graph, to_pyg
 from nodecopy.attacks import DICE
 from nodecopy.classify import APPNP, GCN, CustomNetwork, SelfTraining
 from nodecopy.defend import Defence, EvidenceDefence, WholeGraphDefence
@@ -84,6 +84,19 @@ def test_explanation_is_that_of_the_retrained_classifier() -> None:
     assert [edge.neighbour for edge in reports[0].distrusted] == [
         edge["neighbour"] for edge in reports[0].to_dict()["edges"] if edge["distrusted"]
     ]
+
+
+@pytest.mark.parametrize("retrain", [False, True])
+def test_explanations_take_the_graphs_that_corrections_take(retrain: bool) -> None:
+    pytest.importorskip("torch_geometric")
+    graph = planted_graph().replace(node_ids=np.arange(60))  # PyTorch Geometric has no others
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=retrain).fit(graph, TRAIN, rng=0)
+    other = to_pyg(graph)
+    assert fitted.explain(SOME, graph=other) == fitted.explain(SOME, graph=graph)
+    assert fitted.certify(SOME, graph=other).tolist() == fitted.certify(SOME).tolist()
+    for explain in (fitted.explain, fitted.certify, fitted.correct):
+        with pytest.raises(InputError, match="graph of EvidenceDefence must be a Graph"):
+            explain(SOME, graph=np.eye(60))  # type: ignore[arg-type]
 
 
 class TinyNetwork(torch.nn.Module):

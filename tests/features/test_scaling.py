@@ -211,6 +211,13 @@ def test_too_large_features_have_a_way_out() -> None:
         FeatureScaling.fit([[1e300, 0.0]], "unit").apply([[1e300, 0.0]])
 
 
+@pytest.mark.parametrize("means", [np.zeros(2), None])
+def test_other_rows_may_be_too_large_for_the_deviations_of_fit(means: Any) -> None:
+    scaling = FeatureScaling("standardise", means, np.array([0.1, 1.0]))
+    with pytest.raises(InputError, match=r"standardised features in single precision .* got inf"):
+        scaling.apply([[1e308, 0.0]])
+
+
 def test_counts_are_sparse_from_80_percent_zeros_on() -> None:
     counts = np.eye(5)
     assert is_sparse_counts(counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tracemalloc
 from pathlib import Path
@@ -52,6 +53,18 @@ def test_a_row_that_was_written_in_part_is_dropped(tmp_path: Path) -> None:
     for name in NAMES:
         np.testing.assert_array_equal(again.values[name], whole.values[name])
         np.testing.assert_array_equal(np.asarray(again[name].low), np.asarray(whole[name].low))
+
+
+def test_a_run_that_is_complete_writes_nothing(tmp_path: Path) -> None:
+    """Its folder may be one that can be read only."""
+    first = bootstrap(CLUB, NAMES, n=10, store=tmp_path / "run", **SETTINGS)
+    files = sorted((tmp_path / "run").iterdir())
+    for file in files:
+        os.utime(file, (0, 0))
+    again = bootstrap(CLUB, NAMES, n=10, store=tmp_path / "run", **SETTINGS)
+    np.testing.assert_array_equal(again.values["degrees"], first.values["degrees"])
+    assert [file.stat().st_mtime for file in files] == [0, 0, 0]
+    assert sorted((tmp_path / "run").iterdir()) == files
 
 
 @pytest.mark.parametrize("position", [0, 3 * 8 * 35 + 5, -1])

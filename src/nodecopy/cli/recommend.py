@@ -265,6 +265,7 @@ def _describe_users(
 
 def _explain(recommender: Recommender, rows: list[dict[str, Any]], k: int) -> None:
     """Add to each recommendation the items of the history and the donors that add most to its score."""
+    k = min(k, max(recommender.seen_.n_users, recommender.seen_.n_items))
     for row in show_progress(rows, len(rows), "explaining"):
         for entry in row["items"] if row["history"] else ():
             reasons = recommender.explain(row["user"], entry["item"], k).to_dict()

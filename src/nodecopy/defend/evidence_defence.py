@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify import APPNP, Classifier, SelfTraining
+from nodecopy.conversion import convert_graph
 from nodecopy.defend.base import Defence, check_nodes
 from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.defend.donors import DonorFinder
@@ -106,6 +107,7 @@ class EvidenceDefence(Defence):
         nodes, graph
             As in :meth:`correct_proba`.
         """
+        graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         correction, positions = self._correction_of(nodes, graph)
         return find_evidence(correction).certify(positions)
 
@@ -117,6 +119,7 @@ class EvidenceDefence(Defence):
         nodes, graph
             As in :meth:`correct_proba`.
         """
+        graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         correction, positions = self._correction_of(nodes, graph)
         before = self.check_fitted() if graph is None else self.predict_graph(graph)
         after = correction.predict_proba(positions)

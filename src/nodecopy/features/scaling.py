@@ -157,9 +157,12 @@ class FeatureScaling:
                     f"features must have {len(numbers)} columns, as in fit; got {features.shape[1]}."
                 )
         if self.kind == "standardise":
-            return self._standardise(features)
+            with np.errstate(over="ignore"):
+                matrix = self._standardise(features)
+            check_finite(matrix.data, "standardised features in single precision")
+            return matrix
         with np.errstate(over="ignore"):
-            matrix: sparse.csr_array = sparse.csr_array(features).astype(np.float32)
+            matrix = sparse.csr_array(features).astype(np.float32)
             total = np.asarray(abs(matrix).sum(axis=1), np.float32)
         if not np.isfinite(total).all():
             raise InputError(
@@ -190,7 +193,6 @@ class FeatureScaling:
                 ((matrix.data * scale[matrix.indices]).astype(np.float32), matrix.indices, matrix.indptr),
                 shape=matrix.shape,
             )
-        check_finite(matrix.data, "standardised features in single precision")
         return matrix
 
 
