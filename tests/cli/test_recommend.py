@@ -346,6 +346,12 @@ def test_lists_of_items_with_text_ids_need_an_option(run: Run) -> None:
     assert run("recommend", "lists.txt", "--no-lists", "--all-users").code == 2
 
 
+def test_the_id_of_a_user_stays_on_one_line(run: Run) -> None:
+    Path("log.csv").write_text('user,item\n"a\nerror: b",x\nc,x\nc,y\n')
+    ran = run("recommend", "log.csv", "--user", "a\nerror: b")
+    assert "a\\nerror: b, 1 item in the history" in ran.err.splitlines()
+
+
 def test_recommendations_are_explained(run: Run) -> None:
     answer = recommend_json(run, "library", "--user", "reader 007", "--k", "2", "--explain", "3")
     model = CopyEASE().fit(datasets.load("library"))

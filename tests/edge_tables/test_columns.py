@@ -38,6 +38,19 @@ def test_columns_are_found_by_name_or_position(
     assert engine.row(selected) == expected
 
 
+def test_columns_that_are_found_by_position_are_named(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "nodecopy")
+    select_columns(table(engine, source=[1], target=[2], weight=[0.5]), EDGE_COLUMNS, "edges", n_required=2)
+    assert not caplog.messages
+    select_columns(table(engine, source=[1], b=[2], year=[1999]), EDGE_COLUMNS, "edges", n_required=2)
+    select_columns(table(engine, a=[1], b=[2], c=[0.5]), EDGE_COLUMNS, "edges", n_required=2)
+    named = [message.partition(" of each row")[0] for message in caplog.messages]
+    assert named[-1] == "edges: a is the source and b is the target and c is the weight"
+    assert named[0].startswith("edges: b is the target")
+
+
 def test_a_missing_column_is_named(engine: Engine) -> None:
     with pytest.raises(InputError, match="edges must have a column for target; it has source"):
         select_columns(table(engine, source=[1]), EDGE_COLUMNS, "edges", n_required=2)

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from nodecopy._core.escaping import escape_controls
 from nodecopy._core.formats import TABLES
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import options, sources, terminal
@@ -285,7 +286,8 @@ def _print_recommendations(rows: list[dict[str, Any]]) -> None:
         size = row["history"]
         history = f"{format_value(size)} item{'s' * (size != 1)} in the history"
         note = history if size else "no history: the most popular items"
-        print_note(f"{row['user']}, {note}" + ("" if row["items"] else "; no unseen item is left"))
+        end = "" if row["items"] else "; no unseen item is left"
+        print_note(f"{escape_controls(str(row['user']))}, {note}{end}")
         user = [str(row["user"])] if len(printed) > 1 else []  # notes may be printed elsewhere
         cells = [
             [*user, str(rank), str(entry["item"]), entry["score"], *_name_reasons(entry)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nodecopy._core.notices import log_decision
 from nodecopy.edge_tables.engines import Engine
 from nodecopy.errors import InputError
-from nodecopy.io.headers import Roles
+from nodecopy.io.headers import Roles, match_names
 from nodecopy.io.table_columns import match_columns
 
 
@@ -22,6 +23,11 @@ def select_columns(table: Any, roles: Roles, name: str, *, n_required: int) -> A
         is_numeric=lambda position: table[names[position]].type().is_numeric(),
         owner=name,
     )
+    usual = match_names(names, roles)
+    unusual = {role: names[position] for role, position in positions.items() if role not in usual}
+    if unusual:
+        parts = " and ".join(f"{column} is the {role}" for role, column in unusual.items())
+        log_decision(f"{name}: {parts} of each row. Rename columns that hold something else.")
     return table.select(**{role: names[position] for role, position in positions.items()})
 
 
