@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nodecopy import Interactions
 from nodecopy.copying import Jaccard
-from nodecopy.errors import DataWarning
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.recommend import EASE, CopyEASE, donor_system
 from nodecopy.recommend.copied_moments import copied_moments
 from nodecopy.recommend.copy_ease import donor_matrix
@@ -138,3 +138,10 @@ def test_equations_that_are_not_solved_are_a_warning(monkeypatch: pytest.MonkeyP
     with pytest.warns(DataWarning, match="conjugate gradients did not converge in 1 steps"):
         explanation = model.explain(USER, ITEM)
     assert abs(explanation.remainder) > 1e-3
+
+
+def test_parameters_are_checked_before_they_explain() -> None:
+    model = CopyEASE().fit(random_log())
+    model.user_share = None  # type: ignore[assignment]
+    with pytest.raises(InputError, match="user_share of CopyEASE must be"):
+        model.explain(USER, ITEM)

@@ -290,6 +290,7 @@ class LinearRecommender(Recommender):
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         key, weights = (self.interactions_, repr(self)), self.weights_
         if self._donor_system_cache is None or self._donor_system_cache[0] != key:
+            self.check_params()  # of a loaded model, or changed since fit
             self._donor_system_cache = key, self.donor_system()
         is_sparse = isinstance(weights, sparse.csr_array)
         factors = self.score_factors(relative_popularity(self.interactions_))
