@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 import torch
 
+from nodecopy.attacks import Edits
+from nodecopy.attacks.module_gradients import WeightedModule
 from nodecopy.defend import Defence, GNNGuard, SoftMedianGCN
-from nodecopy.defend.robust_networks import GuardedNetwork, SoftMedianNetwork, weighted_median
+from nodecopy.defend.robust_networks import (
+    NETWORKS,
+    GuardedNetwork,
+    RobustNetwork,
+    SoftMedianNetwork,
+    WeightedEdges,
+    weighted_median,
+)
+from nodecopy.nn.module_networks import ModuleNetwork
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import DefenceContract
 
@@ -44,8 +54,8 @@ def test_median_of_every_column() -> None:
 def test_outlier_counts_less_by_the_soft_median() -> None:
     network = SoftMedianNetwork(2, 2)
     values = torch.tensor([[1.0, 1.0]] * 6 + [[100.0, 100.0]])
-    source, target = torch.tensor([*range(1, 7), *range(7)]), torch.tensor([0] * 6 + list(range(7)))
-    robust = network.aggregate(values, values, source, target)[0]
+    edges = WeightedEdges.with_loops(torch.tensor([[*range(1, 7)], [0] * 6]), None, 7)
+    robust = network.combine(network.weigh(torch.ones(13), edges), values, edges)[0]
     weight = 6 / 7**0.5 + 1 / 7  # of the six neighbours, which have a loop only, and of the loop
     np.testing.assert_allclose(robust.numpy(), weight, rtol=1e-4)
 
@@ -53,14 +63,87 @@ def test_outlier_counts_less_by_the_soft_median() -> None:
 def test_dissimilar_neighbours_are_cut_by_the_guard() -> None:
     network = GuardedNetwork(2, 2)
     inputs = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    source, target = torch.tensor([1, 2, 0, 1, 2]), torch.tensor([0, 0, 0, 1, 2])
-    out = network.aggregate(inputs, torch.eye(3), source, target)[0]
+    edges = WeightedEdges.with_loops(torch.tensor([[1, 2], [0, 0]]), None, 3)
+    out = network.combine(network.weigh(network.compare(inputs, edges), edges), torch.eye(3), edges)[0]
     assert out[2] == 0
     assert out[0] > 0
     assert out[1] > 0
 
 
-@pytest.mark.filterwarnings("ignore:the weights of the graph are not used")
+def ring_network(name: str) -> tuple[RobustNetwork, torch.Tensor, torch.Tensor]:
+    """An untrained network, the features of 12 nodes in a ring, and its edges."""
+    torch.manual_seed(0)
+    following = torch.arange(12).roll(-1)
+    edges = torch.stack([torch.arange(12), following])
+    return NETWORKS[name](5, 3).eval(), torch.rand(12, 5), torch.cat([edges, edges.flip(0)], dim=1)
+
+
+EXPECTED: dict[str, list[float]] = {
+    "guarded": [0.1446755, -0.0376444, -0.1578765],
+    "soft-median": [0.1495062, -0.0338898, -0.1604577],
+}
+"""The logits of the first node, computed before edges had weights; stored results depend on them."""
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_weights_of_one_change_no_bit(name: str) -> None:
+    network, x, edges = ring_network(name)
+    for mode in (True, False):
+        outputs = []
+        for weights in (None, torch.ones(24)):
+            torch.manual_seed(1)
+            outputs.append(network.train(mode)(x, edges, weights))
+        assert torch.equal(*outputs)
+    assert network(x, edges)[0].tolist() == pytest.approx(EXPECTED[name], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_edges_of_weight_zero_count_for_nothing(name: str) -> None:
+    network, x, edges = ring_network(name)
+    absent = torch.tensor([[0, 5, 3, 0], [5, 0, 0, 3]])
+    both, weights = torch.cat([edges, absent], dim=1), torch.cat([torch.ones(24), torch.zeros(4)])
+    weights.requires_grad_()
+    logits = network(x, both, weights)
+    torch.testing.assert_close(logits, network(x, edges))
+    (gradient,) = torch.autograd.grad(logits[0].sum(), weights)
+    assert gradient.isfinite().all()
+    assert (gradient[-4:].view(2, 2) != 0).any(dim=1).all()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_gradients_of_weights_are_differences(name: str) -> None:
+    """Of edges between zero and one, where no median moves."""
+    network, x, edges = ring_network(name)
+    network, x = network.double(), x.double()
+    weights = torch.full((24,), 0.9, dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(network(x, edges, weights)[0, 1], weights)
+    for edge in (0, 11, 12, 23):
+        step = torch.zeros(24, dtype=torch.float64)
+        step[edge] = 1e-6
+        with torch.no_grad():
+            ends = [network(x, edges, weights + sign * step)[0, 1] for sign in (1, -1)]
+        assert float(ends[0] - ends[1]) / 2e-6 == pytest.approx(float(gradient[edge]), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_logits_of_a_node_need_messages_within_two_hops(name: str) -> None:
+    network, x, edge_index = ring_network(name)
+    edges = WeightedEdges.with_loops(edge_index, None, 12)
+    arguments = network.compare(x, edges), network.first(x), edges
+    needed = torch.isin(edges.target, torch.tensor([10, 11, 0, 1, 2]))
+    restricted, complete = network.propagate(*arguments, needed), network.propagate(*arguments)
+    torch.testing.assert_close(restricted[0], complete[0])
+    assert not torch.allclose(restricted[6], complete[6])
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_attacks_use_the_gradients_of_weights(name: str) -> None:
+    graph = planted_graph(strings=False)
+    torch.manual_seed(0)
+    network = ModuleNetwork(NETWORKS[name](12, 3), "surrogate")
+    assert WeightedModule(network, network.features(graph), Edits(graph), np.array([4])).is_exact()
+
+
 class TestRobustNetworks(DefenceContract):
     @pytest.fixture(scope="class", params=DEFENCES)
     @classmethod

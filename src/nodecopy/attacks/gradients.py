@@ -173,19 +173,26 @@ class GradientAttack(TargetedAttack):
             Number of flips granted.
         """
         network = edits.rewire(edits, rows)
-        left, V = network.free_pairs(), torch.zeros_like(network.present)
-        while budget > 0:
-            gain = network.gains(loss, V, left).flatten()
-            steepest = gain.topk(min(budget, self.flips_per_step, len(gain)))
-            best = steepest.indices[steepest.values > 0]
-            if not len(best):
-                return
-            budget -= len(best)
-            V.view(-1)[best] = 1 - 2 * network.present.view(-1)[best]
-            left.view(-1)[best] = False
-            for entry in best.tolist():
-                row, node = divmod(entry, V.shape[1])
-                edits.flip(int(rows[row]), node)
+        for row, node in choose_flips(network, loss, budget, flips_per_step=self.flips_per_step):
+            edits.flip(int(rows[row]), node)
+
+
+def choose_flips(
+    network: RewiredNetwork, loss: Loss, budget: int, *, flips_per_step: int = 1
+) -> list[tuple[int, int]]:
+    """Return at most ``budget`` pairs (row, node) to flip, in the order of :meth:`.greedy_flips`."""
+    left, V = network.free_pairs(), torch.zeros_like(network.present)
+    flips: list[tuple[int, int]] = []
+    while len(flips) < budget:
+        gain = network.gains(loss, V, left).flatten()
+        steepest = gain.topk(min(budget - len(flips), flips_per_step, len(gain)))
+        best = steepest.indices[steepest.values > 0]
+        if not len(best):
+            break
+        V.view(-1)[best] = 1 - 2 * network.present.view(-1)[best]
+        left.view(-1)[best] = False
+        flips += [divmod(entry, V.shape[1]) for entry in best.tolist()]
+    return flips
 
 
 def _check_surrogate(surrogate: Any, shape: tuple[int, int], name: str) -> list[NDArray[np.float64]]:

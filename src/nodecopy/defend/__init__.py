@@ -1,6 +1,7 @@
 """Defences against attacks on graphs (the paper's section 6): classifiers that correct their predictions."""
 
 from nodecopy.defend.adaptive_evidence import AdaptiveEvidenceAttack as AdaptiveEvidenceAttack
+from nodecopy.defend.adaptive_networks import AdaptiveNetworkAttack as AdaptiveNetworkAttack
 from nodecopy.defend.base import Defence as Defence
 from nodecopy.defend.base import correct_trials as correct_trials
 from nodecopy.defend.controls import DonorAverage as DonorAverage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -20,8 +20,39 @@ TEMPERATURE = 0.2
 N_HIDDEN, DROPOUT = 16, 0.5
 
 
+class WeightedEdges(NamedTuple):
+    """Edges and their weights; every node has a loop of weight 1."""
+
+    source: Tensor
+    target: Tensor
+    weight: Tensor
+    n_nodes: int
+
+    @classmethod
+    def with_loops(cls, edge_index: Tensor, edge_weight: Tensor | None, n_nodes: int) -> Self:
+        """Replace the loops of a graph by one for each node; edges without weights have the weight 1."""
+        loops = torch.arange(n_nodes, device=edge_index.device)
+        is_edge = edge_index[0] != edge_index[1]
+        source, target = (torch.cat([ends[is_edge], loops]) for ends in edge_index)
+        if edge_weight is None:
+            return cls(source, target, torch.ones(len(source), device=source.device), n_nodes)
+        return cls(source, target, torch.cat([edge_weight[is_edge], edge_weight.new_ones(n_nodes)]), n_nodes)
+
+    def select(self, mask: Tensor) -> Self:
+        """Return some of the edges."""
+        return self._replace(source=self.source[mask], target=self.target[mask], weight=self.weight[mask])
+
+    def sum_at_targets(self, values: Tensor) -> Tensor:
+        """Return the sum of the values, one row per edge, over the edges of each target."""
+        return values.new_zeros(self.n_nodes, *values.shape[1:]).index_add(0, self.target, values)
+
+
 class RobustNetwork(torch.nn.Module):
-    """Two layers that aggregate transformed features over neighbours; subclasses write :meth:`aggregate`."""
+    """Two layers of a GCN; subclasses replace how edges are weighed, or how messages are combined.
+
+    An edge of weight zero counts for nothing, so that attacks have gradients with respect to weights. These
+    are exact in evaluation mode; in training, the parts that networks detach have none.
+    """
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__()
@@ -31,63 +62,100 @@ class RobustNetwork(torch.nn.Module):
             [torch.nn.Parameter(torch.zeros(size)) for size in (N_HIDDEN, n_classes)]
         )
 
-    def aggregate(self, inputs: Tensor, transformed: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        """Return transformed features, aggregated at the targets of edges; each node has a loop."""
-        raise NotImplementedError
+    def compare(self, inputs: Tensor, edges: WeightedEdges) -> Tensor:
+        """Return the similarity of the ends of each edge; 1 where a network does not compare them."""
+        return torch.ones_like(edges.weight)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-        loops = torch.arange(len(x), device=x.device)
-        is_loop = edge_index[0] == edge_index[1]
-        source, target = (torch.cat([ends[~is_loop], loops]) for ends in edge_index)
+    def weigh(self, similarity: Tensor, edges: WeightedEdges) -> Tensor:
+        """Return the weight of the message along each edge, normalised by the degrees of its ends."""
+        degrees = edges.sum_at_targets(edges.weight)
+        return edges.weight * (degrees[edges.source] * degrees[edges.target]).rsqrt()
+
+    def combine(self, weight: Tensor, transformed: Tensor, edges: WeightedEdges) -> Tensor:
+        """Return the messages of neighbours, combined at the targets of edges."""
+        return edges.sum_at_targets(weight[:, None] * transformed[edges.source])
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        edges = WeightedEdges.with_loops(edge_index, edge_weight, len(x))
         x = torch.dropout(x, DROPOUT, self.training)
-        hidden = torch.relu(self.aggregate(x, self.first(x), source, target) + self.biases[0])
-        hidden = torch.dropout(hidden, DROPOUT, self.training)
-        logits: Tensor = self.aggregate(hidden, self.second(hidden), source, target) + self.biases[1]
-        return logits
+        return self.propagate(self.compare(x, edges), self.first(x), edges)
+
+    def propagate(
+        self, similarity: Tensor, transformed: Tensor, edges: WeightedEdges, needed: Tensor | None = None
+    ) -> Tensor:
+        """Return the logits from what the first layer computes without edges.
+
+        Parameters
+        ----------
+        similarity
+            Of the features of the ends of each edge.
+        transformed
+            The features of each node times the weights of the first layer.
+        edges
+            The edges.
+        needed
+            A mask of the edges along which messages are sent; all by default. The logits are right at nodes
+            for which all messages within two hops are sent.
+        """
+        sent, mask = (edges, slice(None)) if needed is None else (edges.select(needed), needed)
+        messages = self.combine(self.weigh(similarity, edges)[mask], transformed, sent)
+        hidden = torch.dropout(torch.relu(messages + self.biases[0]), DROPOUT, self.training)
+        weight = self.weigh(self.compare(hidden, edges), edges)[mask]
+        return self.combine(weight, self.second(hidden), sent) + self.biases[1]
+
+    def smoothed(self) -> RobustNetwork:
+        """Return a network with the same weights whose gradients an attacker follows for several flips."""
+        return self
 
 
 class GuardedNetwork(RobustNetwork):
     """A GCN whose edges are weighted by the similarity of their ends in each layer."""
 
-    def aggregate(self, inputs: Tensor, transformed: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        n = len(inputs)
+    def compare(self, inputs: Tensor, edges: WeightedEdges) -> Tensor:
+        rows = torch.nn.functional.normalize(inputs.detach() if self.training else inputs, dim=1)
+        return (rows[edges.source] * rows[edges.target]).sum(dim=1)
+
+    def weigh(self, similarity: Tensor, edges: WeightedEdges) -> Tensor:
+        source, target, edge_weight, _ = edges
         is_loop = source == target
-        rows = torch.nn.functional.normalize(inputs.detach(), dim=1)
-        cosine = (rows[source] * rows[target]).sum(dim=1)
-        cosine = torch.where((cosine < MIN_SIMILARITY) | is_loop, 0.0, cosine)
-        total = torch.zeros(n, device=cosine.device).index_add(0, target, cosine)
-        attention = cosine / total[target].clamp_min(1e-12)
-        n_left = torch.zeros(n, device=cosine.device).index_add(0, target, (cosine > 0).float())
+        cosine = torch.where((similarity < MIN_SIMILARITY) | is_loop, 0.0, similarity)
+        is_left = cosine > 0
+        total = edges.sum_at_targets(edge_weight * cosine)[target]
+        total = total + (1 - edge_weight) * cosine  # the attention of an edge does not depend on its weight
+        attention = cosine / total.clamp_min(1e-12)
+        n_left = edges.sum_at_targets(edge_weight * is_left)
         attention = torch.where(is_loop, 1.0 / (n_left[target] + 1.0), attention)
-        weight = torch.where(attention > 0, attention.exp(), 0.0)  # as in the authors' code
-        degrees = torch.zeros(n, device=weight.device).index_add(0, target, weight)
-        weight = weight * (degrees[source] * degrees[target]).rsqrt()
-        return torch.zeros_like(transformed).index_add(0, target, weight[:, None] * transformed[source])
+        weight = edge_weight * torch.where(is_left | is_loop, attention.exp(), 0.0)  # as in the authors' code
+        degrees = edges.sum_at_targets(weight)
+        return weight * (degrees[source] * degrees[target]).rsqrt()
 
 
 class SoftMedianNetwork(RobustNetwork):
     """A GCN that weighs neighbours by their distance to the median of all neighbours in each layer."""
 
-    def aggregate(self, inputs: Tensor, transformed: Tensor, source: Tensor, target: Tensor) -> Tensor:
-        n, n_units = transformed.shape
-        degrees = torch.zeros(n, device=inputs.device).index_add(0, target, torch.ones_like(target).float())
-        weight = (degrees[source] * degrees[target]).rsqrt()
-        total = torch.zeros(n, device=inputs.device).index_add(0, target, weight)
-        values = transformed[source]
-        median = weighted_median(values.detach(), weight, target, total)
-        distance = (values - median[target]).norm(dim=1) / (TEMPERATURE * n_units**0.5)
-        nearest = torch.full((n,), torch.inf, device=inputs.device)
-        nearest = nearest.scatter_reduce(0, target, distance.detach(), "amin")
-        kernel = weight * (nearest[target] - distance).exp()
-        kernel_sum = torch.zeros(n, device=inputs.device).index_add(0, target, kernel)
-        kernel = kernel / kernel_sum[target] * total[target]
-        return torch.zeros_like(transformed).index_add(0, target, kernel[:, None] * values)
+    def combine(self, weight: Tensor, transformed: Tensor, edges: WeightedEdges) -> Tensor:
+        target, values = edges.target, transformed[edges.source]
+        total = edges.sum_at_targets(weight)
+        compared = values.detach() if self.training else values  # attacks differentiate the median too
+        median = weighted_median(compared, weight.detach(), target, total.detach())
+        distance = (values - median[target]).norm(dim=1) / (TEMPERATURE * values.shape[1] ** 0.5)
+        present = torch.where(edges.weight > 0, distance.detach(), torch.inf)
+        nearest = present.new_full((edges.n_nodes,), torch.inf).scatter_reduce(0, target, present, "amin")
+        kernel = weight * (nearest[target] - distance).clamp_max(0.0).exp()
+        kernel = kernel / edges.sum_at_targets(kernel)[target] * total[target]
+        return edges.sum_at_targets(kernel[:, None] * values)
+
+    def smoothed(self) -> RobustNetwork:
+        """Return the GCN with these weights: a median moves only after several flips, its sum at each."""
+        network = RobustNetwork(self.first.in_features, self.second.out_features).to(self.first.weight.device)
+        network.load_state_dict(self.state_dict())
+        return network.train(self.training)
 
 
 def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tensor) -> Tensor:
     """Return the weighted median of each column over the edges of every target, ``[n_targets, n_columns]``.
 
-    Every target has an edge.
+    A target without edges has some value of another one.
 
     Parameters
     ----------
@@ -107,7 +175,7 @@ def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tenso
     is_below = cumulative - before[by_target] < total[by_target, None] / 2 - 1e-9
     n_below = torch.zeros_like(before).index_add(0, by_target, is_below.double()).long()
     last = torch.cat([start[1:], start.new_tensor([len(target)])]) - 1
-    position = torch.minimum(start[:, None] + n_below, last[:, None])
+    position = torch.minimum(start[:, None] + n_below, last[:, None]).clamp_min(0)
     return values.gather(0, order.gather(0, position))
 
 

@@ -1,0 +1,180 @@
+"""An adaptive attack on networks with robust aggregation: gradients through them, verified by evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from nodecopy._core.validation import check_integer, check_type
+from nodecopy.attacks import Edits, TargetedAttack
+from nodecopy.attacks.base import Nodes
+from nodecopy.attacks.gradients import choose_flips
+from nodecopy.attacks.module_gradients import RewiredModule, WeightedModule
+from nodecopy.attacks.rewired_networks import Loss, RewiredNetwork
+from nodecopy.attacks.surrogate import SurrogateLabels
+from nodecopy.classify import Trial
+from nodecopy.classify.module_ensemble import ModuleEnsemble
+from nodecopy.defend.robust_networks import GNNGuard, RobustNetwork, RobustNetworkDefence, WeightedEdges
+from nodecopy.graph import Graph
+from nodecopy.nn.devices import check_device
+from nodecopy.nn.module_networks import ModuleNetwork
+
+
+class NetworkEdits(Edits):
+    """Edits of a graph with the network that is attacked.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    codes
+        Class number of every node.
+    network
+        The trained network, in evaluation mode.
+    x
+        The scaled features of all nodes.
+    """
+
+    def __init__(self, graph: Graph, codes: NDArray[np.int64], network: ModuleNetwork, x: Tensor) -> None:
+        super().__init__(graph)
+        assert isinstance(network.module, RobustNetwork)
+        self.codes, self.network, self.x = torch.from_numpy(codes).to(x.device), network, x
+        self.module, self.smoothed = network.module, network.module.smoothed()
+        with torch.no_grad():
+            self.transformed = self.module.first(x)
+
+
+class RewiredRobustNetwork(WeightedModule):
+    """A robust network on a graph of which one row is changed.
+
+    What it computes of features without edges, and the similarities of all pairs that may be flipped, are
+    computed once. Messages are sent within two hops of the row only.
+
+    Parameters
+    ----------
+    edits
+        The graph as the attack has left it so far, and the network.
+    row
+        The node that may be rewired.
+    module
+        The network or a smoothed one.
+    n_candidates
+        How many flips of the steepest gradients are evaluated to find the best; 0 trusts the gradients.
+    """
+
+    def __init__(self, edits: NetworkEdits, row: int, module: RobustNetwork, n_candidates: int) -> None:
+        super().__init__(edits.network, edits.x, edits, np.array([row]))
+        self.module, self.transformed, self.n_candidates = module, edits.transformed, n_candidates
+        self.edges = WeightedEdges.with_loops(self.join_edges(self.free), None, len(self.x))
+        with torch.no_grad():
+            self.similarity = module.compare(self.x, self.edges)
+
+    def logits(self, V: Tensor) -> Tensor:
+        changed = (self.present + V)[self.free]
+        weight = self.edges.weight.clone()
+        weight[self.fixed.shape[1] :][: 2 * len(changed)] = torch.cat([changed, changed])
+        edges = self.edges._replace(weight=weight)
+        # A new edge of the row changes the hidden layer of its other end, which the row reads once it exists.
+        used = (weight > 0) | (edges.target == self.rows) if V.requires_grad else weight > 0
+        edges, similarity = edges.select(used), self.similarity[used]
+        needed = None if V.requires_grad else self.find_needed(edges)
+        logits = self.module.propagate(similarity, self.transformed, edges, needed)
+        return self.network.check_output(logits, len(self.x))
+
+    def find_needed(self, edges: WeightedEdges) -> Tensor:
+        """Return which edges lead to a node within two hops of the row."""
+        is_near = torch.zeros(edges.n_nodes, dtype=torch.bool, device=self.rows.device)
+        is_near[self.rows] = True
+        for _ in range(2):
+            is_near[edges.source[is_near[edges.target]]] = True
+        return is_near[edges.target]
+
+    def select_candidates(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
+        """Return the pairs with the steepest gradients, ``[n, 2]``."""
+        gains = RewiredNetwork.gains(self, loss, V, left).flatten()
+        steepest = gains.topk(min(self.n_candidates, len(gains)))
+        entries = steepest.indices[steepest.values > -torch.inf]
+        return torch.stack([entries // V.shape[1], entries % V.shape[1]], dim=1)
+
+    def gains(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
+        if not self.n_candidates:
+            return RewiredNetwork.gains(self, loss, V, left)
+        return RewiredModule.gains(self, loss, V, left)
+
+    def flip(self, flips: list[tuple[int, int]]) -> Tensor:
+        """Return the change V of the row by some flips."""
+        V = torch.zeros_like(self.present)
+        for row, node in flips:
+            V[row, node] = 1 - 2 * self.present[row, node]
+        return V
+
+
+@dataclass(eq=False, repr=False)
+class AdaptiveNetworkAttack(TargetedAttack):
+    """Attack :class:`GNNGuard` or :class:`SoftMedianGCN` by flips of the target's edges.
+
+    The attacker trains the network on the clean graph and plans greedy flips twice: by the network, which
+    evaluates the flips of the steepest gradients and takes the best, and along the gradients of a smoothed
+    network with the same weights, since a single flip hardly moves a median. The plan that raises the loss of
+    the network more is carried out. The default budget is the target's degree.
+
+    Parameters
+    ----------
+    defence
+        The defence; by default ``GNNGuard()``.
+    n_candidates
+        Number of flips that are evaluated in each step. The time grows with it.
+    together
+        As in :class:`.TargetedAttack`.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.defend import AdaptiveNetworkAttack, SoftMedianGCN
+    >>> digits = datasets.load("digits").subgraph(range(200))
+    >>> attack = AdaptiveNetworkAttack(SoftMedianGCN(n_epochs=50))
+    >>> attack.attack(digits, [7], budget=2, rng=0).spent.tolist()
+    [2]
+    """
+
+    defence: RobustNetworkDefence | None = None
+    n_candidates: int = 8
+    together: bool = True
+
+    def prepare(
+        self, graph: Graph, targets: Nodes, train: ArrayLike | None, seed: SeedSequence
+    ) -> Callable[[], NetworkEdits]:
+        name = type(self).__name__
+        check_integer(self.n_candidates, f"n_candidates of {name}", low=1)
+        defence = GNNGuard() if self.defence is None else self.defence
+        check_type(defence, RobustNetworkDefence, f"defence of {name}", "a GNNGuard or SoftMedianGCN")
+        labels = SurrogateLabels.from_graph(graph, targets, train, name)
+        trial = Trial(graph, labels.train, rng=seed)
+        (prediction,) = defence.fit_trials([trial], keep_networks=True)
+        ensemble = prediction.networks
+        assert isinstance(ensemble, ModuleEnsemble)
+        network = ensemble.build_modules(check_device(defence.device))[0].network
+        network.module.eval()
+        x = network.dense_tensor(ensemble.feature_scaling.apply(graph.features))
+        return lambda: NetworkEdits(graph, trial.codes, network, x)
+
+    def attack_target(self, edits: Edits, target: int, budget: int, rng: Generator) -> None:
+        assert isinstance(edits, NetworkEdits)
+        true_class = edits.codes[target]
+
+        def loss(network: RewiredNetwork, V: Tensor) -> Tensor:
+            return -network.logits(V)[target, true_class]
+
+        network = RewiredRobustNetwork(edits, target, edits.module, self.n_candidates)
+        smoothed = RewiredRobustNetwork(edits, target, edits.smoothed, 0)
+        plans = [choose_flips(part, loss, budget) for part in (network, smoothed)]
+        with torch.no_grad():
+            best = max(plans, key=lambda flips: float(loss(network, network.flip(flips))))
+        for _, node in best:
+            edits.flip(target, node)
