@@ -74,7 +74,7 @@ def draw_robustness() -> Figure:
     axes = figure.subplots(1, 2, sharey=True)
     budgets = [budget for budget in BUDGETS if budget.isdigit()]
     for axis, dataset in zip(axes, ("cora", "citeseer"), strict=True):
-        for (method, curve), marker in zip(find_curves(rows, dataset).items(), "osDv^X", strict=False):
+        for (method, curve), marker in zip(find_curves(rows, dataset).items(), "osDv^XP*", strict=False):
             shown = [(budgets.index(budget), curve[budget]) for budget in budgets if budget in curve]
             style = "-" if "evidence" in method else "--"
             axis.plot(*zip(*shown, strict=True), style, marker=marker, ms=4, lw=1.3, label=titles[method])

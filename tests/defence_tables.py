@@ -13,6 +13,8 @@ CONTROLS = ("gcn", "average-self-training", "distilled", "distilled-mlp")
 BUDGETS = ("0", "1", "2", "5", "10", "20", "degree")
 OWN_ATTACKS = {
     "gcn": "fga",
+    "gnnguard": "gnnguard",
+    "soft-median": "soft-median",
     "evidence": "evidence",
     "evidence-half": "evidence",
     "evidence-quarter": "evidence",

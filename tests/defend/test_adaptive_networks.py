@@ -53,7 +53,7 @@ def flip(graph: Graph, target: int, nodes: Any) -> Graph:
 def test_flips_are_predicted_as_graphs_are(name: str) -> None:
     graph = planted_graph()
     edits = start_edits(name, 40, graph)
-    rewired = RewiredRobustNetwork(edits, 40, edits.module, 4)
+    rewired = RewiredRobustNetwork(edits, 40, 4)
     seed = child(seed_sequence(0), AttackSeeds.SURROGATE)
     fitted = DEFENCES[name].fit(graph, TRAIN, rng=seed)
     for part in ([], [1, 30], edits.neighbours(40).tolist()):
@@ -68,7 +68,7 @@ def test_flips_are_predicted_as_graphs_are(name: str) -> None:
 def test_gains_are_those_of_graphs(name: str) -> None:
     graph = planted_graph()
     edits = start_edits(name, 40, graph)
-    rewired = RewiredRobustNetwork(edits, 40, edits.module, 59)
+    rewired = RewiredRobustNetwork(edits, 40, 59)
 
     def loss(network: Any, V: torch.Tensor) -> torch.Tensor:
         return -network.logits(V)[40, edits.codes[40]]  # type: ignore[no-any-return]
@@ -98,7 +98,7 @@ def test_the_better_plan_is_carried_out() -> None:
     """The flips along the gradients of the smoothed network, or those that the network evaluates."""
     graph, target = planted_graph(), 40
     edits = start_edits("soft-median", target, graph)
-    rewired = RewiredRobustNetwork(edits, target, edits.module, 8)
+    rewired = RewiredRobustNetwork(edits, target, 8)
     flips = AdaptiveNetworkAttack(DEFENCES["soft-median"]).attack(
         graph, [target], budget=4, train=TRAIN, rng=0
     )

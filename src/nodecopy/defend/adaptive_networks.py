@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -62,18 +64,22 @@ class RewiredRobustNetwork(WeightedModule):
         The graph as the attack has left it so far, and the network.
     row
         The node that may be rewired.
-    module
-        The network or a smoothed one.
     n_candidates
         How many flips of the steepest gradients are evaluated to find the best; 0 trusts the gradients.
     """
 
-    def __init__(self, edits: NetworkEdits, row: int, module: RobustNetwork, n_candidates: int) -> None:
+    def __init__(self, edits: NetworkEdits, row: int, n_candidates: int) -> None:
         super().__init__(edits.network, edits.x, edits, np.array([row]))
-        self.module, self.transformed, self.n_candidates = module, edits.transformed, n_candidates
+        self.module, self.transformed, self.n_candidates = edits.module, edits.transformed, n_candidates
         self.edges = WeightedEdges.with_loops(self.join_edges(self.free), None, len(self.x))
         with torch.no_grad():
-            self.similarity = module.compare(self.x, self.edges)
+            self.similarity = self.module.compare(self.x, self.edges)
+
+    def replace_module(self, module: RobustNetwork) -> Self:
+        """Return the same rows in a smoothed network, whose gradients are trusted."""
+        other = copy.copy(self)
+        other.module, other.n_candidates = module, 0
+        return other
 
     def logits(self, V: Tensor) -> Tensor:
         changed = (self.present + V)[self.free]
@@ -171,8 +177,8 @@ class AdaptiveNetworkAttack(TargetedAttack):
         def loss(network: RewiredNetwork, V: Tensor) -> Tensor:
             return -network.logits(V)[target, true_class]
 
-        network = RewiredRobustNetwork(edits, target, edits.module, self.n_candidates)
-        smoothed = RewiredRobustNetwork(edits, target, edits.smoothed, 0)
+        network = RewiredRobustNetwork(edits, target, self.n_candidates)
+        smoothed = network.replace_module(edits.smoothed)
         plans = [choose_flips(part, loss, budget) for part in (network, smoothed)]
         with torch.no_grad():
             best = max(plans, key=lambda flips: float(loss(network, network.flip(flips))))
