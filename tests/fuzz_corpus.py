@@ -113,7 +113,7 @@ def _classifiers() -> list[Any]:
     return [
         gcn, classify.APPNP(**FEW), classify.MLP(**FEW), classify.BayesianGCN(None, 2, 2, base=gcn),
         classify.SelfTraining(gcn, 1), classify.LabelPropagation(), classify.SBMGCN(base=gcn),
-        classify.DFNet(widths=(4,), **FEW), classify.DGI(4, **FEW),
+        classify.DFNet(widths=(4,), **FEW), classify.DGI(4, **FEW), classify.SGC(),
         classify.CustomNetwork(build_network, **FEW),
     ]  # fmt: skip
 

@@ -13,6 +13,7 @@ from nodecopy.classify.module_classifier import ModuleClassifier as ModuleClassi
 from nodecopy.classify.network_classifier import NetworkClassifier as NetworkClassifier
 from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN
 from nodecopy.classify.self_training import SelfTraining as SelfTraining
+from nodecopy.classify.sgc import SGC as SGC
 from nodecopy.classify.trial import Trial as Trial
 
 __all__: list[str]

@@ -27,12 +27,12 @@ N_NEIGHBOURS = 10
 """Neighbours of each node of a graph that is built from features."""
 
 Method: TypeAlias = Literal[
-    "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi"
+    "self-training", "bgcn-copy", "gcn", "appnp", "sbm-gcn", "dfnet", "mlp", "label-propagation", "dgi", "sgc"
 ]
 """The classifiers."""
 RECOMMENDED: Method = "self-training"
 WITHOUT_FEATURES: tuple[Method, ...] = ("label-propagation",)
-ONE_GRAPH: tuple[Method, ...] = ("label-propagation", "dgi")
+ONE_GRAPH: tuple[Method, ...] = ("label-propagation", "dgi", "sgc")
 """Methods that predict on no other graph than that of training."""
 METHODS_OF: dict[str, tuple[Method, ...]] = {
     "n_rounds": ("self-training", "bgcn-copy"),
@@ -81,6 +81,7 @@ def create_classifier(
         GCN,
         MLP,
         SBMGCN,
+        SGC,
         BayesianGCN,
         DFNet,
         LabelPropagation,
@@ -106,6 +107,9 @@ def create_classifier(
         others = {"scale_features": features != "auto", "device": device != "cpu"}
         check_applicable("networks", f"--method {method}", **others)
         return LabelPropagation(weights=weights)
+    if method == "sgc":
+        check_applicable("networks", f"--method {method}", device=device != "cpu")
+        return SGC(features=features, weights=weights)
     classes: dict[str, Callable[..., Classifier]] = {
         "gcn": GCN,
         "appnp": APPNP,

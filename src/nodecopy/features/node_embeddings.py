@@ -98,11 +98,7 @@ class NodeEmbeddings:
             features = self.graph.features
             state = "this one has none" if features is None else "in this one no two nodes share any"
             raise InputError(f"graph must have features to find similar nodes by them; {state}.")
-        weighted = sparse.csr_array(scale_features(self.graph, purpose=PURPOSE), dtype=np.float64)
-        counts = np.bincount(weighted.indices[weighted.data != 0], minlength=weighted.shape[1])
-        weights = np.log((1.0 + self.graph.n_nodes) / (1.0 + counts)) + 1.0
-        weighted.data = weighted.data * weights[weighted.indices]
-        return sparse.csr_array(unit_rows(weighted))
+        return weigh_by_rarity(scale_features(self.graph, purpose=PURPOSE))
 
     @cached_property
     def features(self) -> Matrix:
@@ -211,6 +207,15 @@ def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArra
         np.einsum("ed,ed->e", part[first], part[second]) for part in (features, expected)
     )
     return by_features, by_neighbourhoods
+
+
+def weigh_by_rarity(features: Any) -> sparse.csr_array:
+    """Return features weighted by TF-IDF, with rows of length one."""
+    weighted = sparse.csr_array(features, dtype=np.float64)
+    counts = np.bincount(weighted.indices[weighted.data != 0], minlength=weighted.shape[1])
+    weights = np.log((1.0 + weighted.shape[0]) / (1.0 + counts)) + 1.0
+    weighted.data = weighted.data * weights[weighted.indices]
+    return sparse.csr_array(unit_rows(weighted))
 
 
 def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
