@@ -145,3 +145,12 @@ def test_parameters_are_checked_before_they_explain() -> None:
     model.user_share = None  # type: ignore[assignment]
     with pytest.raises(InputError, match="user_share of CopyEASE must be"):
         model.explain(USER, ITEM)
+
+
+def test_parameters_that_were_changed_explain_nothing() -> None:
+    model = CopyEASE(user_share=0.2).fit(random_log())
+    model.user_share = 0.3
+    with pytest.raises(InputError, match="parameters of CopyEASE must be those of fit"):
+        model.explain(USER, ITEM)
+    model.user_share = 0.2
+    assert model.explain(USER, ITEM, None).remainder == pytest.approx(0, abs=1e-6)

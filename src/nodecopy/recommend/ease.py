@@ -64,6 +64,8 @@ class LinearRecommender(Recommender):
     _popularity: NDArray[np.float64]
     """The popularity of items in the interactions of the last moments."""
     _donor_system_cache: tuple[Any, DonorSystem] | None = None
+    _fitted_as: str | None = None
+    """The parameters of the fit, unless the model was loaded."""
     PRECISIONS: ClassVar[tuple[str, ...]] = ("double", "single", "auto")
 
     @abstractmethod
@@ -91,7 +93,7 @@ class LinearRecommender(Recommender):
         else:
             solutions = (model.solve(M, C) for model in models)
         for model, weights in zip(models, solutions, strict=True):
-            model.weights_ = model._to_host(model.finish_weights(weights))
+            model._take_solution(weights)
             model.interactions_ = model.seen_ = train
             yield model
 
@@ -133,7 +135,7 @@ class LinearRecommender(Recommender):
     ) -> None:
         self._running = None
         weights = self.solve(*self.moments(interactions), overwrite=True)
-        self.weights_ = self._to_host(self.finish_weights(weights))
+        self._take_solution(weights)
 
     def partial_fit(self, interactions: InteractionsLike) -> Self:
         """Add interactions to those of training; the weights are those of a fit to all of them.
@@ -172,7 +174,7 @@ class LinearRecommender(Recommender):
                 self.moments(self.interactions_, self._running)
             algebra = algebra_on(self.device, np.float64)
             M, C = (algebra.array(part) for part in self.moments(train, self._running))
-            self.weights_ = self._to_host(self.finish_weights(self.solve(M, C, overwrite=True)))
+            self._take_solution(self.solve(M, C, overwrite=True))
         self.interactions_, self.seen_ = train, seen
         return self
 
@@ -204,6 +206,11 @@ class LinearRecommender(Recommender):
         from nodecopy.recommend.sparse_ridge import solve_sparse  # imports numba, which is slow
 
         return solve_sparse(S, C_t, self.item_penalties(self._popularity), cast(int, self.n_neighbours_))
+
+    def _take_solution(self, solution: Any) -> None:
+        """Keep the weights, and the parameters that they belong to."""
+        self.weights_ = self._to_host(self.finish_weights(solution))
+        self._fitted_as = repr(self)
 
     def _to_host(self, weights: Any) -> Any:
         return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).to_numpy(weights)
@@ -290,7 +297,12 @@ class LinearRecommender(Recommender):
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         key, weights = (self.interactions_, repr(self)), self.weights_
         if self._donor_system_cache is None or self._donor_system_cache[0] != key:
-            self.check_params()  # of a loaded model, or changed since fit
+            self.check_params()  # of a loaded model
+            if self._fitted_as not in (None, key[1]):
+                raise InputError(
+                    f"parameters of {type(self).__name__} must be those of fit to explain its scores; "
+                    f"they were {self._fitted_as} and are {key[1]}. Call fit again, or set them back."
+                )
             self._donor_system_cache = key, self.donor_system()
         is_sparse = isinstance(weights, sparse.csr_array)
         factors = self.score_factors(relative_popularity(self.interactions_))
