@@ -205,5 +205,5 @@ def test_lists_that_hold_most_items(run: Run) -> None:
     assert float(ran.out.split()[-1]) == 1
     assert "items in a random order have a recall@9 of 1.00" in ran.err
     ran = run("evaluate", "few.csv", "--metric", "recall@10")
-    assert (ran.code, "between 1 and n_items = 9; got 10" in ran.err) == (2, True)
+    assert (ran.code, "between 1 and the number of items = 9; got 10" in ran.err) == (2, True)
     assert "random order" not in run("evaluate", "library", "--metric", "recall@20").err

@@ -124,6 +124,19 @@ def test_a_median_of_large_numbers_does_not_overflow() -> None:
     assert encoder.medians_ == {"a": 1.25e308, "b": float(np.median([0.1, 0.2])), "c": 0.0}
 
 
+def test_new_columns_are_left_out_of_a_fitted_encoding(
+    files: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    encoder = read_graph(files[0], features=files[1]).feature_encoder
+    lines = files[1].read_text().splitlines()
+    wider = tmp_path / "wider.csv"
+    wider.write_text("\n".join([f"{lines[0]},height", *(f"{line},1" for line in lines[1:])]))
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        graph = read_graph(files[0], features=wider, encoder=encoder)
+    assert "where the encoder was fitted are left out: height" in caplog.text
+    assert graph.features.tolist() == MATRIX  # type: ignore[union-attr]
+
+
 def test_a_column_without_a_value_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "nodecopy"):
         assert FeatureEncoder().fit({"x": [1, 2], "note": ["", ""]}).feature_names_ == ["x"]

@@ -149,7 +149,7 @@ def test_results_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"metrics": ["ndcg@4"]}, "k of the metric 'ndcg@4' must be .* n_items = 3; got 4"),
+        ({"metrics": ["ndcg@4"]}, "k of the metric 'ndcg@4' must be .* the number of items = 3; got 4"),
         ({"metrics": ["ndcg@0"]}, "k of the metric 'ndcg@0' must be an integer between 1 and"),
         ({"metrics": []}, r"metrics must be a list of names such as 'recall@10'; got \[\]"),
         ({"metrics": "recall@1"}, "metrics must be a list of names such as 'recall@10'; got 'recall@1'"),

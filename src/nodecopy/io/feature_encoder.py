@@ -239,6 +239,11 @@ def encode_table(
     if encoder is None or not hasattr(encoder, "feature_names_"):
         params = {} if encoder is None else encoder.get_params()
         encoder = FeatureEncoder(**params).fit(columns, row_name=table.where)
+    elif unknown := [name for name in columns if name not in (*encoder.medians_, *encoder.categories_)]:
+        log_decision(
+            f"features: columns that were not used where the encoder was fitted are left out: "
+            f"{list_names(unknown, N_SHOWN)}."
+        )
     return encoder.transform(columns, row_name=table.where), encoder
 
 

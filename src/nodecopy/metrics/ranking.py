@@ -172,7 +172,9 @@ def parse_metrics(
             nearest = get_close_matches(metric, allowed, n=1)
             hint = f" Did you mean {nearest[0]}@{length if length.isdecimal() else 10}?" if nearest else ""
             raise InputError(f"metrics must be of the form {forms} with an integer k; got {name!r}.{hint}")
-        k = check_integer(int(length), f"k of the metric {name!r}", low=1, high=n_items, high_name="n_items")
+        k = check_integer(
+            int(length), f"k of the metric {name!r}", low=1, high=n_items, high_name="the number of items"
+        )
         parsed[str(name)] = metric, k
     return parsed
 
