@@ -130,10 +130,10 @@ def test_new_columns_are_left_out_of_a_fitted_encoding(
     encoder = read_graph(files[0], features=files[1]).feature_encoder
     lines = files[1].read_text().splitlines()
     wider = tmp_path / "wider.csv"
-    wider.write_text("\n".join([f"{lines[0]},height", *(f"{line},1" for line in lines[1:])]))
+    wider.write_text("\n".join([f"{lines[0]},shoe size", *(f"{line},1" for line in lines[1:])]))
     with caplog.at_level(logging.INFO, "nodecopy"):
         graph = read_graph(files[0], features=wider, encoder=encoder)
-    assert "where the encoder was fitted are left out: height" in caplog.text
+    assert "where the encoder was fitted are left out: shoe size" in caplog.text
     assert graph.features.tolist() == MATRIX  # type: ignore[union-attr]
 
 
