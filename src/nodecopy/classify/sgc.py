@@ -97,7 +97,8 @@ class SGC(Classifier):
             rows = np.asarray((1 - self.restart) * (matrix @ rows) + self.restart * own)
         rows = unit_rows(rows.astype(np.float64))
         variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
-        return rows / np.sqrt(variance or 1.0)
+        scaled: NDArray[np.float64] = rows / np.sqrt(variance or 1.0)
+        return scaled
 
     def _classify(self, trial: Trial, rows: NDArray[np.float64]) -> Prediction:
         """Return the prediction of the regression."""
