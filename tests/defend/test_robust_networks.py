@@ -126,14 +126,17 @@ def test_gradients_of_weights_are_differences(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_logits_of_a_node_need_messages_within_two_hops(name: str) -> None:
+def test_logits_of_a_node_need_few_messages(name: str) -> None:
     network, x, edge_index = ring_network(name)
     edges = WeightedEdges.with_loops(edge_index, None, 12)
     arguments = network.compare(x, edges), network.first(x), edges
-    needed = torch.isin(edges.target, torch.tensor([10, 11, 0, 1, 2]))
-    restricted, complete = network.propagate(*arguments, needed), network.propagate(*arguments)
-    torch.testing.assert_close(restricted[0], complete[0])
-    assert not torch.allclose(restricted[6], complete[6])
+    complete, restricted = network.propagate(*arguments), {}
+    for n_hops in (network.n_hops - 1, network.n_hops):
+        near = torch.arange(-n_hops, n_hops + 1) % 12
+        sent = torch.isin(edges.target, near), edges.target == 0
+        restricted[n_hops] = network.propagate(*arguments, sent)[0]
+    torch.testing.assert_close(restricted[network.n_hops], complete[0])
+    assert not torch.allclose(restricted[network.n_hops - 1], complete[0])
 
 
 @pytest.mark.parametrize("name", NETWORKS)

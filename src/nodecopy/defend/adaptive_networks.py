@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import torch
@@ -17,12 +16,18 @@ from nodecopy._core.validation import check_integer, check_type
 from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.gradients import choose_flips
-from nodecopy.attacks.module_gradients import RewiredModule, WeightedModule
+from nodecopy.attacks.module_gradients import RewiredModule
 from nodecopy.attacks.rewired_networks import Loss, RewiredNetwork
 from nodecopy.attacks.surrogate import SurrogateLabels
 from nodecopy.classify import Trial
 from nodecopy.classify.module_ensemble import ModuleEnsemble
-from nodecopy.defend.robust_networks import GNNGuard, RobustNetwork, RobustNetworkDefence, WeightedEdges
+from nodecopy.defend.robust_networks import (
+    ALL_MESSAGES,
+    GNNGuard,
+    RobustNetwork,
+    RobustNetworkDefence,
+    WeightedEdges,
+)
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
 from nodecopy.nn.module_networks import ModuleNetwork
@@ -52,11 +57,11 @@ class NetworkEdits(Edits):
             self.transformed = self.module.first(x)
 
 
-class RewiredRobustNetwork(WeightedModule):
-    """A robust network on a graph of which one row is changed.
+class RewiredRobustNetwork(RewiredModule):
+    """A robust network on a graph of which one row is changed; only the logits of that node are computed.
 
     What it computes of features without edges, and the similarities of all pairs that may be flipped, are
-    computed once. Messages are sent within two hops of the row only.
+    computed once.
 
     Parameters
     ----------
@@ -65,7 +70,12 @@ class RewiredRobustNetwork(WeightedModule):
     row
         The node that may be rewired.
     n_candidates
-        How many flips of the steepest gradients are evaluated to find the best; 0 trusts the gradients.
+        How many flips of the steepest gradients, of the network and of the smoothed one, are evaluated.
+
+    Attributes
+    ----------
+    smoothed
+        The same for the smoothed network, whose gains are gradients; None in that one.
     """
 
     def __init__(self, edits: NetworkEdits, row: int, n_candidates: int) -> None:
@@ -74,44 +84,43 @@ class RewiredRobustNetwork(WeightedModule):
         self.edges = WeightedEdges.with_loops(self.join_edges(self.free), None, len(self.x))
         with torch.no_grad():
             self.similarity = self.module.compare(self.x, self.edges)
-
-    def replace_module(self, module: RobustNetwork) -> Self:
-        """Return the same rows in a smoothed network, whose gradients are trusted."""
-        other = copy.copy(self)
-        other.module, other.n_candidates = module, 0
-        return other
+        self.smoothed: RewiredRobustNetwork | None = None
+        smoothed = copy.copy(self)
+        smoothed.module = edits.smoothed
+        self.smoothed = smoothed
 
     def logits(self, V: Tensor) -> Tensor:
         changed = (self.present + V)[self.free]
         weight = self.edges.weight.clone()
         weight[self.fixed.shape[1] :][: 2 * len(changed)] = torch.cat([changed, changed])
-        edges = self.edges._replace(weight=weight)
-        # A new edge of the row changes the hidden layer of its other end, which the row reads once it exists.
-        used = (weight > 0) | (edges.target == self.rows) if V.requires_grad else weight > 0
-        edges, similarity = edges.select(used), self.similarity[used]
-        needed = None if V.requires_grad else self.find_needed(edges)
-        logits = self.module.propagate(similarity, self.transformed, edges, needed)
-        return self.network.check_output(logits, len(self.x))
+        edges, similarity, first = self.edges._replace(weight=weight), self.similarity, ALL_MESSAGES[0]
+        if not V.requires_grad:
+            edges, similarity = edges.select(weight > 0), similarity[weight > 0]
+            first = self.find_needed(edges)
+        sent = first, edges.target == self.rows
+        return self.module.propagate(similarity, self.transformed, edges, sent).double().log_softmax(dim=1)
 
     def find_needed(self, edges: WeightedEdges) -> Tensor:
-        """Return which edges lead to a node within two hops of the row."""
+        """Return which messages of the first layer the logits of the row depend on."""
         is_near = torch.zeros(edges.n_nodes, dtype=torch.bool, device=self.rows.device)
         is_near[self.rows] = True
-        for _ in range(2):
+        for _ in range(self.module.n_hops):
             is_near[edges.source[is_near[edges.target]]] = True
         return is_near[edges.target]
 
+    def gains(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
+        if self.smoothed is None:
+            return RewiredNetwork.gains(self, loss, V, left)
+        return super().gains(loss, V, left)
+
     def select_candidates(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
         """Return the pairs with the steepest gradients, ``[n, 2]``."""
-        gains = RewiredNetwork.gains(self, loss, V, left).flatten()
-        steepest = gains.topk(min(self.n_candidates, len(gains)))
-        entries = steepest.indices[steepest.values > -torch.inf]
-        return torch.stack([entries // V.shape[1], entries % V.shape[1]], dim=1)
-
-    def gains(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
-        if not self.n_candidates:
-            return RewiredNetwork.gains(self, loss, V, left)
-        return RewiredModule.gains(self, loss, V, left)
+        is_candidate = torch.zeros_like(left)
+        for network in (self, self.smoothed):
+            assert network is not None
+            gains = RewiredNetwork.gains(network, loss, V, left).flatten()
+            is_candidate.view(-1)[gains.topk(min(self.n_candidates, len(gains))).indices] = True
+        return (is_candidate & left).nonzero()
 
     def flip(self, flips: list[tuple[int, int]]) -> Tensor:
         """Return the change V of the row by some flips."""
@@ -126,16 +135,17 @@ class AdaptiveNetworkAttack(TargetedAttack):
     """Attack :class:`GNNGuard` or :class:`SoftMedianGCN` by flips of the target's edges.
 
     The attacker trains the network on the clean graph and plans greedy flips twice: by the network, which
-    evaluates the flips of the steepest gradients and takes the best, and along the gradients of a smoothed
-    network with the same weights, since a single flip hardly moves a median. The plan that raises the loss of
-    the network more is carried out. The default budget is the target's degree.
+    evaluates some flips and takes the best, and along the gradients of a smoothed network with the same
+    weights, since a single flip hardly moves a median. The plan that raises the loss of the network more is
+    carried out. The default budget is the target's degree.
 
     Parameters
     ----------
     defence
         The defence; by default ``GNNGuard()``.
     n_candidates
-        Number of flips that are evaluated in each step. The time grows with it.
+        Number of flips that are evaluated in each step of the first plan: so many of the steepest gradients
+        of the network, and as many of the smoothed one. The time grows with it.
     together
         As in :class:`.TargetedAttack`.
 
@@ -150,7 +160,7 @@ class AdaptiveNetworkAttack(TargetedAttack):
     """
 
     defence: RobustNetworkDefence | None = None
-    n_candidates: int = 8
+    n_candidates: int = 16
     together: bool = True
 
     def prepare(
@@ -178,8 +188,8 @@ class AdaptiveNetworkAttack(TargetedAttack):
             return -network.logits(V)[target, true_class]
 
         network = RewiredRobustNetwork(edits, target, self.n_candidates)
-        smoothed = network.replace_module(edits.smoothed)
-        plans = [choose_flips(part, loss, budget) for part in (network, smoothed)]
+        assert network.smoothed is not None
+        plans = [choose_flips(part, loss, budget) for part in (network, network.smoothed)]
         with torch.no_grad():
             best = max(plans, key=lambda flips: float(loss(network, network.flip(flips))))
         for _, node in best:

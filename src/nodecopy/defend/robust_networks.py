@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self, TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,6 +18,11 @@ MIN_SIMILARITY = 0.1
 TEMPERATURE = 0.2
 """Of Soft Median; the lower, the fewer neighbours count."""
 N_HIDDEN, DROPOUT = 16, 0.5
+
+
+SentMessages: TypeAlias = tuple[Tensor | slice, Tensor | slice]
+"""Masks of edges for either layer."""
+ALL_MESSAGES: SentMessages = slice(None), slice(None)
 
 
 class WeightedEdges(NamedTuple):
@@ -38,7 +43,7 @@ class WeightedEdges(NamedTuple):
             return cls(source, target, torch.ones(len(source), device=source.device), n_nodes)
         return cls(source, target, torch.cat([edge_weight[is_edge], edge_weight.new_ones(n_nodes)]), n_nodes)
 
-    def select(self, mask: Tensor) -> Self:
+    def select(self, mask: Tensor | slice) -> Self:
         """Return some of the edges."""
         return self._replace(source=self.source[mask], target=self.target[mask], weight=self.weight[mask])
 
@@ -53,6 +58,9 @@ class RobustNetwork(torch.nn.Module):
     An edge of weight zero counts for nothing, so that attacks have gradients with respect to weights. These
     are exact in evaluation mode; in training, the parts that networks detach have none.
     """
+
+    n_hops: ClassVar[int] = 1
+    """The logits of a node depend on the hidden layer of nodes within so many hops."""
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         super().__init__()
@@ -81,7 +89,7 @@ class RobustNetwork(torch.nn.Module):
         return self.propagate(self.compare(x, edges), self.first(x), edges)
 
     def propagate(
-        self, similarity: Tensor, transformed: Tensor, edges: WeightedEdges, needed: Tensor | None = None
+        self, similarity: Tensor, transformed: Tensor, edges: WeightedEdges, sent: SentMessages = ALL_MESSAGES
     ) -> Tensor:
         """Return the logits from what the first layer computes without edges.
 
@@ -93,15 +101,17 @@ class RobustNetwork(torch.nn.Module):
             The features of each node times the weights of the first layer.
         edges
             The edges.
-        needed
-            A mask of the edges along which messages are sent; all by default. The logits are right at nodes
-            for which all messages within two hops are sent.
+        sent
+            The edges along which messages are sent in either layer. The logits of a node need those to it in
+            the second layer, and those to nodes within ``n_hops`` hops in the first.
         """
-        sent, mask = (edges, slice(None)) if needed is None else (edges.select(needed), needed)
-        messages = self.combine(self.weigh(similarity, edges)[mask], transformed, sent)
+        first, second = sent
+        messages = self.combine(self.weigh(similarity, edges)[first], transformed, edges.select(first))
         hidden = torch.dropout(torch.relu(messages + self.biases[0]), DROPOUT, self.training)
-        weight = self.weigh(self.compare(hidden, edges), edges)[mask]
-        return self.combine(weight, self.second(hidden), sent) + self.biases[1]
+        weight = self.weigh(self.compare(hidden, edges), edges)[second]
+        messages = self.combine(weight, self.second(hidden), edges.select(second))
+        logits: Tensor = messages + self.biases[1]
+        return logits
 
     def smoothed(self) -> RobustNetwork:
         """Return a network with the same weights whose gradients an attacker follows for several flips."""
@@ -110,6 +120,8 @@ class RobustNetwork(torch.nn.Module):
 
 class GuardedNetwork(RobustNetwork):
     """A GCN whose edges are weighted by the similarity of their ends in each layer."""
+
+    n_hops = 2  # the degrees of neighbours depend on how similar these are to their own neighbours
 
     def compare(self, inputs: Tensor, edges: WeightedEdges) -> Tensor:
         rows = torch.nn.functional.normalize(inputs.detach() if self.training else inputs, dim=1)
