@@ -80,6 +80,16 @@ def test_damaged_rows_are_drawn_again(tmp_path: Path, position: int) -> None:
         np.testing.assert_array_equal(again.values[name], expected[name])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pipes in folders")
+def test_a_pipe_in_place_of_rows_is_refused(tmp_path: Path) -> None:
+    bootstrap(CLUB, NAMES, n=5, store=tmp_path / "run", **SETTINGS)
+    file = tmp_path / "run" / "001.f64"
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(InputError, match=r"001\.f64 must be a file"):
+        bootstrap(CLUB, NAMES, n=5, store=tmp_path / "run", **SETTINGS)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such locks")
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     def start_another(graph: Graph) -> float:

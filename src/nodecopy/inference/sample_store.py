@@ -133,6 +133,8 @@ def _count_rows(path: Path, size: int) -> int:
     """Return the number of rows of ``size`` bytes before the first that is not whole."""
     if not path.exists():
         path.touch()  # not where all samples are stored, in a folder that may be read only
+    if not path.is_file():  # reading a pipe would wait for ever
+        raise InputError(f"store: {path} must be a file. Choose another folder, or delete this one.")
     n, end = 0, size - NUMBER.itemsize
     with path.open("rb") as file:
         while len(row := file.read(size)) == size and _checksum(row[:end]) == row[end:]:
