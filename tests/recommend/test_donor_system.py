@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+import nodecopy
 from nodecopy import Interactions
 from nodecopy.copying import Jaccard
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.recommend import EASE, CopyEASE, donor_system
+from nodecopy.recommend import EASE, CopyEASE, ItemKNN, donor_system
 from nodecopy.recommend.copied_moments import copied_moments
 from nodecopy.recommend.copy_ease import donor_matrix
 from nodecopy.recommend.donor_system import DonorSystem
@@ -145,6 +147,17 @@ def test_parameters_are_checked_before_they_explain() -> None:
     model.user_share = None  # type: ignore[assignment]
     with pytest.raises(InputError, match="user_share of CopyEASE must be"):
         model.explain(USER, ITEM)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(CopyEASE(), "item_bonus_"), (CopyEASE(), "user_share"), (ItemKNN(), "shrinkage")],
+)
+def test_numbers_of_saved_models_are_checked(model: Any, name: str, tmp_path: Path) -> None:
+    setattr(model.fit(random_log()), name, "many")
+    model.save(tmp_path / "model.npz")
+    with pytest.raises(InputError, match=f"{name} of {type(model).__name__} must be"):
+        nodecopy.load(tmp_path / "model.npz")
 
 
 def test_parameters_that_were_changed_explain_nothing() -> None:

@@ -153,6 +153,12 @@ class CopyEASE(LinearRecommender):
             algebra or algebra_on(self.device, np.float32),
         )
 
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Take over what was fitted, and check it."""
+        super().set_state(state)
+        if state:
+            check_real(self.item_bonus_, "item_bonus_ of CopyEASE", low=0.0)
+
     def donor_system(self) -> DonorSystem:
         train = self.interactions_
         P, Q = self._laws(train)

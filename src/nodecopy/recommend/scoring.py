@@ -143,6 +143,7 @@ class ScoringModel(Saveable, ABC):
         """Take over what :meth:`get_state` returned, and check that it fits the users and items."""
         if not state:  # an unfitted part of another recommender
             return
+        self.check_params()
         super().set_state({"seen_": state["interactions_"]} | state)
         train = self.interactions_
         last = np.flatnonzero(train.rows.degrees)[-1:]
