@@ -77,6 +77,16 @@ def test_a_method_alone_is_not_called_best(fill: Fill) -> None:
     assert (cell.best, cell.significant) == (False, False)
 
 
+def test_a_method_with_few_trials_is_not_called_best(fill: Fill) -> None:
+    table = make_experiment()
+    two, three = ([*STRONG[:n], *[None] * (6 - n)] for n in (2, 3))
+    cells = summarise(
+        table, fill(table, {("weak", 1): WEAK, ("strong", 1): two, ("weak", 3): WEAK, ("strong", 3): three})
+    ).cells
+    strong = [cells["karate", column("accuracy", labels=labels), "strong"] for labels in (1, 3)]
+    assert [(cell.n, cell.best) for cell in strong] == [(2, False), (3, True)]
+
+
 def test_tests_use_the_trials_that_both_have(fill: Fill) -> None:
     table = make_experiment()
     store = fill(table, {("weak", 1): [*WEAK[:5], None], ("strong", 1): [None, *STRONG[1:]]})

@@ -248,9 +248,13 @@ def _compare(
 def _find_best(values: TrialValues, column: Column, reference: str) -> tuple[str | None, bool]:
     """Return the method with the best mean, or with that nearest to the reference's, and whether it is
     significantly better than the second best.
+
+    A method with less than half of the trials of another is not compared: its mean is over other trials.
     """
     if not column.is_compared:
         return None, False
+    most = max(map(len, values.values()), default=0)
+    values = {name: trials for name, trials in values.items() if 2 * len(trials) >= most}
     if column.lower_is_better:
         values = {name: {trial: -x for trial, x in trials.items()} for name, trials in values.items()}
     means = {name: float(np.mean(list(trials.values()))) for name, trials in values.items() if trials}
