@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from nodecopy._core.csr import unit_rows
 from nodecopy._core.random import Rng, child, generator
@@ -16,7 +15,7 @@ from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, entropy
 from nodecopy.classify.seeds import ClassifierSeeds
-from nodecopy.classify.softmax_regression import softmax_regressions
+from nodecopy.classify.softmax_regression import classify_embeddings
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
@@ -126,13 +125,7 @@ class DGI(Classifier):
         strengths = STRENGTHS if has_validation else (DEFAULT_STRENGTH,)
         if self.C is not None:
             strengths = (self.C,)
-        rows = embeddings[trial.train].astype(np.float64)
-        candidates = [
-            softmax(embeddings @ coefficients + intercepts, axis=1).astype(np.float32)
-            for coefficients, intercepts in softmax_regressions(
-                rows, trial.label_probabilities, strengths, trial.weights
-            )
-        ]
+        candidates = classify_embeddings(trial, embeddings, strengths)
         best = 0
         if len(strengths) > 1:
             scores = [(p[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in candidates]

@@ -7,13 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from nodecopy._core.csr import unit_rows
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, entropy
-from nodecopy.classify.softmax_regression import softmax_regressions
+from nodecopy.classify.softmax_regression import classify_embeddings
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.features.node_embeddings import reduce_rank, weigh_by_rarity
@@ -80,7 +79,11 @@ class SGC(Classifier):
         trials = check_trials(trials)
         graphs = {id(trial.graph): trial.graph for trial in trials}
         embeddings = {key: self._propagate(graph) for key, graph in graphs.items()}
-        return [self._classify(trial, embeddings[id(trial.graph)]) for trial in trials]
+        predictions = []
+        for trial in trials:
+            (probabilities,) = classify_embeddings(trial, embeddings[id(trial.graph)], (self.C,))
+            predictions.append(Prediction(probabilities, entropy(probabilities)))
+        return predictions
 
     def _propagate(self, graph: Graph) -> NDArray[np.float64]:
         """Return the scaled features of all nodes after propagation."""
@@ -99,12 +102,3 @@ class SGC(Classifier):
         variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
         scaled: NDArray[np.float64] = rows / np.sqrt(variance or 1.0)
         return scaled
-
-    def _classify(self, trial: Trial, rows: NDArray[np.float64]) -> Prediction:
-        """Return the prediction of the regression."""
-        regressions = softmax_regressions(
-            rows[trial.train], trial.label_probabilities, (self.C,), trial.weights
-        )
-        ((coefficients, intercepts),) = regressions
-        probabilities = softmax(rows @ coefficients + intercepts, axis=1).astype(np.float32)
-        return Prediction(probabilities, entropy(probabilities))

@@ -210,7 +210,11 @@ class LinearRecommender(Recommender):
     def _take_solution(self, solution: Any) -> None:
         """Keep the weights, and the parameters that they belong to."""
         self.weights_ = self._to_host(self.finish_weights(solution))
-        self._fitted_as = repr(self)
+        self._fitted_as = self._describe_solution()
+
+    def _describe_solution(self) -> str:
+        """Return the parameters that the weights depend on: all but the device."""
+        return repr(self.get_params(deep=False) | {"device": None})
 
     def _to_host(self, weights: Any) -> Any:
         return weights if isinstance(weights, sparse.csr_array) else algebra_on(self.device).to_numpy(weights)
@@ -295,7 +299,7 @@ class LinearRecommender(Recommender):
         return DonorSystem(train.matrix, penalties, self.user_weights(train))
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        key, weights = (self.interactions_, repr(self)), self.weights_
+        key, weights = (self.interactions_, self._describe_solution()), self.weights_
         if self._donor_system_cache is None or self._donor_system_cache[0] != key:
             self.check_params()  # of a loaded model
             if self._fitted_as not in (None, key[1]):
