@@ -24,7 +24,6 @@ EXTRA_OF = {
     "pyarrow": "tables",
     "pyspark": "spark",
     "sklearn": "data",
-    "threadpoolctl": "implicit",
     "torch": "torch",
     "torch_geometric": "torch",
 }

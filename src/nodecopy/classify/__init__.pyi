@@ -14,6 +14,7 @@ from nodecopy.classify.network_classifier import NetworkClassifier as NetworkCla
 from nodecopy.classify.sbm_gcn import SBMGCN as SBMGCN
 from nodecopy.classify.self_training import SelfTraining as SelfTraining
 from nodecopy.classify.sgc import SGC as SGC
+from nodecopy.classify.soft_voting import SoftVoting as SoftVoting
 from nodecopy.classify.trial import Trial as Trial
 
 __all__: list[str]

@@ -1,4 +1,4 @@
-"""The default base of self-training: networks on copied graphs, chosen by what the data are like."""
+"""The default base of self-training: networks on copied graphs and SGC, chosen by what the data are like."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.sparse_matrices import as_matrix
 from nodecopy.classify.appnp import APPNP
+from nodecopy.classify.base import Classifier
 from nodecopy.classify.bayesian import BayesianGCN
 from nodecopy.classify.gcn import GCN
+from nodecopy.classify.sgc import SGC
+from nodecopy.classify.soft_voting import SoftVoting
 from nodecopy.classify.trial import Trial
 from nodecopy.copying import DonorLaw, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
 from nodecopy.features.scaling import explain_no_counts, is_sparse_counts, share_of_zeros
@@ -26,15 +29,43 @@ time in the square of the size of a class."""
 PRIOR, N_FEW_LABELS = 4.0, 5
 """Prior of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class from
 which on it falls faster: with many, copying adds nothing and can cost accuracy."""
+SGC_WEIGHT = 0.5
+"""Weight of SGC beside the networks in the mean of probabilities."""
 
 
 def build_base(
-    trial: Trial, n_graphs: int | None, *, network: str, prior: float | None, scarcity: float, **settings: Any
-) -> BayesianGCN:
+    trial: Trial,
+    n_graphs: int | None,
+    *,
+    network: str,
+    prior: float | None,
+    sgc_weight: float | None,
+    scarcity: float,
+    device: str,
+    **scalings: Any,
+) -> Classifier:
     """Return the base for a classification problem.
 
-    ``scarcity`` is one over the square root of the labels per class; ``settings`` are those of the network.
+    ``scarcity`` is one over the square root of the labels per class; ``scalings`` are those of features and
+    edge weights.
     """
+    weight = SGC_WEIGHT if sgc_weight is None else sgc_weight
+    given = {name: value for name, value in scalings.items() if value is not None}
+    if weight == 1:
+        return SGC(**given)
+    networks = _build_networks(trial, n_graphs, network, prior, scarcity, {**given, "device": device})
+    return SoftVoting([networks, SGC(**given)], [1 - weight, weight]) if weight else networks
+
+
+def _build_networks(
+    trial: Trial,
+    n_graphs: int | None,
+    network: str,
+    prior: float | None,
+    scarcity: float,
+    settings: dict[str, Any],
+) -> BayesianGCN:
+    """Return networks on copied graphs."""
     if network == "auto":
         network = _choose_network(trial.graph)
     base = APPNP(n_hidden=N_HIDDEN, **settings) if network == "appnp" else GCN(**settings)

@@ -113,6 +113,7 @@ class SelfTraining(Classifier):
     loss_weights: str = "balanced"
     network: str = "auto"
     prior: float | None = None
+    sgc_weight: float | None = None
     n_graphs: int | None = None
     features: str | None = None
     weights: str | None = None
@@ -132,6 +133,7 @@ class SelfTraining(Classifier):
                 self.n_graphs,
                 network=self.network,
                 prior=self.prior,
+                sgc_weight=self.sgc_weight,
                 scarcity=scarcity,
                 features=self.features,
                 weights=self.weights,
@@ -165,7 +167,7 @@ class SelfTraining(Classifier):
         check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
         check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
         check_choice(self.network, "network of SelfTraining", NETWORKS)
-        for name, high in {"share": 1.0, "balance": 1.0, "prior": math.inf}.items():
+        for name, high in {"share": 1.0, "balance": 1.0, "prior": math.inf, "sgc_weight": 1.0}.items():
             if getattr(self, name) is not None:
                 check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=high)
         if self.share == 0:
@@ -178,7 +180,7 @@ class SelfTraining(Classifier):
                 f"base of SelfTraining must be a classifier, or a function that builds a network; got "
                 f"{base!r}."
             )
-        for name in ("network", "prior", "n_graphs", "features", "weights"):
+        for name in ("network", "prior", "sgc_weight", "n_graphs", "features", "weights"):
             value = getattr(self, name)
             if value is not None and (name, value) != ("network", "auto"):
                 way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy._core.csr import unit_rows
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
-from nodecopy.classify.ensemble import Prediction, entropy
-from nodecopy.classify.softmax_regression import classify_embeddings
+from nodecopy.classify.ensemble import Prediction
+from nodecopy.classify.propagated_features import PropagatedFeatures, PropagatedRegression
+from nodecopy.classify.softmax_regression import softmax_regressions
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
-from nodecopy.features.node_embeddings import reduce_rank, weigh_by_rarity
-from nodecopy.features.scaling import FeatureScaling, WeightScaling
-from nodecopy.graph import Graph
-from nodecopy.nn.feature_matrices import check_features
-from nodecopy.nn.stack import normalise_adjacency
 
 
 @dataclass(eq=False, repr=False)
@@ -27,7 +21,8 @@ class SGC(Classifier):
     """Classify nodes by logistic regression on features that are propagated along edges.
 
     Nothing but the regression is trained, so that it takes a fraction of a second. With few labels it is more
-    accurate than networks on some graphs, also as the base of :class:`SelfTraining`.
+    accurate than networks on some graphs, also as the base of :class:`SelfTraining`, whose default averages
+    both.
 
     Parameters
     ----------
@@ -39,7 +34,8 @@ class SGC(Classifier):
     rank
         Dimension to which features, weighted by TF-IDF, are reduced before, by a truncated SVD.
     C
-        Inverse strength of the penalty of the regression, as in scikit-learn.
+        Inverse strength of the penalty of the regression, as in scikit-learn, of training nodes whose weights
+        add up to one per class on average. So it means the same with few and with many labels.
     features
         ``"auto"`` (default) standardises features unless they are word counts; other values are as in
         :class:`NetworkClassifier`.
@@ -66,7 +62,7 @@ class SGC(Classifier):
     _: KW_ONLY
     n_steps: int = 30
     rank: int = 64
-    C: float = 2.0
+    C: float = 10.0
     features: str = "auto"
     weights: str = "auto"
 
@@ -78,27 +74,24 @@ class SGC(Classifier):
             raise InputError("C of SGC must be above 0; got 0.")
         trials = check_trials(trials)
         graphs = {id(trial.graph): trial.graph for trial in trials}
-        embeddings = {key: self._propagate(graph) for key, graph in graphs.items()}
+        propagated = {
+            key: PropagatedFeatures.fit(
+                graph,
+                rank=self.rank,
+                restart=self.restart,
+                n_steps=self.n_steps,
+                features=self.features,
+                weights=self.weights,
+            )
+            for key, graph in graphs.items()
+        }
         predictions = []
         for trial in trials:
-            (probabilities,) = classify_embeddings(trial, embeddings[id(trial.graph)], (self.C,))
-            predictions.append(Prediction(probabilities, entropy(probabilities)))
+            fitted, rows = propagated[id(trial.graph)]
+            weights = np.ones(len(trial.train)) if trial.weights is None else trial.weights
+            scaled = weights * (trial.n_classes / weights.sum())
+            (solution,) = softmax_regressions(rows[trial.train], trial.label_probabilities, (self.C,), scaled)
+            regression = PropagatedRegression(fitted, *solution)
+            prediction = regression.classify(rows)
+            predictions.append(replace(prediction, networks=regression if keep_networks else None))
         return predictions
-
-    def _propagate(self, graph: Graph) -> NDArray[np.float64]:
-        """Return the scaled features of all nodes after propagation."""
-        check_features(graph)
-        adjacency = WeightScaling.fit(graph.adjacency, self.weights).apply(graph.adjacency)
-        matrix = normalise_adjacency(adjacency)
-        scaling = FeatureScaling.fit(
-            graph.features, self.features, encoder=graph.feature_encoder, counts="none"
-        )
-        weighted = weigh_by_rarity(scaling.apply(graph.features))
-        own = reduce_rank(weighted, self.rank).astype(np.float32)
-        rows = own
-        for _ in range(self.n_steps):
-            rows = np.asarray((1 - self.restart) * (matrix @ rows) + self.restart * own)
-        rows = unit_rows(rows.astype(np.float64))
-        variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
-        scaled: NDArray[np.float64] = rows / np.sqrt(variance or 1.0)
-        return scaled

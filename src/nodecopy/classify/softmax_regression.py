@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
+from nodecopy._core.linalg import one_blas_thread
 from nodecopy.classify.trial import Trial
+from nodecopy.nn.threads import choose_threads
 
 MAX_ITERATIONS = 500
 
@@ -31,8 +34,8 @@ def softmax_regressions(
     targets: NDArray[np.floating],
     strengths: Sequence[float],
     sample_weights: NDArray[np.floating] | None = None,
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield the coefficients and intercepts of a regression for each strength.
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return the coefficients and intercepts of a regression for each strength.
 
     Each regression starts from the solution of the one before.
 
@@ -50,25 +53,44 @@ def softmax_regressions(
     sample_weights
         Weights of the samples in the sum; one by default.
     """
-    weights = np.ones(len(rows)) if sample_weights is None else sample_weights
-    # The coefficients are combinations of rows: with few rows, there are few numbers to find.
-    basis, reduced = (rows.T, None) if len(rows) > rows.shape[1] else np.linalg.qr(rows.T)
-    coordinates = rows if reduced is None else reduced.T
-    shape = (coordinates.shape[1] + 1, targets.shape[1])
-    solution = np.zeros(shape)
+    with one_blas_thread():
+        # The coefficients are combinations of rows: with few rows, there are few numbers to find.
+        basis, reduced = (rows.T, None) if len(rows) > rows.shape[1] else np.linalg.qr(rows.T)
+        weights = np.ones(len(rows)) if sample_weights is None else sample_weights
+        loss = _Loss(rows if reduced is None else reduced.T, weights[:, None] * targets)
+        solution, results = np.zeros(loss.shape), []
+        with choose_threads(rows.size, torch.device("cpu")):
+            for strength in strengths:
+                solution = loss.minimise(solution, strength)
+                coefficients = solution[:-1] if reduced is None else basis @ solution[:-1]
+                results.append((coefficients, solution[-1]))
+    return results
 
-    def loss(flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
-        values = flat.reshape(shape)
-        log_p = log_softmax(coordinates @ values[:-1] + values[-1], axis=1)
-        residuals = strength * weights[:, None] * (np.exp(log_p) * targets.sum(axis=1)[:, None] - targets)
-        gradient = np.vstack([coordinates.T @ residuals + values[:-1], residuals.sum(axis=0)])
-        cross_entropy = -(weights[:, None] * targets * log_p).sum()
-        return strength * cross_entropy + 0.5 * (values[:-1] ** 2).sum(), gradient.ravel()
 
-    for strength in strengths:
-        result = minimize(
-            loss, solution.ravel(), (strength,), "L-BFGS-B", jac=True, options={"maxiter": MAX_ITERATIONS}
-        )
-        solution = result.x.reshape(shape)
-        coefficients = solution[:-1] if reduced is None else basis @ solution[:-1]
-        yield coefficients, solution[-1]
+class _Loss:
+    """The loss of coefficients, the last row of which are the intercepts, and its gradient.
+
+    It is computed by torch, whose number of threads can be set.
+    """
+
+    def __init__(self, rows: NDArray[np.float64], weighted_targets: NDArray[np.floating]) -> None:
+        self.rows = torch.from_numpy(np.ascontiguousarray(rows))
+        self.targets = torch.from_numpy(weighted_targets.astype(np.float64))
+        self.totals = self.targets.sum(dim=1, keepdim=True)
+        self.shape = (rows.shape[1] + 1, weighted_targets.shape[1])
+
+    def minimise(self, start: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+        """Return the coefficients of least loss."""
+        options = {"maxiter": MAX_ITERATIONS}
+        result = minimize(self, start.ravel(), (strength,), "L-BFGS-B", jac=True, options=options)
+        solution: NDArray[np.float64] = result.x.reshape(self.shape)
+        return solution
+
+    def __call__(self, flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
+        """Return the loss and its gradient."""
+        values = torch.from_numpy(flat).view(self.shape)
+        log_p = torch.addmm(values[-1], self.rows, values[:-1]).log_softmax(dim=1)
+        residuals = log_p.exp().mul_(self.totals).sub_(self.targets).mul_(strength)
+        gradient = torch.cat([self.rows.T @ residuals + values[:-1], residuals.sum(dim=0, keepdim=True)])
+        value = 0.5 * values[:-1].square().sum() - strength * (self.targets * log_p).sum()
+        return value.item(), gradient.flatten().numpy()

@@ -212,18 +212,42 @@ def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArra
 def weigh_by_rarity(features: Any) -> sparse.csr_array:
     """Return features weighted by TF-IDF, with rows of length one."""
     weighted = sparse.csr_array(features, dtype=np.float64)
-    counts = np.bincount(weighted.indices[weighted.data != 0], minlength=weighted.shape[1])
-    weights = np.log((1.0 + weighted.shape[0]) / (1.0 + counts)) + 1.0
-    weighted.data = weighted.data * weights[weighted.indices]
+    weighted.data = weighted.data * rarity_weights(weighted)[weighted.indices]
     return sparse.csr_array(unit_rows(weighted))
+
+
+def rarity_weights(features: Any) -> NDArray[np.float64]:
+    """Return the inverse document frequency of each feature: the weights of TF-IDF."""
+    counts = np.bincount(features.indices[features.data != 0], minlength=features.shape[1])
+    weights: NDArray[np.float64] = np.log((1.0 + features.shape[0]) / (1.0 + counts)) + 1.0
+    return weights
 
 
 def reduce_rank(matrix: sparse.csr_array, rank: int) -> Matrix:
     """Return rows of length one in the directions of the largest singular values."""
-    if matrix.shape[1] <= rank or not matrix.nnz:
+    if not _is_reduced(matrix, rank):
         return np.asarray(matrix.toarray())
-    if matrix.shape[0] <= rank:  # with no more nodes than the rank, all directions are kept
-        u, s, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
-    else:
-        u, s, _ = truncated_svd(matrix, rank)
+    u, s, _ = _leading_svd(matrix, rank)
     return np.asarray(unit_rows(u * s))
+
+
+def leading_directions(matrix: sparse.csr_array, rank: int) -> Matrix | None:
+    """Return the directions of the largest singular values as columns; ``None`` if all columns are kept.
+
+    The rows of ``matrix @ directions``, scaled to length one, are those of :func:`reduce_rank`.
+    """
+    if not _is_reduced(matrix, rank):
+        return None
+    return np.asarray(_leading_svd(matrix, rank)[2].T)
+
+
+def _is_reduced(matrix: sparse.csr_array, rank: int) -> bool:
+    """Return whether there is something to reduce."""
+    return bool(matrix.shape[1] > rank and matrix.nnz)
+
+
+def _leading_svd(matrix: sparse.csr_array, rank: int) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the largest singular values with their vectors."""
+    if matrix.shape[0] <= rank:  # with no more nodes than the rank, all directions are kept
+        return np.linalg.svd(matrix.toarray(), full_matrices=False)
+    return truncated_svd(matrix, rank)

@@ -10,6 +10,7 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.progress import track
 from nodecopy._core.validation import check_integer, check_real
@@ -91,8 +92,7 @@ class IALS(EmbeddingRecommender):
     def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
         """Factorise the interactions with ``implicit``, on one thread, so that a seed gives one result."""
         als = import_optional("implicit.cpu.als", "IALS")
-        one_thread = import_optional("threadpoolctl", "IALS").threadpool_limits(1, "blas")
-        with one_thread:  # implicit warns of several threads in BLAS, which slow it down
+        with one_blas_thread():  # implicit warns of several threads in BLAS, which slow it down
             model = als.AlternatingLeastSquares(
                 factors=self.n_factors,
                 regularization=self.regularisation,
