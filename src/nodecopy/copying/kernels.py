@@ -27,6 +27,7 @@ R0, R1, R2, R3, R4, R5, R6, R7 = ROTATIONS
 POINTERS_AHEAD, ROWS_AHEAD = 40, 12
 """How many rows before their use the row pointers and the entries of donors are prefetched."""
 ENTRIES_PER_PREFETCH = 16
+COINS_AT_ONCE = 2048
 
 compiled = njit(cache=True, nogil=True)
 inlined = njit(cache=True, nogil=True, inline="always")
@@ -137,29 +138,52 @@ def gather(indptr, indices, weights, donors, out_indptr, out, out_weights):
 
 @compiled
 def select_by_coin(key, indptr, indices, weights, donors, out_indptr, out, out_weights):
-    """Copy the entries (i, j) for which the coin of the pair {i, j} selects i; drop self-loops."""
+    """Copy the entries (i, j) for which the coin of the pair {i, j} selects i; drop self-loops.
+
+    Coins of many rows are tossed at once: rows are mostly shorter than what a vector instruction needs.
+    """
+    n_rows, i, position = len(donors), 0, np.uint64(0)
+    first, second = np.empty(COINS_AT_ONCE, np.uint32), np.empty(COINS_AT_ONCE, np.uint32)
+    is_selected = np.empty(COINS_AT_ONCE, np.uint8)
+    while i < n_rows:
+        batch_start, size = i, np.uint64(0)
+        while i < n_rows:
+            start, end = np.uint64(indptr[donors[i]]), np.uint64(indptr[donors[i] + 1])
+            if size + (end - start) > np.uint64(len(first)):
+                if size:
+                    break
+                first, second = np.empty(end - start, np.uint32), np.empty(end - start, np.uint32)
+                is_selected = np.empty(end - start, np.uint8)
+            _prefetch_rows(indptr, indices, donors, i)
+            for entry in range(start, end):
+                first[size] = i
+                second[size] = indices[entry]
+                size += np.uint64(1)
+            i += 1
+        _toss_coins(key, first[:size], second[:size], is_selected[:size])
+        row_start = np.uint64(0)
+        for row in range(batch_start, i):
+            out_indptr[row] = position
+            start, end = np.uint64(indptr[donors[row]]), np.uint64(indptr[donors[row] + 1])
+            for coin in range(row_start, row_start + (end - start)):
+                out[position] = second[coin]
+                if weights is not None:
+                    out_weights[position] = weights[start + (coin - row_start)]
+                position += np.uint64(is_selected[coin])
+            row_start += end - start
+    out_indptr[n_rows] = position
+    return position
+
+
+@compiled
+def _toss_coins(key, first, second, is_selected):
+    """Write whether the coin of each pair selects the first node; loops are never selected."""
     k0, k1 = uint32(key[0]), uint32(key[1])
     k2 = uint32(k0 ^ k1 ^ uint32(PARITY))
-    words = np.empty(256, np.uint32)
-    position = 0
-    for i in range(len(donors)):
-        _prefetch_rows(indptr, indices, donors, i)
-        out_indptr[i] = position
-        start, length = indptr[donors[i]], indptr[donors[i] + 1] - indptr[donors[i]]
-        if length > len(words):
-            words = np.empty(2 * length, np.uint32)
-        for k in range(length):
-            j = indices[start + k]
-            words[k] = _threefry(k0, k1, k2, uint32(min(i, j)), uint32(max(i, j)))[0]
-        for k in range(length):
-            j = indices[start + k]
-            out[position] = j
-            if weights is not None:
-                out_weights[position] = weights[start + k]
-            selects_larger = words[k] >> uint32(31)
-            position += (j != i) & (selects_larger == (i > j))
-    out_indptr[len(donors)] = position
-    return position
+    for k in range(len(first)):
+        i, j = first[k], second[k]
+        selects_larger = _threefry(k0, k1, k2, min(i, j), max(i, j))[0] >> uint32(31)
+        is_selected[k] = (i != j) & (selects_larger == (i > j))
 
 
 @compiled
@@ -250,23 +274,33 @@ def merge_rows(bounds, rows, weights, donors, ends, columns, column_weights, mer
     first, last = bounds
     indptr, indices = rows
     out_indptr, out = merged
-    y = 0
+    y, unit = np.uint64(0), np.uint64(1)
     for row in range(first, last):
         _prefetch_rows(indptr, indices, donors, row)
         out_indptr[row] = position
-        x, x_end, y_end = indptr[donors[row]], indptr[donors[row] + 1], ends[row - first]
-        while x < x_end or y < y_end:
-            from_x = y >= y_end or (x < x_end and indices[x] <= columns[y])
-            from_y = x >= x_end or (y < y_end and columns[y] <= indices[x])
-            column = indices[x] if from_x else columns[y]
-            if column != row:
-                out[position] = column
-                if weights is not None:
-                    weight = weights[x] if from_x else column_weights[y]
-                    out_weights[position] = max(weight, column_weights[y]) if from_y else weight
-                position += 1
-            x += from_x
-            y += from_y
+        x, x_end = np.uint64(indptr[donors[row]]), np.uint64(indptr[donors[row] + 1])
+        y_end = np.uint64(ends[row - first])
+        while x < x_end and y < y_end:  # which half is next is a coin: a branch would cost more
+            a, b = indices[x], columns[y]
+            out[position] = min(a, b)
+            if weights is not None:
+                weight = weights[x] if a <= b else column_weights[y]
+                out_weights[position] = max(weight, column_weights[y]) if b <= a else weight
+            position += np.uint64(min(a, b) != row)
+            x += np.uint64(a <= b)
+            y += np.uint64(b <= a)
+        while x < x_end:
+            out[position] = indices[x]
+            if weights is not None:
+                out_weights[position] = weights[x]
+            position += np.uint64(indices[x] != row)
+            x += unit
+        while y < y_end:
+            out[position] = columns[y]
+            if weights is not None:
+                out_weights[position] = column_weights[y]
+            position += np.uint64(columns[y] != row)
+            y += unit
     return position
 
 
@@ -279,7 +313,7 @@ def merge_buckets(
     ``columns`` and ``column_weights`` are scratch memory for the largest bucket.
     """
     ends = np.zeros((1 << shift) + 1, np.int64)
-    position = 0
+    position = np.uint64(0)
     for bucket in range(len(chunks[1])):
         sort_bucket(bucket, shift, chunks, pool_weights, ends, columns, column_weights)
         bounds = bucket << shift, min((bucket + 1) << shift, len(donors))
