@@ -29,8 +29,9 @@ def spectral_statistics(graph: Graph, names: Sequence[str]) -> dict[str, Any]:
         functions: dict[str, Any] = {"largest_eigenvalue": _largest_eigenvalue, "pagerank": _pagerank}
         return {name: functions[name](graph) for name in names}
     from nodecopy.inference import spectral_kernels
+    from nodecopy.metrics.counting_kernels import sort_by_degree
 
-    *rows, number = spectral_kernels.sort_by_degree(graph.rows.indptr, graph.rows.indices)
+    *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)
     values: dict[str, Any] = {}
     if "largest_eigenvalue" in names:
         value = spectral_kernels.largest_eigenvalue(*rows, EIGENVALUE_TOLERANCE, POWER_STEPS)

@@ -19,24 +19,28 @@ from nodecopy._core.worker_pools import map_on_cores, n_threads
 
 prefetch: Any = prefetching.prefetch
 BATCH_SIZE = 64  # sources of one breadth-first search, a bit each
+POINTERS_AHEAD, ROWS_AHEAD, ENTRIES_PER_PREFETCH = 40, 12, 16
+"""How many rows before their use row pointers and entries are prefetched, and how many entries at once."""
 
 
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
     """Return the number of triangles through each node of a symmetric graph without loops."""
-    return cast(NDArray[np.int64], _sum_over_nodes(_triangles, rows))
+    starts, targets, number = sort_by_degree(rows.indptr, rows.indices)
+    return cast(NDArray[np.int64], _sum_over_nodes(_triangles, starts, targets))[number]
 
 
 def count_triangles(rows: Rows) -> int:
     """Return the number of triangles of a symmetric graph without loops, in half the time."""
-    return int(_sum_over_nodes(_count_triangles, rows))
+    starts, targets, _ = sort_by_degree(rows.indptr, rows.indices)
+    return int(_sum_over_nodes(_count_triangles, starts, targets))
 
 
-def _sum_over_nodes(kernel: Any, rows: Rows) -> Any:
-    """Return the sum of what a kernel counts from each node to higher ones, computed on all cores."""
-    starts, targets = _forward(rows.indptr, rows.indices)
-    n_parts = n_threads()
+def _sum_over_nodes(kernel: Any, starts: IntArray, targets: IntArray) -> Any:
+    """Return the sum of what a kernel counts from each node to earlier ones, computed on all cores."""
+    starts, targets = _earlier_neighbours(starts, targets)
+    n_nodes, n_parts = len(starts) - 1, n_threads()
     bounds = np.searchsorted(starts, np.linspace(0, len(targets), n_parts + 1)).tolist()
-    bounds[0], bounds[-1] = 0, rows.n_rows
+    bounds[0], bounds[-1] = 0, n_nodes
     return sum(map_on_cores(lambda i: kernel(starts, targets, bounds[i], bounds[i + 1]), range(n_parts)))
 
 
@@ -70,81 +74,111 @@ def distances(rows: Rows, sources: IntArray) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _forward(indptr: IntArray, indices: IntArray) -> Any:
-    """Return each edge once, from lower to higher (degree, number): no row is longer than sqrt(2 edges)."""
-    n = len(indptr) - 1
-    degrees = np.diff(indptr)
-    starts = np.zeros(n + 1, indptr.dtype)
-    targets = np.empty(len(indices) // 2 + 1, indices.dtype)
-    filled = 0
+def sort_by_degree(indptr: IntArray, indices: IntArray) -> Any:
+    """Return the rows of the same graph with nodes in descending order of degree, and the new numbers.
+
+    Rows of equal length follow each other, so that the ends of loops over them are predictable, and the nodes
+    that are read most often are next to each other.
+    """
+    n, largest = len(indptr) - 1, 0
     for u in range(n):
-        for e in range(indptr[u], indptr[u + 1]):
+        largest = max(largest, indptr[u + 1] - indptr[u])
+    places = np.zeros(largest + 2, np.int64)
+    for u in range(n):
+        places[largest - (indptr[u + 1] - indptr[u]) + 1] += 1
+    for d in range(largest + 1):
+        places[d + 1] += places[d]
+    number, node = np.empty(n, indices.dtype), np.empty(n, indices.dtype)
+    for u in range(n):
+        place = largest - (indptr[u + 1] - indptr[u])
+        number[u] = places[place]
+        node[places[place]] = u
+        places[place] += 1
+    starts, targets, position = np.empty_like(indptr), np.empty_like(indices), np.uint64(0)
+    for place in range(n):
+        starts[place] = position
+        prefetch(indptr, np.intp(node[min(place + POINTERS_AHEAD, n - 1)]))
+        ahead = np.intp(indptr[node[min(place + ROWS_AHEAD, n - 1)]])
+        prefetch(indices, ahead)
+        prefetch(indices, ahead + ENTRIES_PER_PREFETCH)
+        for e in range(np.uint64(indptr[node[place]]), np.uint64(indptr[node[place] + 1])):
+            targets[position] = number[np.uint64(indices[e])]
+            position += np.uint64(1)
+    starts[n] = position
+    return starts, targets, number
+
+
+@njit(cache=True, nogil=True)
+def _earlier_neighbours(indptr: IntArray, indices: IntArray) -> Any:
+    """Return each edge once, to the node that comes first: no row is longer than sqrt(2 edges).
+
+    Nodes are in descending order of degree.
+    """
+    n = len(indptr) - 1
+    starts, filled = np.zeros(n + 1, indptr.dtype), np.uint64(0)
+    targets = np.empty(len(indices) // 2 + 1, indices.dtype)
+    for u in range(n):
+        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
             v = indices[e]
-            targets[filled] = v  # overwritten by the next target if v is lower: cheaper than a branch
-            filled += (degrees[v] > degrees[u]) | ((degrees[v] == degrees[u]) & (v > u))
+            targets[filled] = v  # overwritten by the next target if v is later: cheaper than a branch
+            filled += np.uint64(v < u)
         starts[u + 1] = filled
-    return starts, targets[:filled]
+    return starts, targets[: np.intp(filled)]
+
+
+@njit(cache=True, nogil=True)
+def _prefetch_targets(starts: IntArray, targets: IntArray, end: Any) -> None:
+    """Prefetch the rows of later targets."""
+    last = len(targets) - 1
+    for k in range(4):
+        prefetch(targets, np.intp(starts[targets[min(np.intp(end) + 10 + 2 * k, last)]]))
 
 
 @njit(cache=True, nogil=True)
 def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
-    """Count triangles whose lowest node is in ``first .. last - 1``, at all three nodes.
-
-    The targets of a node are marked by bits, which stay in the cache. Rows of later targets are prefetched.
-    """
-    n, last_target = len(starts) - 1, len(targets) - 1
-    counts = np.zeros(n, np.int64)
-    words = np.zeros((n >> 5) + 1, np.uint32)
-    if last_target < 0:
-        return counts
+    """Count triangles whose last node is in ``first .. last - 1``, at all three nodes."""
+    n, unit = len(starts) - 1, np.uint64(1)
+    counts, is_target = np.zeros(n, np.int64), np.zeros(n, np.uint8)
     for u in range(first, last):
-        start, end = starts[u], starts[u + 1]
-        for k in range(4):
-            prefetch(starts, np.intp(targets[min(end + 22 + 2 * k, last_target)]))
-            prefetch(targets, np.intp(starts[targets[min(end + 10 + 2 * k, last_target)]]))
-        if end - start < 2:
+        start, end = np.uint64(starts[u]), np.uint64(starts[u + 1])
+        if end - start < np.uint64(2):
             continue
+        _prefetch_targets(starts, targets, end)
         for e in range(start, end):
-            v = np.uint32(targets[e])
-            words[v >> np.uint32(5)] |= np.uint32(1) << (v & np.uint32(31))
+            is_target[np.uint64(targets[e])] = 1
         for e in range(start, end):
-            v = targets[e]
-            n_before = counts[u]
-            for f in range(starts[v], starts[v + 1]):
-                w = np.uint32(targets[f])
-                if (words[w >> np.uint32(5)] >> (w & np.uint32(31))) & np.uint32(1):
-                    counts[u] += 1
+            v, n_closed = np.uint64(targets[e]), 0
+            for f in range(np.uint64(starts[v]), np.uint64(starts[v + unit])):
+                w = np.uint64(targets[f])
+                if is_target[w]:
+                    n_closed += 1
                     counts[w] += 1
-            counts[v] += counts[u] - n_before
+            counts[u] += n_closed
+            counts[v] += n_closed
         for e in range(start, end):
-            words[np.uint32(targets[e]) >> np.uint32(5)] = 0
+            is_target[np.uint64(targets[e])] = 0
     return counts
 
 
 @njit(cache=True, nogil=True)
 def _count_triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> Any:
-    """Return the number of triangles that :func:`_triangles` counts; without branches, rows are vectors."""
-    n, last_target = len(starts) - 1, len(targets) - 1
-    words = np.zeros((n >> 5) + 1, np.uint32)
-    total = np.int64(0)
+    """Return the number of triangles that :func:`_triangles` counts, without a branch for each."""
+    n, unit = len(starts) - 1, np.uint64(1)
+    is_target, total = np.zeros(n, np.uint8), np.int64(0)
     for u in range(first, last):
-        start, end = starts[u], starts[u + 1]
-        if end - start < 2:
+        start, end = np.uint64(starts[u]), np.uint64(starts[u + 1])
+        if end - start < np.uint64(2):
             continue
-        for k in range(4):
-            prefetch(starts, np.intp(targets[min(end + 22 + 2 * k, last_target)]))
-            prefetch(targets, np.intp(starts[targets[min(end + 10 + 2 * k, last_target)]]))
+        _prefetch_targets(starts, targets, end)
         for e in range(start, end):
-            v = np.uint32(targets[e])
-            words[v >> np.uint32(5)] |= np.uint32(1) << (v & np.uint32(31))
+            is_target[np.uint64(targets[e])] = 1
         for e in range(start, end):
-            v, n_closed = targets[e], np.uint32(0)
-            for f in range(np.uint64(starts[v]), np.uint64(starts[v + 1])):
-                w = np.uint32(targets[f])
-                n_closed += (words[w >> np.uint32(5)] >> (w & np.uint32(31))) & np.uint32(1)
+            v, n_closed = np.uint64(targets[e]), np.uint32(0)
+            for f in range(np.uint64(starts[v]), np.uint64(starts[v + unit])):
+                n_closed += is_target[np.uint64(targets[f])]
             total += n_closed
         for e in range(start, end):
-            words[np.uint32(targets[e]) >> np.uint32(5)] = 0
+            is_target[np.uint64(targets[e])] = 0
     return total
 
 
@@ -197,8 +231,8 @@ def _degree_products(indptr: IntArray, indices: IntArray) -> int:
     total = 0
     for u in range(len(degrees)):
         neighbour_degrees = 0
-        for e in range(indptr[u], indptr[u + 1]):
-            neighbour_degrees += degrees[indices[e]]
+        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+            neighbour_degrees += degrees[np.uint64(indices[e])]
         total += neighbour_degrees * degrees[u]
     return total
 
@@ -212,8 +246,8 @@ def _label_counts(indptr: IntArray, indices: IntArray, labels: IntArray, n_class
         if own < 0:
             continue
         n_same = n_labelled = 0
-        for e in range(indptr[u], indptr[u + 1]):
-            other = labels[indices[e]]
+        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+            other = labels[np.uint64(indices[e])]
             n_same += other == own
             n_labelled += other >= 0
         same[own] += n_same
