@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,38 +11,20 @@ import numpy as np
 
 from nodecopy.experiments.tasks.coverage_task import STATISTICS
 from nodecopy.experiments.toml import load
+from tests.coverage_cells import COVERAGE, DEFAULTS, SMOOTH, Cells, Row, find_default, read_cells
 from tests.level_tables import describe_levels, format_table, level_table, not_computed
+from tests.sharpness_tables import describe_sharpness
 
-Row = Mapping[str, str]
-Cells = dict[tuple[str, str, str, str, str], float]
-"""Means by dataset, nodes, degree, method and score, in percent."""
-DEFAULTS, FITTED = ("copying", "copying-directed"), ("dot-product", "sbm")
-COVERAGE, RATIO = (90.0, 98.0), (0.9, 1.25)
-SMOOTH = [name for name in STATISTICS if name not in ("max_degree", "found_modularity")]
-NOT_WORSE = 1.05
-"""Standard errors whose factor from the truth is larger by no more than this count as equally good."""
-WRONG_FAMILY = ("dc-sbm", "graphon", "directed")
-"""Networks that no block model with few blocks describes."""
+RATIO = (0.9, 1.25)
 MAIN_NETWORKS = ("sbm", "dc-sbm", "dot-product", "graphon")
 OF_SUBSAMPLES = ("density", "transitivity", "assortativity", "modularity")
 """Statistics whose expectation hardly depends on the number of nodes, for which subsampling is meant."""
 BENCHMARK = Path(__file__).parents[1] / "results/benchmarks/inference.txt"
 
 
-def read_cells(rows: Iterable[Row]) -> Cells:
-    """Return the means of all cells that were run."""
-    keys = ("dataset", "nodes", "degree", "method", "score")
-    return {tuple(row[key] for key in keys): float(row["mean"]) for row in rows if row["mean"]}  # type: ignore[misc]
-
-
 def is_inside(covered: float, ratio: float) -> bool:
     """Return whether coverage and ratio are as intended."""
     return COVERAGE[0] <= covered <= COVERAGE[1] and RATIO[0] <= ratio <= RATIO[1]
-
-
-def find_default(cells: Cells) -> Cells:
-    """Return the cells of the default model, without the method."""
-    return {(*place[:3], "default", place[4]): x for place, x in cells.items() if place[3] in DEFAULTS}
 
 
 def name_networks(rows: Iterable[Row]) -> dict[tuple[str, str, str], str]:
@@ -248,47 +230,6 @@ def methods_table(rows: Iterable[Row], experiment: str) -> str:
         if any(text != "-" for text in texts):
             lines.append([method.title, *texts])
     return format_table(["model of the samples", *task.datasets], lines)
-
-
-def describe_sharpness(rows: Iterable[Row]) -> str:
-    """Return how far standard errors are from the truth beside those of the fitted models."""
-    cells = read_cells(rows)
-    default = find_default(cells)
-    factors: dict[tuple[str, ...], list[float]] = {}
-    n_cover = n_good = n_sharpest = 0
-    for (*size, _, score), ratio in default.items():
-        name, _, kind = score.partition(" ")
-        others = [cells.get((*size, method, score)) for method in FITTED]  # type: ignore[arg-type]
-        if kind != "ratio" or name not in SMOOTH or name == "mean_degree" or None in others:
-            continue
-        ratios = np.array([ratio, *others], np.float64) / 100
-        place = (*size, name)
-        factors[place] = np.maximum(ratios, 1 / ratios).tolist()
-        score = f"{name} covered"
-        covered = [default[*size, "default", score], *(cells[*size, method, score] for method in FITTED)]  # type: ignore[index]
-        if min(covered) >= COVERAGE[0]:
-            n_cover += 1
-            n_sharpest += factors[place][0] <= min(factors[place][1:])
-            n_good += factors[place][0] <= NOT_WORSE * min(factors[place][1:])
-    if not n_cover:
-        return not_computed("coverage")
-    wrong = [values for place, values in factors.items() if place[0] in WRONG_FAMILY]
-    n_better = sum(values[0] <= values[2] for values in wrong)
-    n_clear = sum(NOT_WORSE * values[0] < values[2] for values in wrong)
-    median, worst = (
-        "{:.2f} (node copying), {:.2f} (dot product graph) and {:.2f} (block model)".format(*values)
-        for values in (np.median(list(factors.values()), axis=0), np.max(list(factors.values()), axis=0))
-    )
-    return (
-        f"Beside the fitted dot product graph and the fitted block model, in {len(factors)} cells (density "
-        f"stands for the mean degree): standard errors are off by a factor of {median} in the median, and by "
-        f"up to {worst}. All three cover at least 90 % in {n_cover} cells. In {n_sharpest} of them "
-        f"({n_sharpest / n_cover:.0%}) the factor of node copying is at most that of the better one of the "
-        f"other two, in {n_good} ({n_good / n_cover:.0%}) it is at most 5 % larger. Where a block model is "
-        f"the wrong family ({', '.join(WRONG_FAMILY)}), it is at most that of the fitted block model in "
-        f"{n_better} of "
-        f"{len(wrong)} cells, and smaller by more than 5 % in {n_clear}."
-    )
 
 
 def describe_fitted_models(rows: Iterable[Row]) -> str:

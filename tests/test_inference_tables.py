@@ -6,8 +6,9 @@ import csv
 from pathlib import Path
 
 from tests import inference_tables
-from tests.inference_tables import Row
+from tests.coverage_cells import Row
 from tests.level_tables import describe_levels, level_table
+from tests.sharpness_tables import Sharpness, describe_sharpness, find_sharpness
 
 ROOT = Path(__file__).parents[1]
 
@@ -92,10 +93,33 @@ def test_estimated_communities_have_a_sentence_and_are_not_pooled() -> None:
 
 
 def test_sharpness_counts_cells_where_all_cover() -> None:
-    text = inference_tables.describe_sharpness(ROWS)
+    text = describe_sharpness(ROWS)
     assert "in 3 cells" in text
     assert "by up to 1.30 (node copying), 1.80 (dot product graph) and 5.00 (block model)." in text
     assert "All three cover at least 90 % in 1 cells. In 1 of them (100%) the factor" in text
+
+
+def test_errors_of_the_truth_move_factors_on_one_side_alike() -> None:
+    # 1.03 and 1.02 are factors on the same side of 1: whatever the truth is, the second is closer to it.
+    assert Sharpness([1.03, 1.02, 1.02], [0, 0, 0], True).compare(0, 0) == (False, False)
+    assert Sharpness([1.05, 1.04, 1.04], [0, 0, 0], True).compare(2, 0) == (False, False)
+    assert Sharpness([1.05, 1.04, 1.04], [0.005, 0.005, 0.005], True).compare(2, 2) == (True, False)
+    # 1.03 and 0.98 are on different sides: a true deviation that is larger by 1 % makes them equal.
+    assert Sharpness([1.03, 0.98, 1.5], [0, 0, 0], True).compare(0, 0) == (False, False)
+    assert Sharpness([1.03, 0.98, 1.5], [0, 0, 0], True).compare(2, 0) == (True, False)
+    assert Sharpness([1.2, 0.98, 1.5], [0.005, 0.005, 0.005], True).compare(2, 2) == (False, False)
+    assert Sharpness([1.0, 1.3, 0.8], [0.005, 0.005, 0.005], True).compare(2, 2) == (True, True)
+
+
+def test_errors_of_ratios_are_those_of_means_over_trials() -> None:
+    rows: list[Row] = [{**row, "std": "8.9443"} for row in ROWS]
+    errors = find_sharpness(rows)["sbm", "200", "15", "density"].errors
+    assert [round(error, 4) for error in errors] == [0.02, 0.0194, 0.0204]
+    text = describe_sharpness(rows)
+    assert "is at most that of both others in 1 cells (100%); if the mean" in text
+    assert (
+        "In the other 0 (0%) it is larger by more than these errors explain, and in 0 it is smaller" in text
+    )
 
 
 def test_levels_are_listed_by_network_and_null_model() -> None:

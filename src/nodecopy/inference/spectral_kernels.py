@@ -133,7 +133,9 @@ def pagerank(indptr: IntArray, indices: IntArray, damping: float, tolerance: flo
 
 
 @compiled
-def _replace_residual(indptr: IntArray, indices: IntArray, damping: float, solution: Any, residual: Any) -> None:
+def _replace_residual(
+    indptr: IntArray, indices: IntArray, damping: float, solution: Any, residual: Any
+) -> None:
     """Write 1 - (D - damping A) times the solution, computed in double precision."""
     image = np.empty(len(residual))
     _sum_neighbours(indptr, indices, solution, image)

@@ -7,7 +7,7 @@ fork and may be used from several threads at once.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ POINTERS_AHEAD, ROWS_AHEAD, ENTRIES_PER_PREFETCH = 40, 12, 16
 def triangle_counts(rows: Rows) -> NDArray[np.int64]:
     """Return the number of triangles through each node of a symmetric graph without loops."""
     starts, targets, number = sort_by_degree(rows.indptr, rows.indices)
-    return cast(NDArray[np.int64], _sum_over_nodes(_triangles, starts, targets))[number]
+    counts: NDArray[np.int64] = _sum_over_nodes(_triangles, starts, targets)[number]
+    return counts
 
 
 def count_triangles(rows: Rows) -> int:
@@ -127,11 +128,11 @@ def _earlier_neighbours(indptr: IntArray, indices: IntArray) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _prefetch_targets(starts: IntArray, targets: IntArray, end: Any) -> None:
+def _prefetch_targets(starts: IntArray, targets: IntArray, end: int) -> None:
     """Prefetch the rows of later targets."""
     last = len(targets) - 1
     for k in range(4):
-        prefetch(targets, np.intp(starts[targets[min(np.intp(end) + 10 + 2 * k, last)]]))
+        prefetch(targets, np.intp(starts[targets[min(end + 10 + 2 * k, last)]]))
 
 
 @njit(cache=True, nogil=True)
@@ -143,7 +144,7 @@ def _triangles(starts: IntArray, targets: IntArray, first: int, last: int) -> An
         start, end = np.uint64(starts[u]), np.uint64(starts[u + 1])
         if end - start < np.uint64(2):
             continue
-        _prefetch_targets(starts, targets, end)
+        _prefetch_targets(starts, targets, np.intp(end))
         for e in range(start, end):
             is_target[np.uint64(targets[e])] = 1
         for e in range(start, end):
@@ -169,7 +170,7 @@ def _count_triangles(starts: IntArray, targets: IntArray, first: int, last: int)
         start, end = np.uint64(starts[u]), np.uint64(starts[u + 1])
         if end - start < np.uint64(2):
             continue
-        _prefetch_targets(starts, targets, end)
+        _prefetch_targets(starts, targets, np.intp(end))
         for e in range(start, end):
             is_target[np.uint64(targets[e])] = 1
         for e in range(start, end):
