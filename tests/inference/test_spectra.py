@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets
-from nodecopy.inference import spectra
+from nodecopy.inference import spectra, spectral_kernels
 from nodecopy.inference.spectra import largest_eigenvalue, pagerank
+from nodecopy.metrics.counting_kernels import sort_by_degree
 from tests.inference.known_graphs import draw_graph, two_blocks
 
 CLUB = datasets.load("karate")
@@ -36,6 +37,18 @@ def test_compiled_pagerank_solves_the_same_equation(graph: Graph, monkeypatch: p
     rank = pagerank(graph)
     assert np.abs(rank - expected).sum() < 1e-7
     assert rank.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8, 1e-13])
+def test_residual_of_pagerank_is_small_although_steps_are_in_single_precision(tolerance: float) -> None:
+    graph = GRAPHS[-1]
+    A, degrees = graph.adjacency.toarray().astype(float), graph.degrees.astype(float)
+    assert degrees.min() > 0
+    *rows, number = sort_by_degree(graph.rows.indptr, graph.rows.indices)
+    rank = spectral_kernels.pagerank(*rows, 0.85, tolerance, 200)[number]
+    solution = rank * graph.n_nodes / (1 - 0.85)
+    residual = (1 - solution + 0.85 * A @ (solution / degrees)) / np.sqrt(degrees)
+    assert np.linalg.norm(residual) <= 1.1 * tolerance * np.linalg.norm(1 / np.sqrt(degrees))
 
 
 @pytest.mark.usefixtures("compiled")
