@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from nodecopy._core.csr import unit_rows
-from nodecopy._core.random import Rng, child, generator
+from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
-from nodecopy.classify.ensemble import Prediction, entropy
+from nodecopy.classify.embedding_regression import EmbeddingRegression
+from nodecopy.classify.ensemble import Prediction
+from nodecopy.classify.infomax_embedding import InfomaxEmbedding
 from nodecopy.classify.seeds import ClassifierSeeds
-from nodecopy.classify.softmax_regression import classify_embeddings
+from nodecopy.classify.softmax_regression import softmax_regressions
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
-from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
-from nodecopy.nn.feature_matrices import check_features
-from nodecopy.nn.infomax import embed_by_infomax
-from nodecopy.nn.stack import normalise_adjacency
 
 STRENGTHS = (1000.0, 100.0, 10.0, 1.0)
 """Values of ``C`` that are compared on validation nodes."""
@@ -90,45 +88,54 @@ class DGI(Classifier):
         check_real(self.learning_rate, "learning_rate of DGI", low=0)
         if self.C is not None and check_real(self.C, "C of DGI", low=0) == 0:
             raise InputError("C of DGI must be above 0; got 0.")
+        device = check_device(self.device)
         trials = check_trials(trials)
         if self.seed is None:
-            return [
-                self._classify(trial, *self._embed(trial.graph, child(trial.rng, ClassifierSeeds.NETWORKS)))
+            embeddings = [
+                self._embed(trial.graph, child(trial.rng, ClassifierSeeds.NETWORKS), device)
                 for trial in trials
             ]
-        graphs = {id(trial.graph): trial.graph for trial in trials}
-        embeddings = {key: self._embed(graph, self.seed) for key, graph in graphs.items()}
-        return [self._classify(trial, *embeddings[id(trial.graph)]) for trial in trials]
+        else:
+            graphs = {id(trial.graph): trial.graph for trial in trials}
+            by_graph = {key: self._embed(graph, self.seed, device) for key, graph in graphs.items()}
+            embeddings = [by_graph[id(trial.graph)] for trial in trials]
+        predictions = [self._classify(trial, *of) for trial, of in zip(trials, embeddings, strict=True)]
+        return predictions if keep_networks else [replace(each, networks=None) for each in predictions]
 
-    def _embed(self, graph: Graph, seed: Rng) -> tuple[NDArray[np.float32], int]:
-        """Return the embeddings of a graph, and the epochs that they took."""
-        device = check_device(self.device)
-        check_features(graph)
-        scaling = FeatureScaling.fit(graph.features, self.features, encoder=graph.feature_encoder)
-        adjacency = WeightScaling.fit(graph.adjacency, self.weights).apply(graph.adjacency)
-        embeddings, n_epochs = embed_by_infomax(
-            scaling.apply(graph.features),
-            normalise_adjacency(adjacency),
+    def _embed(
+        self, graph: Graph, seed: Rng, device: torch.device
+    ) -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
+        """Return the trained layer, and the embeddings of a graph."""
+        return InfomaxEmbedding.fit(
+            graph,
+            seed,
+            features=self.features,
+            weights=self.weights,
+            device=device,
             n_hidden=self.n_hidden,
             learning_rate=self.learning_rate,
             n_epochs=self.n_epochs,
             patience=self.patience,
-            rng=generator(seed),
-            device=device,
         )
-        return unit_rows(embeddings), n_epochs
 
-    def _classify(self, trial: Trial, embeddings: NDArray[np.float32], n_epochs: int) -> Prediction:
+    def _classify(self, trial: Trial, embedding: InfomaxEmbedding, rows: NDArray[np.float32]) -> Prediction:
         """Return the prediction of the regression with the best penalty."""
         nodes = trial.validation
         has_validation = nodes is not None and len(nodes) > 0
         strengths = STRENGTHS if has_validation else (DEFAULT_STRENGTH,)
         if self.C is not None:
             strengths = (self.C,)
-        candidates = classify_embeddings(trial, embeddings, strengths)
+        solutions = softmax_regressions(
+            rows[trial.train].astype(np.float64), trial.label_probabilities, strengths, trial.weights
+        )
+        regressions = [EmbeddingRegression(embedding, *solution) for solution in solutions]
+        candidates = [regression.classify(rows) for regression in regressions]
         best = 0
         if len(strengths) > 1:
-            scores = [(p[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in candidates]
+            scores = [
+                (candidate.probabilities[nodes].argmax(axis=1) == trial.codes[nodes]).mean()
+                for candidate in candidates
+            ]
             best = int(np.argmax(scores))
-        details = {"C": strengths[best], "epochs": n_epochs}
-        return Prediction(candidates[best], entropy(candidates[best]), details)
+        details = {"C": strengths[best], "epochs": embedding.n_epochs}
+        return replace(candidates[best], details=details, networks=regressions[best])

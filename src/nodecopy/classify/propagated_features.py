@@ -1,19 +1,19 @@
-"""Features that are propagated along edges, and a logistic regression on them, which predicts on any graph."""
+"""Features that are reduced in rank and propagated along edges."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import softmax
 
 from nodecopy._core.csr import unit_rows
-from nodecopy._core.validation import as_array, check_finite, check_integer, check_real, check_type
-from nodecopy.classify.ensemble import MAX_STEPS, Prediction, check_scalings, entropy
-from nodecopy.errors import InputError
+from nodecopy._core.validation import check_integer, check_real
+from nodecopy.classify.embedding_regression import check_floats
+from nodecopy.classify.ensemble import MAX_STEPS, check_scalings
 from nodecopy.features.node_embeddings import leading_directions, rarity_weights
+from nodecopy.features.recent_graphs import RecentGraphs
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
 from nodecopy.nn.feature_matrices import check_features
@@ -51,19 +51,25 @@ class PropagatedFeatures:
     def fit(
         cls, graph: Graph, *, rank: int, restart: float, n_steps: int, features: str, weights: str
     ) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
-        """Return what is fitted to a graph, and its propagated features."""
+        """Return what is fitted to a graph, and its propagated features.
+
+        They are computed once for graphs that differ in labels only.
+        """
         check_features(graph)
         scaling = FeatureScaling.fit(graph.features, features, encoder=graph.feature_encoder, counts="none")
-        scaled = scaling.apply(graph.features)
-        rarity = rarity_weights(scaled)
-        directions = leading_directions(_weigh(scaled, rarity), rank)
         weight_scaling = WeightScaling.fit(graph.adjacency, weights)
-        fitted = cls(scaling, weight_scaling, rarity, directions, restart, n_steps, 1.0)
-        rows = fitted.apply(graph)
-        variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
-        length = 1 / np.sqrt(variance or 1.0)
-        fitted = cls(scaling, weight_scaling, rarity, directions, restart, n_steps, float(length))
-        return fitted, rows * length
+
+        def compute() -> tuple[PropagatedFeatures, NDArray[np.float64]]:
+            scaled = scaling.apply(graph.features)
+            rarity = rarity_weights(scaled)
+            directions = leading_directions(_weigh(scaled, rarity), rank)
+            fitted = cls(scaling, weight_scaling, rarity, directions, restart, n_steps, 1.0)
+            rows = fitted.apply(graph)
+            variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
+            length = float(1 / np.sqrt(variance or 1.0))
+            return replace(fitted, length=length), rows * length
+
+        return _RECENT.find(graph, (rank, restart, n_steps, scaling.kind, weight_scaling.kind), compute)
 
     def apply(self, graph: Graph) -> NDArray[np.float64]:
         """Return the propagated features of a graph with as many features."""
@@ -78,6 +84,11 @@ class PropagatedFeatures:
         return propagated
 
     @property
+    def n_features(self) -> int:
+        """Return the number of features of a graph that this is applied to."""
+        return len(self.rarity)
+
+    @property
     def rank(self) -> int:
         """Return the dimension of propagated features."""
         return len(self.rarity) if self.directions is None else int(self.directions.shape[1])
@@ -88,48 +99,9 @@ class PropagatedFeatures:
         check_real(self.restart, "restart", low=0, high=1)
         check_integer(self.n_steps, "n_steps", low=0, high=MAX_STEPS)
         check_real(self.length, "length", low=0)
-        _check_floats(self.rarity, "rarity", (None,))
+        check_floats(self.rarity, "rarity", (None,))
         if self.directions is not None:
-            _check_floats(self.directions, "directions", (len(self.rarity), None))
-
-
-@dataclass(frozen=True, eq=False)
-class PropagatedRegression:
-    """A logistic regression on propagated features, with all that is needed to predict again.
-
-    Parameters
-    ----------
-    features
-        How features are propagated.
-    coefficients, intercepts
-        Of the regression, ``[rank, n_classes]`` and ``[n_classes]``.
-    """
-
-    features: PropagatedFeatures
-    coefficients: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
-
-    def predict(self, graph: Graph, device: str) -> Prediction:
-        """Return the prediction on a graph; it is computed on the CPU, whatever the device."""
-        check_features(graph)
-        width, given = len(self.features.rarity), graph.features
-        if given is not None and given.shape[1] != width:
-            raise InputError(
-                f"features of the graph must have {width} columns, as in fit; got {given.shape[1]}."
-            )
-        return self.classify(self.features.apply(graph))
-
-    def classify(self, rows: NDArray[np.float64]) -> Prediction:
-        """Return the prediction for propagated features."""
-        probabilities = softmax(rows @ self.coefficients + self.intercepts, axis=1).astype(np.float32)
-        return Prediction(probabilities, entropy(probabilities))
-
-    def check(self, n_classes: int) -> None:
-        """Raise an error unless the parts fit each other and the number of classes, as in a whole file."""
-        check_type(self.features, PropagatedFeatures, "features of the regression", "propagated features")
-        self.features.check()
-        _check_floats(self.coefficients, "coefficients", (self.features.rank, n_classes))
-        _check_floats(self.intercepts, "intercepts", (n_classes,))
+            check_floats(self.directions, "directions", (len(self.rarity), None))
 
 
 def _weigh(features: sparse.csr_array, rarity: NDArray[np.float64]) -> sparse.csr_array:
@@ -139,12 +111,4 @@ def _weigh(features: sparse.csr_array, rarity: NDArray[np.float64]) -> sparse.cs
     return sparse.csr_array(unit_rows(weighted))
 
 
-def _check_floats(array: NDArray[np.float64], name: str, shape: tuple[int | None, ...]) -> None:
-    """Raise an error unless this is an array of finite floats; ``None`` in the shape stands for any length."""
-    array = as_array(array, name)
-    is_right = len(shape) == array.ndim and all(
-        expected in (None, length) for expected, length in zip(shape, array.shape, strict=True)
-    )
-    if array.dtype.kind != "f" or not is_right:
-        raise InputError(f"{name} must be floats of shape {shape}; got {array.dtype} of {array.shape}.")
-    check_finite(array, name)
+_RECENT = RecentGraphs[tuple[PropagatedFeatures, NDArray[np.float64]]]()

@@ -1,20 +1,24 @@
-"""The default base of self-training: networks on copied graphs and SGC, chosen by what the data are like."""
+"""The default base of self-training: a vote of networks on copied graphs, SGC and DGI."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.sparse_matrices import as_matrix
+from nodecopy._core.validation import check_choice, check_sequence, show
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.bayesian import BayesianGCN
+from nodecopy.classify.dgi import DGI
 from nodecopy.classify.gcn import GCN
 from nodecopy.classify.sgc import SGC
 from nodecopy.classify.soft_voting import SoftVoting
 from nodecopy.classify.trial import Trial
 from nodecopy.copying import DonorLaw, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
+from nodecopy.errors import InputError
 from nodecopy.features.scaling import explain_no_counts, is_sparse_counts, share_of_zeros
 from nodecopy.graph import Graph
 
@@ -29,8 +33,11 @@ time in the square of the size of a class."""
 PRIOR, N_FEW_LABELS = 4.0, 5
 """Prior of :class:`~nodecopy.KeepByDegree` with one label per class, and the number of labels per class from
 which on it falls faster: with many, copying adds nothing and can cost accuracy."""
-SGC_WEIGHT = 0.5
-"""Weight of SGC beside the networks in the mean of probabilities."""
+VOTERS = ("networks", "sgc", "dgi")
+"""Classifiers whose probabilities are averaged."""
+N_INFOMAX, MAX_NODES_FOR_INFOMAX = 128, 50_000
+"""Dimension of the embeddings of DGI, and the largest graph in which it takes part: it takes as long as all
+other voters together, and on a CPU hours in graphs of a million nodes."""
 
 
 def build_base(
@@ -39,7 +46,7 @@ def build_base(
     *,
     network: str,
     prior: float | None,
-    sgc_weight: float | None,
+    voters: Sequence[str] | None,
     scarcity: float,
     device: str,
     **scalings: Any,
@@ -49,12 +56,41 @@ def build_base(
     ``scarcity`` is one over the square root of the labels per class; ``scalings`` are those of features and
     edge weights.
     """
-    weight = SGC_WEIGHT if sgc_weight is None else sgc_weight
     given = {name: value for name, value in scalings.items() if value is not None}
-    if weight == 1:
-        return SGC(**given)
-    networks = _build_networks(trial, n_graphs, network, prior, scarcity, {**given, "device": device})
-    return SoftVoting([networks, SGC(**given)], [1 - weight, weight]) if weight else networks
+    base: list[Classifier] = []
+    for voter in _choose_voters(trial.graph) if voters is None else voters:
+        if voter == "networks":
+            settings = {**given, "device": device}
+            base.append(_build_networks(trial, n_graphs, network, prior, scarcity, settings))
+        elif voter == "sgc":
+            base.append(SGC(**given))
+        else:
+            base.append(DGI(N_INFOMAX, device=device, **given))
+    return base[0] if len(base) == 1 else SoftVoting(base)
+
+
+def check_voters(voters: Any) -> None:
+    """Raise an error unless these are some of the voters, each once."""
+    name, allowed = "voters of SelfTraining", f"a list of at least one of {', '.join(map(repr, VOTERS))}"
+    given = check_sequence(voters, name, allowed)
+    if not given:
+        raise InputError(f"{name} must be {allowed}; got none.")
+    for voter in given:
+        check_choice(voter, name, VOTERS)
+    if len(set(given)) < len(given):
+        raise InputError(f"{name} must be unique; got {show(voters)}.")
+
+
+def _choose_voters(graph: Graph) -> Sequence[str]:
+    """Return all voters, without DGI in large graphs."""
+    if graph.n_nodes <= MAX_NODES_FOR_INFOMAX:
+        return VOTERS
+    log_decision(
+        f"voters: networks and SGC, without DGI, which takes long with more than {MAX_NODES_FOR_INFOMAX:,} "
+        "nodes.",
+        Hint("{} includes it.", voters=VOTERS),
+    )
+    return VOTERS[:2]
 
 
 def _build_networks(

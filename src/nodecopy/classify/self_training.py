@@ -20,7 +20,7 @@ from nodecopy._core.validation import check_choice, check_integer, check_real, s
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.custom_network import wrap_factory
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.recommended_base import N_GRAPHS, NETWORKS, build_base
+from nodecopy.classify.recommended_base import N_GRAPHS, NETWORKS, build_base, check_voters
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
@@ -113,7 +113,7 @@ class SelfTraining(Classifier):
     loss_weights: str = "balanced"
     network: str = "auto"
     prior: float | None = None
-    sgc_weight: float | None = None
+    voters: Sequence[str] | None = None
     n_graphs: int | None = None
     features: str | None = None
     weights: str | None = None
@@ -133,7 +133,7 @@ class SelfTraining(Classifier):
                 self.n_graphs,
                 network=self.network,
                 prior=self.prior,
-                sgc_weight=self.sgc_weight,
+                voters=self.voters,
                 scarcity=scarcity,
                 features=self.features,
                 weights=self.weights,
@@ -167,9 +167,11 @@ class SelfTraining(Classifier):
         check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
         check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
         check_choice(self.network, "network of SelfTraining", NETWORKS)
-        for name, high in {"share": 1.0, "balance": 1.0, "prior": math.inf, "sgc_weight": 1.0}.items():
+        for name, high in {"share": 1.0, "balance": 1.0, "prior": math.inf}.items():
             if getattr(self, name) is not None:
                 check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=high)
+        if self.voters is not None:
+            check_voters(self.voters)
         if self.share == 0:
             raise InputError("share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone.")
         if self.base is None:
@@ -180,7 +182,7 @@ class SelfTraining(Classifier):
                 f"base of SelfTraining must be a classifier, or a function that builds a network; got "
                 f"{base!r}."
             )
-        for name in ("network", "prior", "sgc_weight", "n_graphs", "features", "weights"):
+        for name in ("network", "prior", "voters", "n_graphs", "features", "weights"):
             value = getattr(self, name)
             if value is not None and (name, value) != ("network", "auto"):
                 way_out = RECOMMENDED_BASE if base is not self.base else "Set it in the base."

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.base import Classifier
+from nodecopy.classify.embedding_regression import EmbeddingRegression
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.propagated_features import PropagatedFeatures, PropagatedRegression
+from nodecopy.classify.propagated_features import PropagatedFeatures
 from nodecopy.classify.softmax_regression import softmax_regressions
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
+from nodecopy.graph import Graph
 
 
 @dataclass(eq=False, repr=False)
@@ -74,24 +77,25 @@ class SGC(Classifier):
             raise InputError("C of SGC must be above 0; got 0.")
         trials = check_trials(trials)
         graphs = {id(trial.graph): trial.graph for trial in trials}
-        propagated = {
-            key: PropagatedFeatures.fit(
-                graph,
-                rank=self.rank,
-                restart=self.restart,
-                n_steps=self.n_steps,
-                features=self.features,
-                weights=self.weights,
-            )
-            for key, graph in graphs.items()
-        }
+        embeddings = {key: self._propagate(graph) for key, graph in graphs.items()}
         predictions = []
         for trial in trials:
-            fitted, rows = propagated[id(trial.graph)]
+            embedding, rows = embeddings[id(trial.graph)]
             weights = np.ones(len(trial.train)) if trial.weights is None else trial.weights
             scaled = weights * (trial.n_classes / weights.sum())
             (solution,) = softmax_regressions(rows[trial.train], trial.label_probabilities, (self.C,), scaled)
-            regression = PropagatedRegression(fitted, *solution)
+            regression = EmbeddingRegression(embedding, *solution)
             prediction = regression.classify(rows)
-            predictions.append(replace(prediction, networks=regression if keep_networks else None))
+            predictions.append(replace(prediction, networks=regression) if keep_networks else prediction)
         return predictions
+
+    def _propagate(self, graph: Graph) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
+        """Return how features are propagated, and those of a graph."""
+        return PropagatedFeatures.fit(
+            graph,
+            rank=self.rank,
+            restart=self.restart,
+            n_steps=self.n_steps,
+            features=self.features,
+            weights=self.weights,
+        )

@@ -8,25 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import softmax
 
 from nodecopy._core.linalg import one_blas_thread
-from nodecopy.classify.trial import Trial
 from nodecopy.nn.threads import choose_threads
 
 MAX_ITERATIONS = 500
-
-
-def classify_embeddings(
-    trial: Trial, embeddings: NDArray[np.floating], strengths: Sequence[float]
-) -> list[NDArray[np.float32]]:
-    """Return the class probabilities of all nodes, by a regression on training nodes for each strength."""
-    rows = embeddings[trial.train].astype(np.float64)
-    regressions = softmax_regressions(rows, trial.label_probabilities, strengths, trial.weights)
-    return [
-        softmax(embeddings @ coefficients + intercepts, axis=1).astype(np.float32)
-        for coefficients, intercepts in regressions
-    ]
 
 
 def softmax_regressions(

@@ -7,22 +7,20 @@ expected from them.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any, TypeAlias
-from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.csr import IntArray, Rows, unit_rows
+from nodecopy._core.csr import IntArray, unit_rows
 from nodecopy._core.linalg import truncated_svd
 from nodecopy._core.validation import check_choice
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch
+from nodecopy.features.recent_graphs import RecentGraphs
 from nodecopy.features.scaling import scale_features
 from nodecopy.graph import Graph
 
@@ -47,9 +45,7 @@ class SharedEmbedding:
     nearest: IntArray | None = None
 
 
-_RECENT: deque[tuple[ref[Rows], Any, list[SharedEmbedding]]] = deque(maxlen=4)
-"""Edges, features and embedding of the graphs that were embedded last; the list is empty if one is gone."""
-_LOCK = Lock()
+_RECENT = RecentGraphs[SharedEmbedding]()
 
 
 class NodeEmbeddings:
@@ -157,18 +153,14 @@ def shared_nearest(graph: Graph, n_nearest: int) -> IntArray | None:
 
 def _find_shared(graph: Graph) -> SharedEmbedding:
     """Return what graphs with these edges and features share, embedded if this is the first of them."""
-    with _LOCK:
-        for rows, features, result in _RECENT:
-            if rows() is graph.rows and features() is graph.features and result:
-                return result[0]
-    # Rounded, since nodes that tie would otherwise be ordered by errors that depend on the number of threads.
-    embedding = np.round(NodeEmbeddings(graph).neighbourhoods, N_DECIMALS)
-    embedding.setflags(write=False)
-    result = [SharedEmbedding(embedding)]
-    features = (lambda: None) if graph.features is None else ref(graph.features, lambda _: result.clear())
-    with _LOCK:
-        _RECENT.append((ref(graph.rows, lambda _: result.clear()), features, result))
-    return result[0]
+
+    def embed() -> SharedEmbedding:
+        # Rounded, since nodes that tie would be ordered by errors that depend on the number of threads.
+        embedding = np.round(NodeEmbeddings(graph).neighbourhoods, N_DECIMALS)
+        embedding.setflags(write=False)
+        return SharedEmbedding(embedding)
+
+    return _RECENT.find(graph, None, embed)
 
 
 def embed_neighbourhoods(graph: Graph, embedding: Matrix) -> Matrix:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Statistics: TypeAlias = dict[str, float]
 
 MIN_COMPILED_ENTRIES = 300_000  # below, SciPy takes less time than loading compiled code
+MIN_TOTAL_ENTRIES = 20 * MIN_COMPILED_ENTRIES
+"""Entries of small graphs after which compiled code is loaded all the same: samples come by the thousand."""
 MAX_EXACT_NODES = 10_000  # up to here paths start at every node
 N_SOURCES = 512  # nodes at which paths start in larger graphs
 LABEL_NAMES = ("cross_community_share", "edge_homophily", "class_insensitive_homophily")
@@ -265,9 +267,19 @@ def _degree_histogram(rows: Rows) -> list[tuple[int, int]]:
     return list(zip(degrees.tolist(), counts[degrees].tolist(), strict=True))
 
 
+class _CountedEntries:
+    """How many entries of small graphs were counted in this process."""
+
+    total = 0
+
+
 def select_counting(rows: Rows) -> ModuleType:
-    """Return the module that counts: the compiled one for large graphs only, since numba is slow to load."""
-    if rows.n_entries < MIN_COMPILED_ENTRIES:
+    """Return the module that counts: the compiled one for large or many graphs, since numba is slow to load.
+
+    Both return the same integers.
+    """
+    if rows.n_entries < MIN_COMPILED_ENTRIES and _CountedEntries.total < MIN_TOTAL_ENTRIES:
+        _CountedEntries.total += rows.n_entries
         return counting
     from nodecopy.metrics import counting_kernels
 

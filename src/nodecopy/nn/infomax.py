@@ -14,6 +14,7 @@ from torch.nn.functional import prelu, softplus
 
 from nodecopy.nn.networks import draw_glorot
 from nodecopy.nn.stack import SparseStack
+from nodecopy.nn.threads import choose_threads
 
 SLOPE = 0.25
 """Initial slope of the PReLU below zero."""
@@ -58,7 +59,7 @@ class Infomax:
         return (softplus(-(outputs @ direction)).mean() + softplus(corrupted @ direction).mean()) / 2
 
 
-def embed_by_infomax(
+def train_infomax(
     features: sparse.csr_array,
     matrix: sparse.csr_array,
     *,
@@ -68,27 +69,28 @@ def embed_by_infomax(
     patience: int,
     rng: Generator,
     device: torch.device,
-) -> tuple[NDArray[np.float32], int]:
-    """Return the embeddings of the epoch with the lowest loss, and the number of epochs that were trained.
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], int]:
+    """Return the layer of the epoch with the lowest loss, and the number of epochs that were trained.
+
+    The layer is its weights, its bias and the slope of its PReLU.
 
     ``matrix`` is the propagation matrix. Training stops after ``patience`` epochs without a lower loss.
     """
-    model = Infomax(features, matrix, n_hidden, rng, device)
-    optimiser = torch.optim.Adam(model.parameters, lr=learning_rate)
-    lowest, best_epoch, epoch = np.inf, 0, 0
-    best = [parameter.detach().clone() for parameter in model.parameters]
-    for epoch in range(1, n_epochs + 1):
-        loss = model.loss(torch.from_numpy(rng.permutation(features.shape[0])).to(device))
-        value = loss.item()
-        if value < lowest:
-            lowest, best_epoch = value, epoch
-            best = [parameter.detach().clone() for parameter in model.parameters]
-        elif epoch - best_epoch >= patience:
-            break
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-    with torch.no_grad():
-        for parameter, value_at_best in zip(model.parameters, best, strict=True):
-            parameter.copy_(value_at_best)
-        return model.embed()[0].cpu().numpy(), epoch
+    with choose_threads(features.shape[0] * n_hidden, device):
+        model = Infomax(features, matrix, n_hidden, rng, device)
+        optimiser = torch.optim.Adam(model.parameters, lr=learning_rate)
+        lowest, best_epoch, epoch = np.inf, 0, 0
+        best = [parameter.detach().clone() for parameter in model.parameters]
+        for epoch in range(1, n_epochs + 1):
+            loss = model.loss(torch.from_numpy(rng.permutation(features.shape[0])).to(device))
+            value = loss.item()
+            if value < lowest:
+                lowest, best_epoch = value, epoch
+                best = [parameter.detach().clone() for parameter in model.parameters]
+            elif epoch - best_epoch >= patience:
+                break
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+    weights, bias, slope = (parameter.cpu().numpy() for parameter in best[:3])
+    return weights[0], bias, slope, epoch
