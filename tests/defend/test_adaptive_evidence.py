@@ -18,7 +18,7 @@ from tests.contracts.classifiers import planted_graph
 from tests.defend.test_evidence_defence import rewired
 
 QUICK: dict[str, Any] = {"n_epochs": 25, "learning_rate": 0.05}
-DEFENCE = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True)
+DEFENCE = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=1.0, retrain=True)
 TRAIN = np.arange(9)
 
 
@@ -41,17 +41,19 @@ def likelihood_of(evidence: TargetEvidence, neighbours: Any) -> tuple[Any, Any]:
     return log_likelihood, np.ones((1, *log_likelihood.shape))
 
 
-def test_neighbourhoods_are_predicted_as_graphs_are() -> None:
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_neighbourhoods_are_predicted_as_graphs_are(share: float) -> None:
     graph = planted_graph()
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True).fit(graph, TRAIN, rng=0)
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=share, retrain=True)
+    fitted.fit(graph, TRAIN, rng=0)
     ((_, correction),) = fitted.train_corrections([fitted.trial_], [np.array([40])])
     assert isinstance(correction, EvidenceCorrection)
     evidence = TargetEvidence(correction, 40, np.arange(60))
     for part in ([1, 30], [50], []):
-        limited, free = evidence.predict(*likelihood_of(evidence, part))
+        corrected, always = evidence.predict(*likelihood_of(evidence, part))
         expected = fitted.correct_proba([40], graph=rewired(graph, 40, part))[0]
-        np.testing.assert_allclose(np.exp(limited[0]), expected, atol=1e-5)
-        np.testing.assert_allclose(np.exp(free).sum(axis=1), 1)
+        np.testing.assert_allclose(np.exp(corrected[0]), expected, atol=1e-5)
+        np.testing.assert_allclose(np.exp(always).sum(axis=1), 1)
 
 
 def test_every_flip_is_the_best_one() -> None:
@@ -82,9 +84,9 @@ def test_new_neighbours_are_drawn_in_large_graphs() -> None:
 def test_more_flips_raise_the_loss() -> None:
     graph = planted_graph().replace()
     targets = [40, 41, 42]
-    attack = AdaptiveEvidenceAttack(EvidenceDefence(GCN(**QUICK), n_donors=4, max_evidence=50.0))
+    attack = AdaptiveEvidenceAttack(EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=1.0))
     truth = np.asarray(graph.named_labels())[targets]
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, max_evidence=50.0, retrain=True)
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=1.0, retrain=True)
     fitted.fit(graph, TRAIN, rng=3)
     columns = [fitted.classes_.tolist().index(name) for name in truth]
     before, after = (

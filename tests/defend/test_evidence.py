@@ -1,4 +1,4 @@
-"""The posterior against direct sums, and its limit."""
+"""The posterior against direct sums, and the nodes at which it counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodecopy.defend import evidence
-from nodecopy.defend.evidence import Compatibility, combine_evidence, limit_evidence
+from nodecopy.defend.evidence import Compatibility, add_evidence, combine_evidence
 
 COUNTS = np.array([[40.0, 4, 6], [4, 30, 2], [6, 2, 50]])
 
@@ -67,12 +67,13 @@ def test_many_edges_of_one_class_are_evidence_only_if_they_are_credible() -> Non
     assert incredible.credibility.max() < 0.1
 
 
-def test_limited_evidence_cannot_overturn_a_clear_lead() -> None:
-    log_prior = np.log(np.array([[0.7, 0.2, 0.1]]))
-    against = np.array([[-50.0, 0.0, -3.0]])
-    assert limit_evidence(log_prior, against, 1.0).argmax() == 0
-    assert limit_evidence(log_prior, against, 2.0).argmax() == 1
-    np.testing.assert_allclose(limit_evidence(log_prior, against, 0.0), np.exp(log_prior))
+def test_evidence_is_added_where_it_counts() -> None:
+    log_prior = np.log(np.array([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]]))
+    log_evidence = np.tile([-50.0, 0.0, -3.0], (2, 1))
+    combined = np.exp(add_evidence(log_prior, log_evidence, np.array([False, True])))
+    np.testing.assert_allclose(combined[0], [0.7, 0.2, 0.1])
+    weights = np.array([0.0, 0.2, 0.1 * np.exp(-3)])
+    np.testing.assert_allclose(combined[1], weights / weights.sum(), atol=1e-12)
 
 
 def test_removed_edges_lower_the_ratio_within_classes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -10,6 +11,14 @@ from nodecopy.classify import GCN
 from nodecopy.defend import EvidenceDefence, evidence_correction
 from tests.contracts.classifiers import planted_graph
 from tests.defend.test_evidence_defence import QUICK, SOME, TRAIN
+
+
+def test_uncertain_nodes_are_ranked_by_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, nodes = planted_graph(), np.arange(60)
+    defence = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=0.5)
+    for n_ranked, fewest in ((60, 30), (20, 15)):
+        monkeypatch.setattr(evidence_correction, "MAX_RANKED_NODES", n_ranked)
+        assert fewest <= (~defence.fit(graph, TRAIN, rng=0).certify(nodes)).sum() <= 60 - fewest
 
 
 def test_large_graphs_have_no_perceptron(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def rewired(graph: Graph, node: int, neighbours: list[int]) -> Graph:
 
 def test_no_edges_of_a_certified_node_change_its_class() -> None:
     graph = planted_graph()
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, max_evidence=0.5, retrain=True)
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=0.5, retrain=True)
     fitted.fit(graph, TRAIN, rng=0)
     nodes = np.arange(20, 60)
     certified = [int(node) for node in nodes if fitted.certify([node])[0]][:3]
@@ -51,14 +51,23 @@ def test_no_edges_of_a_certified_node_change_its_class() -> None:
             assert fitted.certify([node], graph=attacked).all()
 
 
-def test_without_a_limit_nothing_is_certified() -> None:
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, max_evidence=1e6).fit(planted_graph(), TRAIN, rng=0)
-    assert not fitted.certify(SOME).any()
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_edges_of_the_uncertain_share_count(share: float) -> None:
+    graph, nodes = planted_graph(), np.arange(60)
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=share).fit(graph, TRAIN, rng=0)
+    certified = fitted.certify(nodes)
+    assert (~certified).sum() == round(60 * share)
+    correction: Any = fitted.correction_
+    without_edges = np.exp(correction.without_edges(nodes))
+    is_changed = np.abs(fitted.correct_proba(nodes) - without_edges).max(axis=1) > 1e-5
+    assert (is_changed == ~certified).mean() > 0.9  # a node without edges does not change
+    highest = without_edges.max(axis=1)
+    assert highest[~certified].max(initial=0) <= highest[certified].min(initial=1)
 
 
 def test_explanation_agrees_with_the_correction() -> None:
     graph = planted_graph()
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4).fit(graph, TRAIN, rng=0)
+    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=1.0).fit(graph, TRAIN, rng=0)
     (report,) = fitted.explain([40])
     np.testing.assert_allclose(list(report.probabilities.values()), fitted.correct_proba([40])[0], atol=1e-6)
     assert report.corrected == fitted.correct([40])[0]
@@ -69,7 +78,9 @@ def test_explanation_agrees_with_the_correction() -> None:
     assert credibilities == sorted(credibilities)
     assert [edge.is_distrusted for edge in report.edges] == [value < 0.5 for value in credibilities]
     assert max(report.edge_evidence.values()) == 0
-    assert min(report.edge_evidence.values()) >= -1
+    assert min(report.edge_evidence.values()) < 0
+    certain = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=0.0).fit(graph, TRAIN, rng=0)
+    assert set(certain.explain([40])[0].edge_evidence.values()) == {0.0}
     assert EvidenceDefence(GCN(**QUICK), n_donors=0).fit(graph, TRAIN, rng=0).explain([40])[0].donors == {}
 
 
@@ -140,7 +151,7 @@ def test_default_classifier_is_self_trained() -> None:
 def test_error_names_wrong_parameters() -> None:
     for settings, message in (
         ({"n_donors": -1}, "n_donors of EvidenceDefence must be an integer between 0 and n_nodes - 1"),
-        ({"max_evidence": -0.1}, "max_evidence of EvidenceDefence must be"),
+        ({"uncertain_share": 1.1}, "uncertain_share of EvidenceDefence must be"),
     ):
         with pytest.raises(InputError, match=message):
             EvidenceDefence(GCN(**QUICK), **settings).fit(planted_graph(), TRAIN)

@@ -44,6 +44,17 @@ def test_attacked_nodes_are_more_suspicious() -> None:
     assert area_under_roc(details["suspicion"], np.isin(np.arange(60), nodes)) > 0.6
 
 
+def test_suspicious_nodes_are_predicted_by_the_evidence() -> None:
+    fitted = WholeGraphDefence(GCN(**QUICK), n_donors=4, share=0.25).fit(planted_graph(), TRAIN, rng=0)
+    correction: Any = fitted.correction_
+    nodes, suspicious = np.arange(60), correction.is_corrected
+    evidence = correction.evidence.predict_proba(nodes)
+    np.testing.assert_allclose(correction.probabilities[suspicious], evidence[suspicious])
+    own = np.sqrt(np.maximum(fitted.predict_proba(), 1e-3))
+    expected = evidence * own / (evidence * own).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(correction.probabilities[~suspicious], expected[~suspicious], atol=1e-5)
+
+
 def test_explanations_and_certificates() -> None:
     fitted = WholeGraphDefence(GCN(**QUICK), n_donors=4, share=0.25).fit(planted_graph(), TRAIN, rng=0)
     nodes = np.arange(10, 60)

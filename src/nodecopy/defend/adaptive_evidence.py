@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.validation import check_integer, check_type
@@ -16,13 +15,13 @@ from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.base import Nodes
 from nodecopy.attacks.surrogate import SurrogateLabels
 from nodecopy.classify import Trial
-from nodecopy.defend.evidence import Array, limit_evidence, weigh_edges, weigh_hypotheses
+from nodecopy.defend.evidence import Array, add_evidence, weigh_edges, weigh_hypotheses
 from nodecopy.defend.evidence_correction import EvidenceCorrection
 from nodecopy.defend.evidence_defence import EvidenceDefence
 from nodecopy.graph import Graph
 
 TIE_WEIGHT = 1e-3
-"""Weight of the loss without the limit of the evidence, which orders flips that the limit makes equal."""
+"""Weight of the loss as if the edges of every node counted, which orders flips where they do not."""
 
 
 class EvidenceEdits(Edits):
@@ -60,10 +59,10 @@ class TargetEvidence:
         self.factors = weigh_edges(log_odds, correction.predictions[others], correction.compatibility)[1]
         self.log_prior = correction.without_edges(np.array([node]))
         self.weights = weigh_hypotheses(self.log_prior.shape[1], correction.attacked_share)
-        self.max_evidence = correction.max_evidence
+        self.counts = correction.is_uncertain(self.log_prior)
 
     def predict(self, log_likelihood: Array, changes: Array) -> tuple[Array, Array]:
-        """Return log-probabilities after each of some changes, with and without the limit of the evidence.
+        """Return log-probabilities after each of some changes, as corrected and as if edges always counted.
 
         Parameters
         ----------
@@ -75,13 +74,13 @@ class TargetEvidence:
         joint = self.weights + log_likelihood
         highest = joint.max()
         log_evidence = np.log(np.einsum("kh,nkh->nk", np.exp(joint - highest), changes)) + highest
-        limited = limit_evidence(self.log_prior, log_evidence, self.max_evidence)
-        return np.log(limited), log_softmax(self.log_prior + log_evidence, axis=1)
+        corrected = add_evidence(self.log_prior, log_evidence, self.counts)
+        return corrected, add_evidence(self.log_prior, log_evidence, np.array([True]))
 
     def losses(self, code: int, log_likelihood: Array, changes: Array) -> Array:
         """Return the loss of the corrected prediction of a class after each of some changes."""
-        limited, free = self.predict(log_likelihood, changes)
-        losses: Array = -limited[:, code] - TIE_WEIGHT * free[:, code]
+        corrected, always = self.predict(log_likelihood, changes)
+        losses: Array = -corrected[:, code] - TIE_WEIGHT * always[:, code]
         return losses
 
 

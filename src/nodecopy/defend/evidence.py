@@ -192,12 +192,17 @@ def weigh_edges(log_odds: Array, neighbours: Array, compatibility: Compatibility
     return genuine, genuine + false * (1 - shares)
 
 
-def limit_evidence(log_prior: Array, log_evidence: Array, max_evidence: float) -> Array:
-    """Return class probabilities for which the evidence counts at most ``max_evidence`` nats.
+def add_evidence(log_prior: Array, log_evidence: Array, counts: NDArray[np.bool_]) -> Array:
+    """Return the log-probabilities of classes with the evidence of the nodes for which it counts.
 
-    A class that leads the others by more than that without the evidence stays the likeliest, whatever the
-    evidence is.
+    Parameters
+    ----------
+    log_prior
+        ``[n, n_classes]``: log-probabilities of the classes without the edges.
+    log_evidence
+        ``[n, n_classes]``: the log-likelihood of the edges for each class.
+    counts
+        Whether the evidence of each node counts.
     """
-    below_best = log_evidence - log_evidence.max(axis=1, keepdims=True)
-    limited: Array = np.exp(log_softmax(log_prior + np.maximum(below_best, -max_evidence), axis=1))
-    return limited
+    posterior: Array = log_softmax(log_prior + np.where(counts[:, None], log_evidence, 0.0), axis=1)
+    return posterior

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,17 +18,19 @@ from nodecopy.defend.corrections import AttackedState, Correction
 from nodecopy.defend.credibility import EdgeCredibility
 from nodecopy.defend.distillation import assign_folds, distil, distil_mlp, sharpen
 from nodecopy.defend.donors import DonorFinder
-from nodecopy.defend.evidence import Array, Compatibility, Posterior, combine_evidence, limit_evidence
+from nodecopy.defend.evidence import Array, Compatibility, Posterior, add_evidence, combine_evidence
 from nodecopy.defend.evidence_reports import EdgeReport, NodeReport
 from nodecopy.defend.pruning import find_entries
 
-FEATURE_WEIGHT, DONOR_WEIGHT = 0.55, 0.25
+FEATURE_WEIGHT, DONOR_WEIGHT = 0.6, 0.15
 """Exponents of the distilled probabilities and of the donors' mean prediction, which repeat each other."""
 N_FOLDS = 10
 MIN_PROBABILITY = 1e-3
 """Least probability of a class in a prediction, so that no single prediction excludes a class."""
 MAX_NODES_WITH_MLP = 50_000
 """Largest number of nodes for which MLPs are trained, too; beyond, their ten folds take minutes."""
+MAX_RANKED_NODES = 2_000
+"""Number of nodes, evenly spaced, by which it is decided how uncertain the uncertain ones are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +43,8 @@ class EvidenceCorrection(Correction):
         The attacked graph and the classifier's predictions.
     finder
         Finds similar nodes; ``None`` to do without.
-    max_evidence
-        How much edges may count, in nats.
+    uncertain_share
+        Share of the nodes whose edges count.
     attacked_share
         Prior probability that a node was attacked.
     device
@@ -50,7 +53,7 @@ class EvidenceCorrection(Correction):
 
     state: AttackedState
     finder: DonorFinder | None
-    max_evidence: float
+    uncertain_share: float
     attacked_share: float
     device: str = "cpu"
 
@@ -89,7 +92,7 @@ class EvidenceCorrection(Correction):
 
     def prepare(self) -> EvidenceCorrection:
         """Compute everything that all nodes share."""
-        _ = self.from_features, self.credibility.weights, self.compatibility
+        _ = self.from_features, self.credibility.weights, self.compatibility, self.max_probability
         return self
 
     def from_donors(self, nodes: IntArray) -> Array | None:
@@ -107,6 +110,24 @@ class EvidenceCorrection(Correction):
             log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors), axis=1
         )
         return combined
+
+    @cached_property
+    def max_probability(self) -> float:
+        """Return the probability of the likeliest class from which on a node's edges do not count.
+
+        Without its edges, an ``uncertain_share`` of the nodes have a lower one.
+        """
+        if self.uncertain_share in (0.0, 1.0):
+            return 2 * self.uncertain_share  # no node has a lower one than 0, and all have than 2
+        n_nodes = self.state.graph.n_nodes
+        nodes = np.arange(0, n_nodes, math.ceil(n_nodes / MAX_RANKED_NODES))
+        highest = self.without_edges(nodes).max(axis=1)
+        return float(np.exp(np.quantile(highest, self.uncertain_share)))
+
+    def is_uncertain(self, log_prior: Array) -> NDArray[np.bool_]:
+        """Return whether the edges of nodes count, by the log-probabilities without these edges."""
+        uncertain: NDArray[np.bool_] = np.exp(log_prior.max(axis=1)) < self.max_probability
+        return uncertain
 
     def edges_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Return the edges of some nodes: the position in ``nodes``, and the neighbour."""
@@ -139,15 +160,17 @@ class EvidenceCorrection(Correction):
 
     def certify(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return whether no change of a node's own edges can change its corrected class."""
-        ordered = np.sort(self.without_edges(nodes), axis=1)
-        certain: NDArray[np.bool_] = ordered[:, -1] - ordered[:, -2] > self.max_evidence
-        return certain
+        return ~self.is_uncertain(self.without_edges(nodes))
 
     def predict_proba(self, nodes: IntArray) -> NDArray[np.floating[Any]]:
         if not len(nodes):
             return self.state.probabilities[:0]
+        return np.exp(self.predict_log_proba(nodes))
+
+    def predict_log_proba(self, nodes: IntArray) -> Array:
+        """Return the corrected log-probabilities of some nodes."""
         log_prior, posterior = self.weigh(nodes)
-        return limit_evidence(log_prior, posterior.log_evidence, self.max_evidence)
+        return add_evidence(log_prior, posterior.log_evidence, self.is_uncertain(log_prior))
 
     def explain(
         self, nodes: IntArray, classes: NDArray[Any], before: NDArray[Any], after: NDArray[Any]
@@ -163,12 +186,12 @@ class EvidenceCorrection(Correction):
         before, after
             Class probabilities of these nodes before and after the correction.
         """
-        posterior = self.weigh(nodes)[1]
+        log_prior, posterior = self.weigh(nodes)
         owner, neighbours = self.edges_of(nodes)
         log_odds = self.log_odds(nodes, owner, neighbours)
         features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
-        best = posterior.log_evidence.max(axis=1, keepdims=True)
-        edge_evidence = np.maximum(posterior.log_evidence - best, -self.max_evidence)
+        below_best = posterior.log_evidence - posterior.log_evidence.max(axis=1, keepdims=True)
+        edge_evidence = below_best * self.is_uncertain(log_prior)[:, None]
         names, ids = classes.tolist(), self.state.graph.node_ids.tolist()
         predicted = self.state.probabilities.argmax(axis=1)
 

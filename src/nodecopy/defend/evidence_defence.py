@@ -19,7 +19,7 @@ from nodecopy.defend.evidence_correction import EvidenceCorrection
 from nodecopy.defend.evidence_reports import NodeReport
 from nodecopy.graph import Graph
 
-ATTACKED_SHARE = 2 / 3
+ATTACKED_SHARE = 1 / 2
 """Prior probability that a node was attacked, given that it is to be corrected."""
 
 
@@ -32,7 +32,8 @@ class EvidenceDefence(Defence):
     mean prediction for the donors of :class:`.CopyingDefence`. The node's own edges: each connects it to a
     class, and is credible as far as both ends resemble the ends of other edges. The model knows that an
     attacker connects a node to other classes than its own, often to one of them, and removes edges to its
-    own class (see :func:`~nodecopy.defend.evidence.combine_evidence`).
+    own class (see :func:`~nodecopy.defend.evidence.combine_evidence`). Edges count only at nodes whose class
+    is uncertain by features and donors, so that false edges can mislead no other node.
 
     Parameters
     ----------
@@ -41,10 +42,10 @@ class EvidenceDefence(Defence):
         is trained.
     n_donors
         Number of similar nodes; 0 does without, for graphs in which the search takes too long.
-    max_evidence
-        How much the edges of a node may count, in nats. If its features and donors favour a class by more
-        than this, no change of its edges can change the correction. Larger values gain accuracy
-        under attacks that do not know the defence, and lose it under those that do.
+    uncertain_share
+        Share of the nodes whose edges count: those whose likeliest class, by features and donors, has the
+        lowest probability. No change of the edges of another node can change its correction. Larger
+        values gain accuracy under attacks that do not know the defence, and lose it under those that do.
     retrain
         Whether :meth:`correct` trains the classifier again on the graph without the edges of the nodes that
         it corrects, so that flips of these edges change neither the predictions for other nodes nor what is
@@ -70,14 +71,14 @@ class EvidenceDefence(Defence):
     classifier: Classifier | None = None
     _: KW_ONLY
     n_donors: int = 10
-    max_evidence: float = 1.0
+    uncertain_share: float = 0.12
     retrain: bool = False
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
         name, n_others = type(self).__name__, graph.n_nodes - 1
         check_integer(self.n_donors, f"n_donors of {name}", low=0, high=n_others, high_name="n_nodes - 1")
-        check_real(self.max_evidence, f"max_evidence of {name}", low=0.0)
+        check_real(self.uncertain_share, f"uncertain_share of {name}", low=0.0, high=1.0)
 
     def build_classifier(self) -> Classifier:
         if self.classifier is None:
@@ -93,14 +94,14 @@ class EvidenceDefence(Defence):
         if self.n_donors:
             search = state.embeddings.search("expected", parameter="donors", owner=type(self).__name__)
             finder = DonorFinder(search, self.n_donors)
-        return EvidenceCorrection(state, finder, float(self.max_evidence), attacked_share, self.device)
+        return EvidenceCorrection(state, finder, float(self.uncertain_share), attacked_share, self.device)
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
         """Return for which nodes no change of their own edges can change the corrected class.
 
-        Their features and donors favour a class by more than ``max_evidence``. It is a guarantee if the
-        classifier was trained without the edges of these nodes (``retrain``), and does not extend to flips of
-        other edges.
+        Their features and donors leave the class less uncertain than those of ``uncertain_share`` of the
+        nodes. It is a guarantee if the classifier was trained without the edges of these nodes
+        (``retrain``), and does not extend to flips of other edges.
 
         Parameters
         ----------

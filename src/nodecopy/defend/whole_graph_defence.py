@@ -14,13 +14,13 @@ from nodecopy._core.notices import log_decision
 from nodecopy._core.validation import check_real
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import check_nodes
-from nodecopy.defend.corrections import AttackedState, evaluate
+from nodecopy.defend.corrections import AttackedState
 from nodecopy.defend.detection import DetectedCorrection
 from nodecopy.defend.donors import DonorFinder
 from nodecopy.defend.evidence import Array
 from nodecopy.defend.evidence_correction import MIN_PROBABILITY, EvidenceCorrection
 from nodecopy.defend.evidence_defence import ATTACKED_SHARE, EvidenceDefence
-from nodecopy.defend.pruning import find_entries, keep_edges, remove_edges_of
+from nodecopy.defend.pruning import remove_edges_of
 from nodecopy.defend.suspicion import score_suspicion
 from nodecopy.graph import Graph
 
@@ -28,11 +28,13 @@ MAX_NODES_WITH_DONORS = 50_000
 """Largest graph in which the donors of all nodes are found; the time grows with the square."""
 PRUNED_SHARE = 0.07
 """Share of the nodes, the most suspicious ones, whose edges are removed before training again."""
+CLASSIFIER_WEIGHT = 0.5
+"""Exponent of the classifier's prediction for nodes that are not suspicious, which repeats the evidence."""
 
 
 @dataclass(eq=False)
 class WholeGraphCorrection(DetectedCorrection):
-    """Predictions of all nodes by all evidence; for the most suspicious, without their implausible edges.
+    """Predictions of all nodes by the classifier and all evidence; of the most suspicious, by the evidence.
 
     Parameters
     ----------
@@ -49,17 +51,19 @@ class WholeGraphCorrection(DetectedCorrection):
 class WholeGraphDefence(EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked; :meth:`correct` takes all nodes.
 
-    Every node gets a suspicion score (:func:`.score_suspicion`). The classifier's prediction is multiplied by
-    what all evidence says of the node, as in :class:`.EvidenceDefence`. For the most suspicious nodes, it is
-    the prediction on the graph without implausible edges to suspicious nodes.
+    Every node gets a suspicion score (:func:`.score_suspicion`). The most suspicious nodes are predicted by
+    all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is multiplied by the
+    square root of the classifier's own prediction.
 
     Parameters
     ----------
-    classifier, n_donors, max_evidence, device
+    classifier, n_donors, device
         As in :class:`.EvidenceDefence`. In graphs of more than 50,000 nodes no donors are used.
     share
         Share of all nodes that count as suspicious. The larger it is, the more attacked nodes are
-        corrected, and the more of their genuine edges others lose.
+        corrected, and the more others lose the classifier's prediction.
+    uncertain_share
+        As in :class:`.EvidenceDefence`; by default the edges of all nodes count.
     retrain
         Whether the classifier is trained again without the edges of the 7 % most suspicious nodes before
         anything is corrected. It needs :meth:`fit`.
@@ -81,7 +85,7 @@ class WholeGraphDefence(EvidenceDefence):
     _: KW_ONLY
     share: float = 0.15
     n_donors: int = 10
-    max_evidence: float = 1.0
+    uncertain_share: float = 1.0
     retrain: bool = False
     device: str = "cpu"
 
@@ -99,8 +103,8 @@ class WholeGraphDefence(EvidenceDefence):
             evidence = defence._retrain(state, order[: round(PRUNED_SHARE * len(order))])
         is_suspicious = np.zeros(len(order), bool)
         is_suspicious[order[: round(self.share * len(order))]] = True
-        predicted = np.where(is_suspicious[:, None], predict_plausible(evidence, order), state.probabilities)
-        log_p = np.log(np.maximum(predicted, MIN_PROBABILITY)) + np.log(evidence.predict_proba(nodes))
+        own = np.log(np.maximum(state.probabilities, MIN_PROBABILITY))
+        log_p = evidence.predict_log_proba(nodes) + CLASSIFIER_WEIGHT * ~is_suspicious[:, None] * own
         return WholeGraphCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.bool_]:
@@ -140,24 +144,3 @@ def score_all(evidence: EvidenceCorrection) -> NDArray[np.float64]:
     return score_suspicion(
         state.graph, features, state.embeddings.expected, evidence.predictions, expected, similar
     )
-
-
-def predict_plausible(evidence: EvidenceCorrection, order: IntArray) -> NDArray[np.float32]:
-    """Return the classifier's predictions without implausible edges to the most suspicious nodes.
-
-    Parameters
-    ----------
-    evidence
-        The classifier, and how credible edges are.
-    order
-        All nodes, the most suspicious first.
-    """
-    state, graph = evidence.state, evidence.state.complete_graph
-    is_suspect = np.zeros(graph.n_nodes, bool)
-    is_suspect[order[: round(PRUNED_SHARE * len(order))]] = True
-    first, second = graph.rows.row_numbers, graph.rows.indices
-    log_odds = evidence.log_odds(np.arange(graph.n_nodes), first, second)
-    reverse = find_entries(graph, second, first)
-    both = log_odds + np.where(reverse >= 0, np.append(log_odds, 0.0)[reverse], log_odds)
-    keep = (both > 0) | ~(is_suspect[first] | is_suspect[second])
-    return evaluate(state.classifier, state.networks, keep_edges(graph, keep)).probabilities
