@@ -16,8 +16,7 @@ OWN_ATTACKS = {
     "gnnguard": "gnnguard",
     "soft-median": "soft-median",
     "evidence": "evidence",
-    "evidence-half": "evidence",
-    "evidence-quarter": "evidence",
+    "evidence-all": "evidence",
     "distilled": "features",
     "average-self-training": "expected",
 }
