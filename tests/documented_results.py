@@ -58,7 +58,12 @@ MEASURED = (
 CONDITIONS = ("dataset", "labels", "visible_validation", "attack")
 WITH_COPYING = re.compile("copy|ebpr|sgbpr|fusion|default$")
 FEW, PUBLIC_SPLITS = "few-labels", "public-splits"
-CONTROLS = {"default-alone": "itself without copying", "self-training": "self-training of GCNs"}
+CONTROLS = {
+    "default-alone": "itself without copying",
+    "default-regressions": "SGC and DGI alone",
+    "networks-copy": "its networks alone",
+    "self-training": "self-training of GCNs",
+}
 """Controls of the default on few labels, and what its gains over them are called."""
 Row = Mapping[str, str]
 

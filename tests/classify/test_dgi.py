@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy.classify import DGI, Classifier, Trial, dgi
+from nodecopy.classify import DGI, Classifier, Trial, dgi, infomax_embedding
 from nodecopy.errors import InputError
-from nodecopy.nn.infomax import embed_by_infomax
+from nodecopy.nn.infomax import train_infomax
 from tests.contracts.classifiers import ClassifierContract, planted_graph
 
 
 class TestDGI(ClassifierContract):
-    predicts_other_graphs = False
     is_random = False
 
     @pytest.fixture(scope="class")
@@ -24,15 +23,19 @@ class TestDGI(ClassifierContract):
 def test_trials_on_one_graph_share_their_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
 
-    def embed(features: Any, *others: Any, **options: Any) -> Any:
+    def train(features: Any, *others: Any, **options: Any) -> Any:
         calls.append(features)
-        return embed_by_infomax(features, *others, **options)
+        return train_infomax(features, *others, **options)
 
-    monkeypatch.setattr(dgi, "embed_by_infomax", embed)
+    monkeypatch.setattr(infomax_embedding, "train_infomax", train)
     graph, other = planted_graph(), planted_graph()
     small = DGI(4, n_epochs=2)
     small.fit_trials([Trial(graph, [0, 1, 2]), Trial(graph, [3, 4, 5]), Trial(other, [0, 1, 2])])
     assert len(calls) == 2
+    small.fit(graph, [1, 2, 3])  # in a further round of self-training, say
+    assert len(calls) == 2
+    small.set_params(n_epochs=3).fit(graph, [1, 2, 3])
+    assert len(calls) == 3
 
 
 def test_the_penalty_is_chosen_by_validation() -> None:

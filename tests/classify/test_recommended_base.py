@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,24 @@ import pytest
 from numpy.typing import NDArray
 
 from nodecopy import Graph, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel
-from nodecopy.classify import APPNP, GCN, Trial
+from nodecopy.classify import APPNP, DGI, GCN, SGC, BayesianGCN, SoftVoting, Trial
 from nodecopy.classify import recommended_base as defaults
 
 RING = Graph.from_edges(np.arange(40), (np.arange(40) + 1) % 40)
 
 
-def build(graph: Graph, *, network: str = "auto", prior: float | None = None, scarcity: float = 1.0) -> Any:
+def build(
+    graph: Graph,
+    *,
+    network: str = "auto",
+    prior: float | None = None,
+    scarcity: float = 1.0,
+    voters: Sequence[str] | None = ("networks",),
+) -> Any:
     trial = Trial(graph.replace(labels=np.arange(40) % 2), np.array([0, 1]), None, 0)
-    return defaults.build_base(trial, None, network=network, prior=prior, scarcity=scarcity)
+    return defaults.build_base(
+        trial, None, network=network, prior=prior, voters=voters, scarcity=scarcity, device="cpu"
+    )
 
 
 def words(share: float) -> NDArray[np.float64]:
@@ -71,3 +81,22 @@ def test_the_choice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         build(RING.replace(features=words(0.95)))
     assert "networks: APPNP, since features are word counts" in caplog.text
     assert "network='gcn'" in caplog.text
+
+
+def test_networks_sgc_and_dgi_vote_with_equal_weights() -> None:
+    base = build(RING, voters=None)
+    assert isinstance(base, SoftVoting)
+    assert [type(voter) for voter in base.classifiers] == [BayesianGCN, SGC, DGI]
+    assert base.weights is None
+    assert isinstance(build(RING, voters=["sgc"]), SGC)
+
+
+def test_dgi_does_not_vote_in_large_graphs_unless_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(defaults, "MAX_NODES_FOR_INFOMAX", 39)
+    with caplog.at_level("INFO", logger="nodecopy"):
+        base = build(RING, voters=None)
+    assert [type(voter) for voter in base.classifiers] == [BayesianGCN, SGC]
+    assert "voters: networks and SGC, without DGI" in caplog.text
+    assert isinstance(build(RING, voters=["dgi"]), DGI)

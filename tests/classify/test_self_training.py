@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from nodecopy import NodeCopying, SameLabel
 from nodecopy._core.progress import report_progress
 from nodecopy.classify import GCN, MLP, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
+from nodecopy.classify.embedding_regression import EmbeddingRegression
 from nodecopy.classify.ensemble import Ensemble
+from nodecopy.classify.soft_voting import VotingNetworks
 from nodecopy.datasets import label_split
 from nodecopy.errors import InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph
@@ -175,10 +177,32 @@ def test_rounds_report_their_progress() -> None:
 
 def test_the_default_base_has_the_settings_that_are_given() -> None:
     given = SelfTraining(n_rounds=0, n_graphs=2, features="none", weights="binary")
-    networks = given.fit(GRAPH, SPLIT.train, rng=0).prediction_.networks
+    vote = given.fit(GRAPH, SPLIT.train, rng=0).prediction_.networks
+    assert isinstance(vote, VotingNetworks)
+    networks, *regressions = vote.networks
     assert isinstance(networks, Ensemble)
     assert len(networks.keys) == 2
     assert (networks.recipe.features, networks.recipe.weights) == ("none", "binary")
+    for regression in regressions:
+        assert isinstance(regression, EmbeddingRegression)
+        embedding: Any = regression.embedding
+        assert (embedding.feature_scaling.kind, embedding.weight_scaling.kind) == ("none", "binary")
+
+
+@pytest.mark.parametrize(
+    ("voters", "message"),
+    [
+        ([], "voters of SelfTraining must be a list of at least one of 'networks', 'sgc', 'dgi'; got none"),
+        ("sgc", "voters of SelfTraining must be a list of at least one"),
+        (["gcn"], "voters of SelfTraining must be one of"),
+        (["sgc", "sgc"], "voters of SelfTraining must be unique"),
+    ],
+)
+def test_wrong_voters(voters: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SelfTraining(voters=voters).fit(GRAPH, SPLIT.train)
+    with pytest.raises(InputError, match="voters of SelfTraining must be left out if a base is given"):
+        SelfTraining(SHORT, voters=["sgc"]).fit(GRAPH, SPLIT.train)
 
 
 def test_soft_labels_and_weights_reach_the_loss() -> None:

@@ -28,7 +28,7 @@ def test_soft_targets_are_fractions_of_samples() -> None:
     """A sample with target (0.75, 0.25) counts as three of the one class and one of the other."""
     rows = np.array([[0.0, 1.0], [1.0, 0.5]])
     targets = np.array([[0.75, 0.25], [0.0, 1.0]])
-    soft = next(softmax_regressions(rows, targets, [4.0]))
-    hard = next(softmax_regressions(rows.repeat(4, axis=0), np.eye(2)[[0, 0, 0, 1, 1, 1, 1, 1]], [1.0]))
+    (soft,) = softmax_regressions(rows, targets, [4.0])
+    (hard,) = softmax_regressions(rows.repeat(4, axis=0), np.eye(2)[[0, 0, 0, 1, 1, 1, 1, 1]], [1.0])
     for ours, expected in zip(soft, hard, strict=True):
         np.testing.assert_allclose(ours, expected, atol=1e-3)

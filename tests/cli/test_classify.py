@@ -151,6 +151,16 @@ def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:
     assert ran.err.endswith("got none. Give --features FILE.\n")
 
 
+def test_voters_are_chosen(run: Run, files: Graph) -> None:
+    ran = run("classify", "graph.csv", *TABLES, "--n-rounds", "1", "--voters", "sgc, dgi", "--json")
+    assert ran.code == 0, ran.err
+    wrong = run("classify", "graph.csv", *TABLES, "--voters", "sgc,gcn")
+    assert wrong.code == 2
+    assert "--voters must be one of" in wrong.err
+    wrong = run("classify", "graph.csv", *TABLES, "--method", "gcn", "--voters", "sgc")
+    assert "--voters" in wrong.err
+
+
 @pytest.mark.parametrize("prior", ["0", "2.5"])
 def test_copying_is_set_by_the_prior(run: Run, files: Graph, prior: str) -> None:
     ran = run("classify", "graph.csv", *TABLES, *QUICK, "--prior", prior, "--network", "gcn", "--json")

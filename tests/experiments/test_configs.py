@@ -222,14 +222,20 @@ def test_few_labels_has_the_splits_and_settings_of_table_2() -> None:
 
 def test_the_recommended_classifier_is_compared_with_its_own_parts() -> None:
     methods = {method.name: method for method in load("few-labels").methods}
-    parts = {name: methods[name].settings for name in ("default", "default-alone", "default-ensemble")}
-    assert parts == {
+    networks = {"voters": ["networks"]}
+    parts = {
         "default": {},
         "default-alone": {"prior": 0},
-        "default-ensemble": {"prior": 0, "n_rounds": 0},
+        "default-regressions": {"voters": ["sgc", "dgi"]},
+        "networks-copy": networks,
+        "networks-alone": {"prior": 0, **networks},
+        "default-ensemble": {"prior": 0, "n_rounds": 0, **networks},
     }
-    assert methods["default"].gain_over == ("default-alone", "self-training")
-    assert methods["default-alone"].gain_over == ("default-ensemble", "self-training")
+    assert {name: methods[name].settings for name in parts} == parts
+    controls = ("default-alone", "default-regressions", "networks-copy", "self-training")
+    assert methods["default"].gain_over == controls
+    assert methods["networks-copy"].gain_over == ("networks-alone", "self-training")
+    assert methods["networks-alone"].gain_over == ("default-ensemble", "self-training")
 
 
 def test_every_cell_finds_its_stored_trials() -> None:

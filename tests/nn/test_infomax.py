@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from nodecopy.nn.infomax import Infomax, embed_by_infomax
+from nodecopy.nn.infomax import Infomax, train_infomax
 from nodecopy.nn.stack import normalise_adjacency
 from tests.contracts.classifiers import planted_graph
 
@@ -47,22 +47,25 @@ def test_outputs_are_those_of_a_convolution() -> None:
         np.testing.assert_allclose(output.detach().numpy(), expected, atol=1e-5)
 
 
-def embed(**changes: Any) -> tuple[Any, int]:
+def train(**changes: Any) -> tuple[Any, int]:
     options: dict[str, Any] = {"n_hidden": 8, "learning_rate": 0.01, "n_epochs": 50, "patience": 50}
-    return embed_by_infomax(*matrices(), **options | changes, rng=np.random.default_rng(0), device=CPU)
+    weights, *_, n_epochs = train_infomax(
+        *matrices(), **options | changes, rng=np.random.default_rng(0), device=CPU
+    )
+    return weights, n_epochs
 
 
 def test_training_lowers_the_loss_and_stops() -> None:
-    trained, n_epochs = embed()
+    weights, n_epochs = train()
     assert n_epochs == 50
-    assert np.abs(trained - embed(n_epochs=1)[0]).max() > 0.01
-    _, stopped = embed(n_epochs=5000, patience=5)
+    assert np.abs(weights - train(n_epochs=1)[0]).max() > 0.01
+    _, stopped = train(n_epochs=5000, patience=5)
     assert 5 < stopped < 5000
 
 
 def test_the_best_weights_are_taken_back() -> None:
     """Steps that are far too long only raise the loss, so the initial weights are the best."""
-    initial, _ = embed(n_epochs=1)
-    best, n_epochs = embed(learning_rate=100.0, patience=4)
+    initial, _ = train(n_epochs=1)
+    best, n_epochs = train(learning_rate=100.0, patience=4)
     assert n_epochs == 5
     assert np.array_equal(best, initial)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,11 +105,11 @@ class PropagatedFeatures:
             check_floats(self.directions, "directions", (len(self.rarity), None))
 
 
-def _weigh(features: sparse.csr_array, rarity: NDArray[np.float64]) -> sparse.csr_array:
+def _weigh(features: sparse.csr_array, rarity: NDArray[np.float64]) -> Any:
     """Return features weighted by rarity, with rows of length one."""
-    weighted = sparse.csr_array(features, dtype=np.float64)
+    weighted: Any = sparse.csr_array(features.astype(np.float64))
     weighted.data = weighted.data * rarity[weighted.indices]
-    return sparse.csr_array(unit_rows(weighted))
+    return unit_rows(weighted)
 
 
 _RECENT = RecentGraphs[tuple[PropagatedFeatures, NDArray[np.float64]]]()

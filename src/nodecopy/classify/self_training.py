@@ -48,8 +48,8 @@ class SelfTraining(Classifier):
     ----------
     base
         Any classifier, or a function of the numbers of features and classes that returns a
-        ``torch.nn.Module``, for a :class:`CustomNetwork` with its defaults. By default a
-        :class:`BayesianGCN` whose networks and graph model are described in the notes.
+        ``torch.nn.Module``, for a :class:`CustomNetwork` with its defaults. By default the vote that the
+        notes describe.
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
     share
@@ -75,17 +75,24 @@ class SelfTraining(Classifier):
         Copying in the default base: a node of degree d keeps its own neighbours with probability
         d / (d + prior), and 0 copies nothing. By default 4 / r, and 20 / r^3 with more than five labels per
         class, with the r of ``share``.
+    voters
+        Classifiers of the default base whose probabilities are averaged: some of ``"networks"``, ``"sgc"``
+        and ``"dgi"``. By default all of them, without ``"dgi"`` in graphs of more than 50,000 nodes. Leave
+        ``"networks"`` out if time matters.
     n_graphs, features, weights
-        For the default base; another base has its own. Sampled graphs (5 by default), and how networks see
+        For the default base; another base has its own. Sampled graphs (5 by default), and how voters see
         features and edge weights, as in :class:`GCN` (``"auto"`` by default).
     device
         ``"cpu"`` or ``"cuda"``, for the default base and a function; another base has its own.
 
     Notes
     -----
-    The default base trains networks on copied graphs: ``KeepByDegree`` with ``prior``, whose other donors
-    have the same predicted class. With APPNP (of 16 hidden units) they are the 100 nearest by the features
-    of their neighbourhoods in graphs of up to 50,000 nodes.
+    The default base is a vote of three classifiers that see the graph in different ways
+    (:class:`SoftVoting`): a :class:`BayesianGCN` of networks that are trained on copied graphs, :class:`SGC`,
+    and :class:`DGI` with 128 dimensions, whose embeddings have a fixed seed. Graphs are copied by
+    ``KeepByDegree`` with ``prior``, whose other donors have the same predicted class. With APPNP (of 16
+    hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to 50,000
+    nodes.
 
     The prediction is that of the round with the highest validation accuracy, ties going to the latest;
     without validation nodes it is that of the last round, and ``fit`` logs which. Validation nodes get no

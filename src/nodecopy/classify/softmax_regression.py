@@ -67,12 +67,18 @@ class _Loss:
 
     def minimise(self, start: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
         """Return the coefficients of least loss."""
-        options = {"maxiter": MAX_ITERATIONS}
-        result = minimize(self, start.ravel(), (strength,), "L-BFGS-B", jac=True, options=options)
+        result = minimize(
+            self.evaluate,
+            start.ravel(),
+            (strength,),
+            "L-BFGS-B",
+            jac=True,
+            options={"maxiter": MAX_ITERATIONS},
+        )
         solution: NDArray[np.float64] = result.x.reshape(self.shape)
         return solution
 
-    def __call__(self, flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
+    def evaluate(self, flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
         """Return the loss and its gradient."""
         values = torch.from_numpy(flat).view(self.shape)
         log_p = torch.addmm(values[-1], self.rows, values[:-1]).log_softmax(dim=1)

@@ -32,7 +32,7 @@ Method: TypeAlias = Literal[
 """The classifiers."""
 RECOMMENDED: Method = "self-training"
 WITHOUT_FEATURES: tuple[Method, ...] = ("label-propagation",)
-ONE_GRAPH: tuple[Method, ...] = ("label-propagation", "dgi", "sgc")
+ONE_GRAPH: tuple[Method, ...] = ("label-propagation",)
 """Methods that predict on no other graph than that of training."""
 METHODS_OF: dict[str, tuple[Method, ...]] = {
     "n_rounds": ("self-training", "bgcn-copy"),
@@ -42,6 +42,7 @@ METHODS_OF: dict[str, tuple[Method, ...]] = {
     "balance": ("self-training",),
     "network": ("self-training",),
     "prior": ("self-training",),
+    "voters": ("self-training",),
 }
 """Options that apply to some methods only."""
 ScaleFeatures: TypeAlias = Annotated[

@@ -68,9 +68,9 @@ def classify(
     directed: options.Directed = False,
     largest_component: options.LargestComponent = False,
     method: Method | None = option(
-        "The classifier. self-training: confident predictions become labels, and networks are trained on "
-        "sampled graphs. bgcn-copy: the Bayesian GCN of the paper. label-propagation uses no features. "
-        f"sbm-gcn needs validation nodes: for a file, --validation. (default: {RECOMMENDED})"
+        "The classifier. self-training: confident predictions become labels of a vote of networks on "
+        "sampled graphs, SGC and DGI. bgcn-copy: the Bayesian GCN of the paper. label-propagation uses no "
+        f"features. sbm-gcn needs validation nodes: for a file, --validation. (default: {RECOMMENDED})"
     ),
     scale_features: ScaleFeatures = "auto",
     scale_weights: ScaleWeights = "auto",
@@ -104,6 +104,10 @@ def classify(
         "copies those of a similar node; 0 copies nothing. (default: smaller the more labels there are)",
         None,
         between(0, math.inf),
+    ),
+    voters: str | None = option(
+        "self-training: classifiers whose probabilities are averaged, of networks, sgc and dgi, separated by "
+        "commas. (default: all; in graphs of more than 50,000 nodes without dgi)"
     ),
     validation: float | None = option(
         "File: share of the labelled nodes of each class that are validation nodes. (default: 0)",
@@ -151,6 +155,7 @@ def classify(
         "balance": balance,
         "network": network,
         "prior": prior,
+        "voters": None if voters is None else [voter.strip() for voter in voters.split(",")],
     }
     name, chosen = source or str(features), method or RECOMMENDED
     if load is None:
