@@ -41,7 +41,7 @@ STATISTICS = [
 N_ROUNDS, N_CPU_ROUNDS = 3, 5
 
 
-def main(n_samples: int = 8) -> None:
+def main(n_samples: int = 40) -> None:
     graph = power_law_graph(1_000_000, rng=0)
     assert graph.labels is not None
     print(f"{graph}; {n_samples} samples with {', '.join(STATISTICS)}")
