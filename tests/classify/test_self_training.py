@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nodecopy import NodeCopying, SameLabel
 from nodecopy._core.progress import report_progress
-from nodecopy.classify import GCN, MLP, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
+from nodecopy.classify import GCN, MLP, SGC, BayesianGCN, Classifier, Prediction, SelfTraining, Trial
 from nodecopy.classify.embedding_regression import EmbeddingRegression
 from nodecopy.classify.ensemble import Ensemble
 from nodecopy.classify.soft_voting import VotingNetworks
@@ -196,6 +196,7 @@ def test_the_default_base_has_the_settings_that_are_given() -> None:
         ("sgc", "voters of SelfTraining must be a list of at least one"),
         (["gcn"], "voters of SelfTraining must be one of"),
         (["sgc", "sgc"], "voters of SelfTraining must be unique"),
+        ({"sgc", "dgi"}, "voters of SelfTraining must be a list of at least one"),
     ],
 )
 def test_wrong_voters(voters: Any, message: str) -> None:
@@ -251,3 +252,20 @@ def test_trials_do_not_depend_on_each_other() -> None:
 def test_parameters_are_checked(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         SelfTraining(**parameters).fit(GRAPH, SPLIT.train, rng=0)
+
+
+def test_a_single_unlabelled_node_is_predicted_as_by_the_base() -> None:
+    """One node says nothing of the sizes of classes, and one pseudo-label must not outweigh all labels."""
+    for node in range(0, 60, 7):
+        train = np.setdiff1d(np.arange(60), [node])
+        alone = SGC().fit(GRAPH, train).predict_proba()[node]
+        trained = SelfTraining(SGC(), 2).fit(GRAPH, train, rng=0).predict_proba()[node]
+        assert trained.argmax() == alone.argmax()
+
+
+def test_parameters_of_networks_are_refused_where_they_do_not_vote() -> None:
+    for given in ({"prior": 1.0}, {"n_graphs": 2}, {"network": "gcn"}):
+        with pytest.raises(InputError, match="must be left out unless networks vote"):
+            SelfTraining(voters=["sgc"], **given).fit(GRAPH, SPLIT.train)
+    with pytest.raises(InputError, match="device"):
+        SelfTraining(voters=["sgc"], device="abacus").fit(GRAPH, SPLIT.train)

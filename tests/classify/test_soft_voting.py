@@ -18,11 +18,11 @@ class TestSoftVoting(ClassifierContract):
         return SoftVoting([GCN(n_epochs=30), SGC()])
 
 
-@pytest.mark.parametrize("weights", [None, [1, 3], np.array([0.0, 2.0])])
+@pytest.mark.parametrize("weights", [None, [1, 3], np.array([0.0, 2.0]), [1e308, 1e308]])
 def test_probabilities_are_the_weighted_mean(weights: Any) -> None:
     graph, train = planted_graph(), [0, 1, 2]
     voters = [GCN(n_epochs=20), SGC()]
-    shares = np.array([1, 1] if weights is None else weights, float)
+    shares = np.array([1, 1] if weights is None or weights[0] > 3 else weights, float)
     own = [voter.fit(graph, train, rng=0) for voter in voters]
     fitted = SoftVoting([GCN(n_epochs=20), SGC()], weights).fit(graph, train, rng=0)
     expected = np.average([voter.predict_proba() for voter in own], axis=0, weights=shares)
@@ -40,7 +40,7 @@ def test_disagreement_is_epistemic_uncertainty() -> None:
 def test_a_voter_that_predicts_on_one_graph_only_makes_the_vote_do_so() -> None:
     graph = planted_graph()
     fitted = SoftVoting([SGC(), LabelPropagation()]).fit(graph, [0, 1, 2])
-    with pytest.raises(InputError, match="graph must be left out: a SoftVoting predicts on the graph"):
+    with pytest.raises(InputError, match="only if all of its classifiers do; got SGC, LabelPropagation"):
         fitted.predict(graph)
 
 
@@ -61,7 +61,8 @@ def test_its_device_is_that_of_its_networks() -> None:
         ([[]], "classifiers of SoftVoting must be a list of at least one classifier"),
         ([[SGC]], "classifiers of SoftVoting must be a list of at least one classifier"),
         ([SGC()], "classifiers of SoftVoting must be a list of at least one classifier"),
-        ([[SGC()], [1, 2]], "weights of SoftVoting must"),
+        ([{SGC()}], "classifiers of SoftVoting must be a list of at least one classifier"),
+        ([[SGC()], [1, 2]], "weights of SoftVoting must hold one entry per classifier"),
         ([[SGC(), SGC()], [1, -1]], "weights of SoftVoting must be at least 0, and one above 0"),
         ([[SGC(), SGC()], [0, 0]], "weights of SoftVoting must be at least 0, and one above 0"),
         ([[SGC()], [np.nan]], "weights of SoftVoting must hold finite numbers"),

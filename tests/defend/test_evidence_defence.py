@@ -155,3 +155,20 @@ def test_error_names_wrong_parameters() -> None:
     ):
         with pytest.raises(InputError, match=message):
             EvidenceDefence(GCN(**QUICK), **settings).fit(planted_graph(), TRAIN)
+
+
+def test_changed_parameters_are_checked_again() -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(n_epochs=10)).fit(graph, [0, 1, 2], rng=0)
+    for wrong in (5.0, float("nan")):
+        with pytest.raises(InputError, match="uncertain_share of EvidenceDefence must be"):
+            fitted.set_params(uncertain_share=wrong).correct([5])
+
+
+def test_reports_say_whether_edges_counted() -> None:
+    graph = planted_graph()
+    for share in (0.0, 1.0):
+        fitted = EvidenceDefence(GCN(n_epochs=10), uncertain_share=share).fit(graph, [0, 1, 2], rng=0)
+        (report,) = fitted.explain([5])
+        assert report.uses_edges == report.to_dict()["uses_edges"] == bool(share)
+        assert any(report.edge_evidence.values()) == bool(share)

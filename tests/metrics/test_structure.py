@@ -213,6 +213,14 @@ def test_compiled_and_plain_statistics_have_the_same_bits(
     assert statistics(graph, observed=other) == expected
 
 
+def test_many_small_graphs_are_counted_by_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = random_graph(100, 200, 0).rows
+    monkeypatch.setattr(structure._CountedEntries, "total", 0)
+    monkeypatch.setattr(structure, "MIN_TOTAL_ENTRIES", 2 * rows.n_entries)
+    names = [structure.select_counting(rows).__name__.rpartition(".")[2] for _ in range(3)]
+    assert names == ["counting", "counting", "counting_kernels"]
+
+
 def test_sampled_path_length_is_seeded_and_close(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(2000, 6000, 0)
     exact = mean_path_length(graph)

@@ -17,7 +17,7 @@ from nodecopy.classify.embedding_regression import EmbeddingRegression
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.infomax_embedding import InfomaxEmbedding
 from nodecopy.classify.seeds import ClassifierSeeds
-from nodecopy.classify.softmax_regression import softmax_regressions
+from nodecopy.classify.softmax_regression import MAX_STRENGTH, softmax_regressions
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -86,7 +86,7 @@ class DGI(Classifier):
         if self.seed is not None:
             check_integer(self.seed, "seed of DGI", low=0, high=math.inf)
         check_real(self.learning_rate, "learning_rate of DGI", low=0)
-        if self.C is not None and check_real(self.C, "C of DGI", low=0) == 0:
+        if self.C is not None and check_real(self.C, "C of DGI", low=0, high=MAX_STRENGTH) == 0:
             raise InputError("C of DGI must be above 0; got 0.")
         device = check_device(self.device)
         trials = check_trials(trials)

@@ -63,9 +63,9 @@ class InfomaxEmbedding:
             trained = cls(scaling, weight_scaling, *layer)
             return trained, trained.apply(graph)
 
-        if not isinstance(seed, int):
+        if not isinstance(seed, (int, np.integer)):
             return train()
-        key = (seed, scaling.kind, weight_scaling.kind, str(device), *training.items())
+        key = (int(seed), scaling.kind, weight_scaling.kind, str(device), *training.items())
         return _RECENT.find(graph, key, train)
 
     def apply(self, graph: Graph) -> NDArray[np.float32]:

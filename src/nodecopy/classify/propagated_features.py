@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from nodecopy._core.csr import unit_rows
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.embedding_regression import check_floats
 from nodecopy.classify.ensemble import MAX_STEPS, check_scalings
-from nodecopy.features.node_embeddings import leading_directions, rarity_weights
+from nodecopy.features.node_embeddings import leading_directions, rarity_weights, weigh_by_rarity
 from nodecopy.features.recent_graphs import RecentGraphs
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.graph import Graph
@@ -63,7 +61,7 @@ class PropagatedFeatures:
         def compute() -> tuple[PropagatedFeatures, NDArray[np.float64]]:
             scaled = scaling.apply(graph.features)
             rarity = rarity_weights(scaled)
-            directions = leading_directions(_weigh(scaled, rarity), rank)
+            directions = leading_directions(weigh_by_rarity(scaled, rarity), rank)
             fitted = cls(scaling, weight_scaling, rarity, directions, restart, n_steps, 1.0)
             rows = fitted.apply(graph)
             variance = float(np.square(rows - rows.mean(axis=0)).sum(axis=1).mean())
@@ -74,7 +72,7 @@ class PropagatedFeatures:
 
     def apply(self, graph: Graph) -> NDArray[np.float64]:
         """Return the propagated features of a graph with as many features."""
-        weighted = _weigh(self.feature_scaling.apply(graph.features), self.rarity)
+        weighted = weigh_by_rarity(self.feature_scaling.apply(graph.features), self.rarity)
         reduced = weighted.toarray() if self.directions is None else unit_rows(weighted @ self.directions)
         own = np.asarray(reduced, np.float32)
         matrix = normalise_adjacency(self.weight_scaling.apply(graph.adjacency))
@@ -103,13 +101,6 @@ class PropagatedFeatures:
         check_floats(self.rarity, "rarity", (None,))
         if self.directions is not None:
             check_floats(self.directions, "directions", (len(self.rarity), None))
-
-
-def _weigh(features: sparse.csr_array, rarity: NDArray[np.float64]) -> Any:
-    """Return features weighted by rarity, with rows of length one."""
-    weighted: Any = sparse.csr_array(features.astype(np.float64))
-    weighted.data = weighted.data * rarity[weighted.indices]
-    return unit_rows(weighted)
 
 
 _RECENT = RecentGraphs[tuple[PropagatedFeatures, NDArray[np.float64]]]()

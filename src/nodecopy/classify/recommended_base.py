@@ -8,7 +8,7 @@ from typing import Any
 from nodecopy._core.hints import Hint
 from nodecopy._core.notices import log_decision
 from nodecopy._core.sparse_matrices import as_matrix
-from nodecopy._core.validation import check_choice, check_sequence, show
+from nodecopy._core.validation import check_choice, show, type_name
 from nodecopy.classify.appnp import APPNP
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.bayesian import BayesianGCN
@@ -72,7 +72,9 @@ def build_base(
 def check_voters(voters: Any) -> None:
     """Raise an error unless these are some of the voters, each once."""
     name, allowed = "voters of SelfTraining", f"a list of at least one of {', '.join(map(repr, VOTERS))}"
-    given = check_sequence(voters, name, allowed)
+    if not isinstance(voters, (list, tuple)):
+        raise InputError(f"{name} must be {allowed}; got {type_name(voters)}.")
+    given = list(voters)
     if not given:
         raise InputError(f"{name} must be {allowed}; got none.")
     for voter in given:

@@ -24,11 +24,14 @@ from nodecopy.classify.recommended_base import N_GRAPHS, NETWORKS, build_base, c
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
+from nodecopy.nn.devices import check_device
 from nodecopy.nn.module_training import Factory
 
 Probabilities: TypeAlias = NDArray[np.float32]
 N_SCALINGS = 20
 """Steps in which probabilities are scaled to sizes of classes; they converge in fewer."""
+MIN_NODES_PER_CLASS = 5
+"""Unlabelled nodes per class from which on sizes of classes are estimated; of fewer, they mean nothing."""
 TINY = np.finfo(np.float64).tiny
 """Divisor in place of a sum that is zero."""
 RECOMMENDED_BASE = (
@@ -65,7 +68,8 @@ class SelfTraining(Classifier):
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
     loss_weights
-        Weights of pseudo-labels in the loss. ``"balanced"``: all together weigh as much as all labels;
+        Weights of pseudo-labels in the loss. ``"balanced"``: all together weigh as much as all labels, and
+        none more than a label;
         ``"equal"``: each weighs as much as a label; ``"confidence"``: each weighs as much as its largest
         probability times a label.
     network
@@ -177,8 +181,10 @@ class SelfTraining(Classifier):
         for name, high in {"share": 1.0, "balance": 1.0, "prior": math.inf}.items():
             if getattr(self, name) is not None:
                 check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=high)
+        check_device(self.device)
         if self.voters is not None:
             check_voters(self.voters)
+            self._check_networks_vote(self.voters)
         if self.share == 0:
             raise InputError("share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone.")
         if self.base is None:
@@ -199,6 +205,15 @@ class SelfTraining(Classifier):
                 )
         return base
 
+    def _check_networks_vote(self, voters: Sequence[str]) -> None:
+        """Raise an error if parameters of the networks are given where networks do not vote."""
+        for name, default in {"network": "auto", "prior": None, "n_graphs": None}.items():
+            if "networks" not in voters and getattr(self, name) != default:
+                raise InputError(
+                    f"{name} of SelfTraining must be left out unless networks vote; got "
+                    f"{show(getattr(self, name))} and the voters {', '.join(voters)}. Add 'networks' to them."
+                )
+
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
         """Return the problem of a round: labels, pseudo-labels, and a seed of its own."""
         free = _unlabelled_nodes(trial)
@@ -209,7 +224,7 @@ class SelfTraining(Classifier):
         if self.loss_weights == "confidence":
             weights[n_labels:] = probabilities[nodes].max(axis=1)
         elif self.loss_weights == "balanced":
-            weights[n_labels:] = n_labels / max(1, n_pseudo)
+            weights[n_labels:] = min(1.0, n_labels / max(1, n_pseudo))
         soft = probabilities[nodes] if self.pseudo_labels == "soft" else None
         codes = probabilities[nodes].argmax(axis=1)
         seed = child(trial.rng, ClassifierSeeds.SELF_TRAINING, number)
@@ -221,6 +236,8 @@ class SelfTraining(Classifier):
         self, trial: Trial, probabilities: Probabilities, free: NDArray[np.int64]
     ) -> Probabilities:
         """Return the probabilities, scaled by class until they add up to its estimated size."""
+        if len(free) < MIN_NODES_PER_CLASS * trial.n_classes:
+            return probabilities
         of_free = probabilities[free].astype(np.float64)
         target = np.maximum(self._class_sizes(trial, probabilities[free]), 1)
         target *= len(free) / target.sum()

@@ -13,7 +13,7 @@ from nodecopy.classify.base import Classifier
 from nodecopy.classify.embedding_regression import EmbeddingRegression
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.classify.propagated_features import PropagatedFeatures
-from nodecopy.classify.softmax_regression import softmax_regressions
+from nodecopy.classify.softmax_regression import MAX_STRENGTH, softmax_regressions
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -73,7 +73,7 @@ class SGC(Classifier):
         check_real(self.restart, "restart of SGC", low=0, high=1)
         check_integer(self.n_steps, "n_steps of SGC", low=0)
         check_integer(self.rank, "rank of SGC", low=1)
-        if check_real(self.C, "C of SGC", low=0) == 0:
+        if check_real(self.C, "C of SGC", low=0, high=MAX_STRENGTH) == 0:
             raise InputError("C of SGC must be above 0; got 0.")
         trials = check_trials(trials)
         graphs = {id(trial.graph): trial.graph for trial in trials}

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy._core.validation import (
     check_finite,
     check_numbers,
-    check_sequence,
     check_type,
     check_vector,
     show,
@@ -61,21 +60,33 @@ class SoftVoting(Classifier):
 
     def _check_parameters(self) -> tuple[list[Classifier], NDArray[np.float64]]:
         """Return the classifiers and their weights, which add up to one."""
-        given = check_sequence(self.classifiers, "classifiers of SoftVoting", ALLOWED)
+        is_list = isinstance(self.classifiers, (list, tuple))  # a set has no order that weights could follow
+        given: list[Classifier] = list(self.classifiers) if is_list else []
         if not given or not all(isinstance(classifier, Classifier) for classifier in given):
             raise InputError(f"classifiers of SoftVoting must be {ALLOWED}; got {show(self.classifiers)}.")
         if self.weights is None:
             return given, np.full(len(given), 1 / len(given))
         name = "weights of SoftVoting"
-        weights = check_numbers(check_vector(self.weights, name, length=len(given)), name).astype(np.float64)
+        vector = check_vector(self.weights, name, length=len(given), per="classifier")
+        weights = check_numbers(vector, name).astype(np.float64)
         check_finite(weights, name)
         if (weights < 0).any() or not weights.any():
             raise InputError(f"{name} must be at least 0, and one above 0; got {show(self.weights)}.")
+        weights = weights / weights.max()  # whose sum does not overflow
         return given, weights / weights.sum()
+
+    def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
+        if self.check_fitted().networks is None:
+            names = ", ".join(type(classifier).__name__ for classifier in self.classifiers)
+            raise InputError(
+                "graph must be left out: a SoftVoting predicts on other graphs than that of fit only if all "
+                f"of its classifiers do; got {names}."
+            )
+        return super().predict_graph(graph)
 
     def network_device(self) -> str:
         """Return the device of the first classifier that is not on the CPU."""
-        devices = [classifier.network_device() for classifier in self.classifiers]
+        devices = [classifier.network_device() for classifier in self._check_parameters()[0]]
         return next((device for device in devices if device != "cpu"), "cpu")
 
 
@@ -101,10 +112,14 @@ class VotingNetworks:
     def check(self, n_classes: int) -> None:
         """Raise an error unless there are networks that predict, each with a weight, as in a whole file."""
         check_type(self.networks, tuple, "networks of the vote", "a tuple of networks")
-        weights = check_vector(self.weights, "weights of the vote", length=len(self.networks))
+        weights = check_vector(
+            self.weights, "weights of the vote", length=len(self.networks), per="classifier"
+        )
         check_finite(check_numbers(weights, "weights of the vote"), "weights of the vote")
         if not len(weights) or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
-            raise InputError(f"weights of the vote must be at least 0 with a sum of 1; got {show(weights)}.")
+            raise InputError(
+                f"weights of the vote must be at least 0 with a sum of 1; got {weights.tolist()}."
+            )
         for networks in self.networks:
             check = getattr(networks, "check", None)
             if check is None or not callable(getattr(networks, "predict", None)):

@@ -13,6 +13,8 @@ from nodecopy._core.linalg import one_blas_thread
 from nodecopy.nn.threads import choose_threads
 
 MAX_ITERATIONS = 500
+MAX_STRENGTH = 1e9
+"""Largest inverse strength of the penalty; far beyond it, the first step of the optimiser overflows."""
 
 
 def softmax_regressions(

@@ -155,7 +155,7 @@ def classify(
         "balance": balance,
         "network": network,
         "prior": prior,
-        "voters": None if voters is None else [voter.strip() for voter in voters.split(",")],
+        "voters": None if voters is None else [voter.strip() for voter in voters.split(",") if voter.strip()],
     }
     name, chosen = source or str(features), method or RECOMMENDED
     if load is None:

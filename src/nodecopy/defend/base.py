@@ -284,6 +284,7 @@ class Defence(Classifier):
         if graph is None:
             if not hasattr(self, "state_"):
                 raise InputError("graph must be given to a defence that was loaded: its file holds none.")
+            self.check_parameters(self.state_.graph)
             return self.state_, self.correction_
         graph = convert_graph(graph, f"graph of {type(self).__name__}")
         self.check_parameters(graph)

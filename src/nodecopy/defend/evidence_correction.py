@@ -191,7 +191,8 @@ class EvidenceCorrection(Correction):
         log_odds = self.log_odds(nodes, owner, neighbours)
         features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
         below_best = posterior.log_evidence - posterior.log_evidence.max(axis=1, keepdims=True)
-        edge_evidence = below_best * self.is_uncertain(log_prior)[:, None]
+        uses_edges = self.is_uncertain(log_prior)
+        edge_evidence = np.where(uses_edges[:, None], below_best, 0.0)
         names, ids = classes.tolist(), self.state.graph.node_ids.tolist()
         predicted = self.state.probabilities.argmax(axis=1)
 
@@ -216,6 +217,7 @@ class EvidenceCorrection(Correction):
                     {} if donors is None else by_class(donors[row]),
                     by_class(edge_evidence[row]),
                     tuple(sorted(edges, key=lambda edge: edge.credibility)),
+                    bool(uses_edges[row]),
                 )
             )
         return reports

@@ -33,7 +33,7 @@ class EvidenceDefence(Defence):
     class, and is credible as far as both ends resemble the ends of other edges. The model knows that an
     attacker connects a node to other classes than its own, often to one of them, and removes edges to its
     own class (see :func:`~nodecopy.defend.evidence.combine_evidence`). Edges count only at nodes whose class
-    is uncertain by features and donors, so that false edges can mislead no other node.
+    is uncertain by features and donors; of all others, the correction does not depend on their own edges.
 
     Parameters
     ----------
@@ -44,8 +44,9 @@ class EvidenceDefence(Defence):
         Number of similar nodes; 0 does without, for graphs in which the search takes too long.
     uncertain_share
         Share of the nodes whose edges count: those whose likeliest class, by features and donors, has the
-        lowest probability. No change of the edges of another node can change its correction. Larger
-        values gain accuracy under attacks that do not know the defence, and lose it under those that do.
+        lowest probability. At all other nodes the correction does not depend on the node's own
+        edges, if ``retrain`` is set. Larger values gain accuracy under attacks that do not know the
+        defence, and lose it under those that do.
     retrain
         Whether :meth:`correct` trains the classifier again on the graph without the edges of the nodes that
         it corrects, so that flips of these edges change neither the predictions for other nodes nor what is

@@ -70,6 +70,8 @@ class NodeReport:
         The log-likelihood of the edges for each class, the likeliest being zero, as far as it counts.
     edges
         Its edges, the least credible first.
+    uses_edges
+        Whether the edges counted: features and donors left the class uncertain.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class NodeReport:
     donors: dict[Any, float]
     edge_evidence: dict[Any, float]
     edges: tuple[EdgeReport, ...] = field(repr=False)
+    uses_edges: bool = True
 
     @property
     def distrusted(self) -> tuple[EdgeReport, ...]:

@@ -53,7 +53,7 @@ class WholeGraphDefence(EvidenceDefence):
 
     Every node gets a suspicion score (:func:`.score_suspicion`). The most suspicious nodes are predicted by
     all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is multiplied by the
-    square root of the classifier's own prediction.
+    square root of the prediction that the classifier made before it was trained again, if it is.
 
     Parameters
     ----------

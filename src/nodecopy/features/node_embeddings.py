@@ -201,10 +201,11 @@ def cosines(features: Matrix, expected: Matrix, first: IntArray, second: IntArra
     return by_features, by_neighbourhoods
 
 
-def weigh_by_rarity(features: Any) -> sparse.csr_array:
-    """Return features weighted by TF-IDF, with rows of length one."""
+def weigh_by_rarity(features: Any, rarity: NDArray[np.float64] | None = None) -> sparse.csr_array:
+    """Return features weighted by TF-IDF, with rows of length one; ``rarity`` may be that of other nodes."""
     weighted = sparse.csr_array(features, dtype=np.float64)
-    weighted.data = weighted.data * rarity_weights(weighted)[weighted.indices]
+    rarity = rarity_weights(weighted) if rarity is None else rarity
+    weighted.data = weighted.data * rarity[weighted.indices]
     return sparse.csr_array(unit_rows(weighted))
 
 
