@@ -32,8 +32,11 @@ def score_table(rows: Iterable[Row], scores: tuple[str, str]) -> str:
             " / ".join("-" if row is None else f"{float(row['mean']):.1f}" for row in pair) for pair in pairs
         ]
         lines.append([method.title, *shown])
-    n_splits = [min(int(row["n"]) for (_, of, _), row in cells.items() if of == column) for column in columns]
-    headings = [f"{column} ({n} splits)" for column, n in zip(columns, n_splits, strict=True)]
+    headings = []
+    for column in columns:
+        n_splits = {int(row["n"]) for (_, of, _), row in cells.items() if of == column}
+        shown_splits = " to ".join(map(str, sorted({min(n_splits), max(n_splits)})))
+        headings.append(f"{column} ({shown_splits} splits)")
     return format_table(["", *headings], lines)
 
 
