@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.cli.conftest import Run
 def test_the_output_says_what_a_bug_report_needs(run: Run) -> None:
     ran = run("doctor")
     assert ran.code == 0
-    assert f"nodecopy   {nodecopy.__version__} in " in ran.out
+    assert re.search(rf"^nodecopy +{re.escape(nodecopy.__version__)} in ", ran.out, re.MULTILINE)
     for word in ("Python", "processor", "GPU", "numba", "torch", "NODECOPY_DATA", "karate"):
         assert word in ran.out
     assert ran.out.count("passed") == 3
