@@ -41,6 +41,24 @@ def mute_decisions() -> Iterator[None]:
 
 
 @contextmanager
+def log_decisions_once() -> Iterator[None]:
+    """Log the same decision once, such as that of several classifiers about the same features."""
+    logged = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        is_repeated = record.levelno == logging.INFO and text in logged
+        logged.add(text)
+        return not is_repeated
+
+    LOGGER.addFilter(is_new)
+    try:
+        yield
+    finally:
+        LOGGER.removeFilter(is_new)
+
+
+@contextmanager
 def mute_data_warnings() -> Iterator[None]:
     """Issue no :class:`DataWarning`, such as those about each of many graphs."""
     with warnings.catch_warnings():

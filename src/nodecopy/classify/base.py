@@ -144,7 +144,12 @@ class Classifier(Saveable):
         self.classes_ = trial.classes if names is None else np.array(names)[trial.classes]
         self.node_ids_, self.trial_ = graph.node_ids, trial
         self.feature_encoder_, self.temperature_ = graph.feature_encoder, 1.0
-        warn_if_not_learned(self.prediction_, self.classes_.tolist(), needs_features=self.needs_features)
+        warn_if_not_learned(
+            self.prediction_,
+            self.classes_.tolist(),
+            needs_features=self.needs_features,
+            parameters=vars(self).keys(),
+        )
         self.log_choices()
         return self
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,24 @@ ADVICE = (
     "Check that measurements are standardised, that training lasts long enough, and that the labels belong "
     "to the nodes."
 )
-HINT = Hint("Try {}.", features="standardise", n_epochs=int)
+SETTINGS = {"features": "standardise", "n_epochs": int}
+"""Parameters to try, of classifiers that have them."""
 ADVICE_WITHOUT_FEATURES = (
     "Check that most edges connect nodes of the same class, and that the labels belong to the nodes."
 )
 
 
 def warn_if_not_learned(
-    prediction: Prediction, classes: Sequence[Any], *, needs_features: bool = True
+    prediction: Prediction,
+    classes: Sequence[Any],
+    *,
+    needs_features: bool = True,
+    parameters: Collection[str] = tuple(SETTINGS),
 ) -> None:
     """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
 
-    The advice is about features and training only for classifiers that need features.
+    The advice is about features and training only for classifiers that need features, and names only
+    ``parameters`` of the classifier.
 
     A GCN on Cora, Citeseer or Pubmed with a single label per class is far from both: after its 200 epochs the
     largest probability of the median node is 55 % to 111 % above uniform, after five epochs 1 % to 3 %. On
@@ -52,7 +58,9 @@ def warn_if_not_learned(
         sign = f"all {len(largest)} nodes are predicted to be of class {name}, one of {n_classes}"
     else:
         return
-    advice, hints = (ADVICE, [HINT]) if needs_features else (ADVICE_WITHOUT_FEATURES, [])
+    advice = ADVICE if needs_features else ADVICE_WITHOUT_FEATURES
+    settings = {name: value for name, value in SETTINGS.items() if needs_features and name in parameters}
+    hints = [Hint("Try {}.", **settings)] if settings else []
     warn_about_data(f"the classifier has learned almost nothing: {sign}. {advice}", *hints)
 
 

@@ -35,9 +35,11 @@ PRIOR, N_FEW_LABELS = 4.0, 5
 which on it falls faster: with many, copying adds nothing and can cost accuracy."""
 VOTERS = ("networks", "sgc", "dgi")
 """Classifiers whose probabilities are averaged."""
-N_INFOMAX, MAX_NODES_FOR_INFOMAX = 128, 50_000
-"""Dimension of the embeddings of DGI, and the largest graph in which it takes part: it takes as long as all
-other voters together, and on a CPU hours in graphs of a million nodes."""
+N_INFOMAX, N_INFOMAX_EPOCHS = 256, 150
+"""Dimension of the embeddings of DGI, and epochs of their training: more take long and gain little."""
+MAX_NODES_FOR_INFOMAX = 50_000
+"""The largest graph in which DGI takes part: it takes as long as all other voters together, and on a CPU
+hours in graphs of a million nodes."""
 
 
 def build_base(
@@ -65,7 +67,7 @@ def build_base(
         elif voter == "sgc":
             base.append(SGC(**given))
         else:
-            base.append(DGI(N_INFOMAX, device=device, **given))
+            base.append(DGI(N_INFOMAX, n_epochs=N_INFOMAX_EPOCHS, device=device, **given))
     return base[0] if len(base) == 1 else SoftVoting(base)
 
 

@@ -93,7 +93,7 @@ class SelfTraining(Classifier):
     -----
     The default base is a vote of three classifiers that see the graph in different ways
     (:class:`SoftVoting`): a :class:`BayesianGCN` of networks that are trained on copied graphs, :class:`SGC`,
-    and :class:`DGI` with 128 dimensions, whose embeddings have a fixed seed. Graphs are copied by
+    and :class:`DGI` with 256 dimensions and 150 epochs, whose embeddings have a fixed seed. Graphs are copied by
     ``KeepByDegree`` with ``prior``, whose other donors have the same predicted class. With APPNP (of 16
     hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to 50,000
     nodes.

@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.validation import (
-    check_finite,
-    check_numbers,
-    check_type,
-    check_vector,
-    show,
-)
+from nodecopy._core.notices import log_decisions_once
+from nodecopy._core.validation import check_finite, check_numbers, check_type, check_vector, show
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.ensemble import Prediction, TrainedNetworks
 from nodecopy.classify.trial import Trial
@@ -53,9 +48,10 @@ class SoftVoting(Classifier):
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         classifiers, weights = self._check_parameters()
-        of_classifiers = [
-            classifier.fit_trials(trials, keep_networks=keep_networks) for classifier in classifiers
-        ]
+        with log_decisions_once():
+            of_classifiers = [
+                classifier.fit_trials(trials, keep_networks=keep_networks) for classifier in classifiers
+            ]
         return [average(predictions, weights) for predictions in zip(*of_classifiers, strict=True)]
 
     def _check_parameters(self) -> tuple[list[Classifier], NDArray[np.float64]]:

@@ -13,6 +13,9 @@ from nodecopy._core.linalg import one_blas_thread
 from nodecopy.nn.threads import choose_threads
 
 MAX_ITERATIONS = 500
+TOLERANCE = 1e-4
+"""Largest entry of the gradient, of the loss per unit of weight, at which a regression is finished; that of
+scikit-learn."""
 MAX_STRENGTH = 1e9
 """Largest inverse strength of the penalty; far beyond it, the first step of the optimiser overflows."""
 
@@ -69,14 +72,9 @@ class _Loss:
 
     def minimise(self, start: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
         """Return the coefficients of least loss."""
-        result = minimize(
-            self.evaluate,
-            start.ravel(),
-            (strength,),
-            "L-BFGS-B",
-            jac=True,
-            options={"maxiter": MAX_ITERATIONS},
-        )
+        largest = TOLERANCE * strength * float(self.totals.sum())
+        options = {"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": 64 * np.finfo(np.float64).eps}
+        result = minimize(self.evaluate, start.ravel(), (strength,), "L-BFGS-B", jac=True, options=options)
         solution: NDArray[np.float64] = result.x.reshape(self.shape)
         return solution
 

@@ -68,6 +68,12 @@ def defend(
         "expected)"
     ),
     n_donors: int = option("Donors of each node.", 10, at_least(1)),
+    uncertain_share: float | None = option(
+        "evidence: share of the nodes whose own edges count, those whose features and donors leave the class "
+        "most uncertain. More helps against attackers who do not know the defence. (default: 0.12, and 1 with --suspects)",
+        None,
+        between(0, 1),
+    ),
     retrain: bool = flag(
         "--retrain",
         "copying: train the classifier again without the edges of the attacked nodes, as evidence always "
@@ -103,6 +109,8 @@ def defend(
     detects = suspects is not None or (nodes is None and flips is None)
     if method == "evidence":
         check_applicable("--method copying", "--method evidence", donors=donors, trust_edges=trust_edges)
+    else:
+        check_applicable("--method evidence", "--method copying", uncertain_share=uncertain_share)
     _check_targets(nodes, suspects, detects, trust_edges, scores)
     import_optional("torch", "nodecopy defend")
     from nodecopy.nn.feature_matrices import add_identity_features
@@ -122,6 +130,8 @@ def defend(
     if method == "copying":
         settings |= {"donors": donors or "expected", "retrain": retrain}
         settings |= {} if detects else {"trust_edges": trust_edges}
+    elif uncertain_share is not None:
+        settings |= {"uncertain_share": uncertain_share}
     defence = _create_defence(method, detects, suspects, settings)
     train, validation = (np.setdiff1d(part, attacked) for part in split[:2])
     with show_status("detecting attacked nodes" if detects else "training the classifier"):

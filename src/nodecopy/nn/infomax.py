@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
-from torch.nn.functional import prelu, softplus
+from torch.nn.functional import leaky_relu, softplus
 
 from nodecopy.nn.networks import draw_glorot
 from nodecopy.nn.stack import SparseStack
@@ -50,13 +51,29 @@ class Infomax:
         weight, bias, slope, _ = self.parameters
         projected = self.features @ weight
         inputs = [projected, *(projected[:, permutation] for permutation in permutations)]
-        return [prelu(self.matrix @ rows + bias, slope)[0] for rows in inputs]
+        return [_PReLU.apply((self.matrix @ rows)[0] + bias, slope) for rows in inputs]
 
     def loss(self, permutation: Tensor) -> Tensor:
         """Return the mean cross-entropy of the question whether an output is of the observed graph."""
         outputs, corrupted = self.embed(permutation)
         direction = self.parameters[3][0] @ outputs.mean(dim=0).sigmoid()
         return (softplus(-(outputs @ direction)).mean() + softplus(corrupted @ direction).mean()) / 2
+
+
+class _PReLU(torch.autograd.Function):
+    """PReLU with one slope; on a CPU its backward pass is several times as fast as that of torch."""
+
+    @staticmethod
+    def forward(context: Any, inputs: Tensor, slope: Tensor) -> Tensor:
+        context.save_for_backward(inputs, slope)
+        return leaky_relu(inputs, slope.item())
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        inputs, slope = context.saved_tensors
+        of_inputs = torch.ops.aten.leaky_relu_backward(gradient, inputs, slope.item(), False)
+        of_slope = torch.dot(gradient.flatten(), (inputs - inputs.relu()).flatten())
+        return of_inputs, of_slope.view_as(slope)
 
 
 def train_infomax(
