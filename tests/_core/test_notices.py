@@ -5,7 +5,13 @@ import logging
 import pytest
 
 from nodecopy._core.hints import Hint
-from nodecopy._core.notices import LOGGER, log_decision, mute_decisions, warn_about_data
+from nodecopy._core.notices import (
+    LOGGER,
+    log_decision,
+    log_decisions_once,
+    mute_decisions,
+    warn_about_data,
+)
 from nodecopy.errors import DataWarning
 
 
@@ -41,6 +47,18 @@ def test_decisions_are_muted_for_a_while(caplog: pytest.LogCaptureFixture) -> No
             log_decision("muted")
         log_decision("logged")
     assert caplog.messages == ["logged"]
+
+
+def test_the_same_decision_is_logged_once_for_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "nodecopy"):
+        with log_decisions_once():
+            for decision in ("rows are scaled", "weights are ignored", "rows are scaled"):
+                log_decision(decision)
+            LOGGER.warning("rows are scaled")
+        log_decision("rows are scaled")
+    decisions = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    assert decisions == ["rows are scaled", "weights are ignored", "rows are scaled"]
+    assert len(caplog.records) == 4  # warnings are never dropped
 
 
 def test_muting_keeps_a_stricter_level() -> None:

@@ -62,6 +62,16 @@ def test_measurements_in_their_own_units_are_not_learned(scaling: str) -> None:
     assert GCN(features=scaling).fit(scaled, range(40), rng=0).score() > 0.9
 
 
+@pytest.mark.parametrize(
+    ("parameters", "hint"),
+    [(["features"], " Try features='standardise'."), (["n_epochs"], " Try n_epochs=NUMBER."), ([], "")],
+)
+def test_the_advice_names_parameters_of_the_classifier(parameters: list[str], hint: str) -> None:
+    with pytest.warns(DataWarning, match="almost nothing") as caught:
+        warn_if_not_learned(prediction(0.59, 0), ["a", "b"], parameters=parameters)
+    assert str(caught[0].message).endswith(f"that the labels belong to the nodes.{hint}")
+
+
 def test_many_trials_do_not_warn() -> None:
     graph = measurements()
     GCN(features="rows").fit_trials([Trial(graph, range(40), rng=seed) for seed in range(3)])

@@ -50,6 +50,12 @@ def test_it_is_a_base_of_self_training() -> None:
     assert SelfTraining(base, 2).fit(graph, [0, 1, 2], rng=0).score() > 0.8
 
 
+def test_a_decision_of_all_classifiers_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "nodecopy"):
+        SoftVoting([SGC(), SGC(n_steps=0)]).fit(planted_graph(), [0, 1, 2])
+    assert sum(message.startswith("features:") for message in caplog.messages) == 1
+
+
 def test_its_device_is_that_of_its_networks() -> None:
     assert SoftVoting([SGC(), GCN(device="cuda")]).network_device() == "cuda"
     assert SoftVoting([SGC(), GCN()]).network_device() == "cpu"

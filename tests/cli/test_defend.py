@@ -119,6 +119,16 @@ def test_suspects_are_found_and_corrected(run: Run, files: Graph) -> None:
     assert len(rows("corrections.csv")) == 3
 
 
+def test_edges_count_at_the_share_of_nodes_that_is_given(run: Run, files: Graph) -> None:
+    options = ("--nodes", "p04", "--n-donors", "4", "--uncertain-share", "1")
+    (node,) = json.loads(run("defend", "graph.csv", *TABLES, *options, "--json").out)["nodes"]
+    train = np.array([number for number in range(29) if number != 4])
+    defence = EvidenceDefence(n_donors=4, uncertain_share=1.0, retrain=True)
+    defence.fit(files, train, rng=child(seed_sequence(0), 1))
+    assert node["probabilities"] == pytest.approx(defence.explain([4])[0].probabilities, abs=1e-6)
+    assert "uncertain_share=0.5" in run("defend", "graph.csv", *TABLES, "--uncertain-share", "0.5").err
+
+
 def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
     result = json.loads(
         run("defend", "graph.csv", *TABLES, "--nodes", "p29", "--n-donors", "4", "--json").out
@@ -134,6 +144,10 @@ def test_a_node_without_a_label_is_defended(run: Run, files: Graph) -> None:
         (
             ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--donors", "vgae"],
             "--donors applies to --method copying only; got --method evidence.",
+        ),
+        (
+            ["defend", "graph.csv", *TABLES, "--method", "copying", "--uncertain-share", "0.5"],
+            "--uncertain-share applies to --method evidence only; got --method copying.",
         ),
         (
             ["defend", "graph.csv", *TABLES, "--nodes", "p01", "--suspects", "0.1"],

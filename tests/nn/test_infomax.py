@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from nodecopy.nn.infomax import Infomax, train_infomax
+from nodecopy.nn.infomax import Infomax, prelu, train_infomax
 from nodecopy.nn.stack import normalise_adjacency
 from tests.contracts.classifiers import planted_graph
 
@@ -45,6 +45,20 @@ def test_outputs_are_those_of_a_convolution() -> None:
         linear = matrix @ (rows @ model.parameters[0][0].detach().numpy())
         expected = np.where(linear > 0, linear, 0.25 * linear)
         np.testing.assert_allclose(output.detach().numpy(), expected, atol=1e-5)
+
+
+def test_prelu_is_that_of_torch() -> None:
+    draw = torch.Generator().manual_seed(0)
+    gradient = torch.randn(20, 5, generator=draw)
+    results = []
+    for function in (prelu, torch.nn.functional.prelu):
+        inputs = torch.randn(20, 5, generator=torch.Generator().manual_seed(1)).requires_grad_()
+        slope = torch.tensor([0.3], requires_grad=True)
+        outputs = function(inputs, slope)
+        outputs.backward(gradient)
+        results.append([outputs.detach(), inputs.grad, slope.grad])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs)
 
 
 def train(**changes: Any) -> tuple[Any, int]:

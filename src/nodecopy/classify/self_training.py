@@ -93,10 +93,10 @@ class SelfTraining(Classifier):
     -----
     The default base is a vote of three classifiers that see the graph in different ways
     (:class:`SoftVoting`): a :class:`BayesianGCN` of networks that are trained on copied graphs, :class:`SGC`,
-    and :class:`DGI` with 256 dimensions and 150 epochs, whose embeddings have a fixed seed. Graphs are copied by
-    ``KeepByDegree`` with ``prior``, whose other donors have the same predicted class. With APPNP (of 16
-    hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to 50,000
-    nodes.
+    and :class:`DGI` with 256 dimensions and 150 epochs, whose embeddings have a fixed seed. Graphs are
+    copied by ``KeepByDegree`` with ``prior``, whose other donors have the same predicted class. With APPNP
+    (of 16 hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to
+    50,000 nodes.
 
     The prediction is that of the round with the highest validation accuracy, ties going to the latest;
     without validation nodes it is that of the last round, and ``fit`` logs which. Validation nodes get no

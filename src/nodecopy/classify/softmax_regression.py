@@ -72,9 +72,15 @@ class _Loss:
 
     def minimise(self, start: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
         """Return the coefficients of least loss."""
-        largest = TOLERANCE * strength * float(self.totals.sum())
-        options = {"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": 64 * np.finfo(np.float64).eps}
-        result = minimize(self.evaluate, start.ravel(), (strength,), "L-BFGS-B", jac=True, options=options)
+        largest = TOLERANCE * strength * self.totals.sum().item()
+        result = minimize(
+            self.evaluate,
+            start.ravel(),
+            (strength,),
+            "L-BFGS-B",
+            jac=True,
+            options={"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": 64 * np.finfo(np.float64).eps},
+        )
         solution: NDArray[np.float64] = result.x.reshape(self.shape)
         return solution
 

@@ -70,7 +70,8 @@ def defend(
     n_donors: int = option("Donors of each node.", 10, at_least(1)),
     uncertain_share: float | None = option(
         "evidence: share of the nodes whose own edges count, those whose features and donors leave the class "
-        "most uncertain. More helps against attackers who do not know the defence. (default: 0.12, and 1 with --suspects)",
+        "most uncertain. More helps against attackers who do not know the defence. (default: 0.12, and 1 "
+        "with --suspects)",
         None,
         between(0, 1),
     ),
