@@ -55,7 +55,7 @@ def test_prelu_is_that_of_torch() -> None:
         inputs = torch.randn(20, 5, generator=torch.Generator().manual_seed(1)).requires_grad_()
         slope = torch.tensor([0.3], requires_grad=True)
         outputs = function(inputs, slope)
-        outputs.backward(gradient)
+        outputs.backward(gradient)  # type: ignore[no-untyped-call]
         results.append([outputs.detach(), inputs.grad, slope.grad])
     for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs)
