@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from nodecopy.classify.softmax_regression import softmax_regressions
 
@@ -31,4 +32,13 @@ def test_soft_targets_are_fractions_of_samples() -> None:
     (soft,) = softmax_regressions(rows, targets, [4.0])
     (hard,) = softmax_regressions(rows.repeat(4, axis=0), np.eye(2)[[0, 0, 0, 1, 1, 1, 1, 1]], [1.0])
     for ours, expected in zip(soft, hard, strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-3)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_computes_the_same() -> None:
+    draw = np.random.default_rng(0)
+    rows, targets = draw.normal(size=(50, 8)), np.eye(3)[draw.integers(3, size=50)]
+    fits = [softmax_regressions(rows, targets, [1.0], device=torch.device(name)) for name in ("cpu", "cuda")]
+    for ours, expected in zip(fits[1][0], fits[0][0], strict=True):
         np.testing.assert_allclose(ours, expected, atol=1e-3)

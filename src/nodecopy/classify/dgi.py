@@ -99,7 +99,8 @@ class DGI(Classifier):
             graphs = {id(trial.graph): trial.graph for trial in trials}
             by_graph = {key: self._embed(graph, self.seed, device) for key, graph in graphs.items()}
             embeddings = [by_graph[id(trial.graph)] for trial in trials]
-        predictions = [self._classify(trial, *of) for trial, of in zip(trials, embeddings, strict=True)]
+        pairs = zip(trials, embeddings, strict=True)
+        predictions = [self._classify(trial, *embedding, device) for trial, embedding in pairs]
         return predictions if keep_networks else [replace(each, networks=None) for each in predictions]
 
     def _embed(
@@ -118,7 +119,9 @@ class DGI(Classifier):
             patience=self.patience,
         )
 
-    def _classify(self, trial: Trial, embedding: InfomaxEmbedding, rows: NDArray[np.float32]) -> Prediction:
+    def _classify(
+        self, trial: Trial, embedding: InfomaxEmbedding, rows: NDArray[np.float32], device: torch.device
+    ) -> Prediction:
         """Return the prediction of the regression with the best penalty."""
         nodes = trial.validation
         has_validation = nodes is not None and len(nodes) > 0
@@ -126,7 +129,7 @@ class DGI(Classifier):
         if self.C is not None:
             strengths = (self.C,)
         solutions = softmax_regressions(
-            rows[trial.train].astype(np.float64), trial.label_probabilities, strengths, trial.weights
+            rows[trial.train].astype(np.float64), trial.label_probabilities, strengths, trial.weights, device
         )
         regressions = [EmbeddingRegression(embedding, *solution) for solution in solutions]
         candidates = [regression.classify(rows) for regression in regressions]

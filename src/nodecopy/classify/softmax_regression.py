@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy.nn.threads import choose_threads
 
+CPU = torch.device("cpu")
 MAX_ITERATIONS = 500
 TOLERANCE = 1e-4
 """Largest entry of the gradient, of the loss per unit of weight, at which a regression is finished; that of
@@ -25,6 +26,7 @@ def softmax_regressions(
     targets: NDArray[np.floating],
     strengths: Sequence[float],
     sample_weights: NDArray[np.floating] | None = None,
+    device: torch.device = CPU,
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Return the coefficients and intercepts of a regression for each strength.
 
@@ -43,14 +45,16 @@ def softmax_regressions(
         The values of C, the inverse strengths of the penalty.
     sample_weights
         Weights of the samples in the sum; one by default.
+    device
+        Where the loss is computed.
     """
     with one_blas_thread():
         # The coefficients are combinations of rows: with few rows, there are few numbers to find.
         basis, reduced = (rows.T, None) if len(rows) > rows.shape[1] else np.linalg.qr(rows.T)
         weights = np.ones(len(rows)) if sample_weights is None else sample_weights
-        loss = _Loss(rows if reduced is None else reduced.T, weights[:, None] * targets)
+        loss = _Loss(rows if reduced is None else reduced.T, weights[:, None] * targets, device)
         solution, results = np.zeros(loss.shape), []
-        with choose_threads(rows.size, torch.device("cpu")):
+        with choose_threads(rows.size, device):
             for strength in strengths:
                 solution = loss.minimise(solution, strength)
                 coefficients = solution[:-1] if reduced is None else basis @ solution[:-1]
@@ -64,9 +68,11 @@ class _Loss:
     It is computed by torch, whose number of threads can be set.
     """
 
-    def __init__(self, rows: NDArray[np.float64], weighted_targets: NDArray[np.floating]) -> None:
-        self.rows = torch.from_numpy(np.ascontiguousarray(rows))
-        self.targets = torch.from_numpy(weighted_targets.astype(np.float64))
+    def __init__(
+        self, rows: NDArray[np.float64], weighted_targets: NDArray[np.floating], device: torch.device
+    ) -> None:
+        self.rows = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+        self.targets = torch.from_numpy(weighted_targets.astype(np.float64)).to(device)
         self.totals = self.targets.sum(dim=1, keepdim=True)
         self.shape = (rows.shape[1] + 1, weighted_targets.shape[1])
 
@@ -86,9 +92,9 @@ class _Loss:
 
     def evaluate(self, flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
         """Return the loss and its gradient."""
-        values = torch.from_numpy(flat).view(self.shape)
+        values = torch.from_numpy(flat).view(self.shape).to(self.rows.device)
         log_p = torch.addmm(values[-1], self.rows, values[:-1]).log_softmax(dim=1)
         residuals = log_p.exp().mul_(self.totals).sub_(self.targets).mul_(strength)
         gradient = torch.cat([self.rows.T @ residuals + values[:-1], residuals.sum(dim=0, keepdim=True)])
         value = 0.5 * values[:-1].square().sum() - strength * (self.targets * log_p).sum()
-        return value.item(), gradient.flatten().numpy()
+        return value.item(), gradient.flatten().cpu().numpy()
