@@ -122,7 +122,7 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
     """Return the methods of the experiment on few labels as rows, one column for each value of ``by``.
 
     The best mean of a column is bold if the default was computed, and the last rows are the gains of the
-    default over its controls.
+    default over those of its controls that were computed.
     """
     rows = [row for row in read_results(FEW) if all(row[name] == given for name, given in conditions.items())]
     if not rows:
@@ -146,7 +146,8 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
             describe_gain(row, over) if row.get(f"gain_over_{over}") else "-"
             for row in (cells.get(("default", column), {}) for column in columns)
         ]
-        lines.append(f"| gain of the default over {title} | {' | '.join(gains)} |")
+        if set(gains) != {"-"}:
+            lines.append(f"| gain of the default over {title} | {' | '.join(gains)} |")
     return "\n".join(lines)
 
 
@@ -291,16 +292,21 @@ def _percent(row: Row, key: str, is_bold: bool = False) -> str:
 def documented_tables() -> dict[tuple[Path, str], str]:
     """Return every generated table by its file and the name of its markers."""
     without = {"visible_validation": "0"}
-    cost = {"labels": "5", "visible_validation": "0"}
+    with_validation = {"visible_validation": "500"}
     return {
         (README, "results"): results_table(),
         (RECOMMENDATION, "public splits"): public_splits_table(),
-        (FEW_LABELS, "five labels"): few_labels_table("dataset", "accuracy, 5 labels", **cost),
+        (FEW_LABELS, "five labels"): few_labels_table("dataset", "accuracy, 5 labels", labels="5", **without),
         (FEW_LABELS, "labels"): few_labels_table("labels", "accuracy, labels", dataset="cora", **without),
-        (FEW_LABELS, "validation"): few_labels_table(
-            "dataset", "accuracy, 5 labels", labels="5", visible_validation="500"
+        **{
+            (FEW_LABELS, f"{n} labels with validation"): few_labels_table(
+                "dataset", f"accuracy, {n} labels", labels=n, **with_validation
+            )
+            for n in ("5", "20")
+        },
+        (FEW_LABELS, "cost"): few_labels_table(
+            "dataset", "seconds per trial", "seconds", labels="5", **with_validation
         ),
-        (FEW_LABELS, "cost"): few_labels_table("dataset", "seconds per trial", "seconds", **cost),
         **{(PAGES / "few-labels.md", f"{n} labels"): gains_table(n) for n in ("5", "20")},
         **{(PAGES / f"{name}.md", "summary"): summary_table(name) for name in SUMMARIES},
         **{
