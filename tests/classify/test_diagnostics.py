@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from nodecopy import Graph, datasets
-from nodecopy.classify import APPNP, GCN, MLP, Classifier, Prediction, Trial
+from nodecopy.classify import (
+    APPNP,
+    GCN,
+    MLP,
+    SGC,
+    BayesianGCN,
+    Classifier,
+    Prediction,
+    SelfTraining,
+    SoftVoting,
+    Trial,
+)
 from nodecopy.classify.diagnostics import warn_if_not_learned
 from nodecopy.errors import DataWarning, InputError
 
@@ -70,6 +81,24 @@ def test_the_advice_names_parameters_of_the_classifier(parameters: list[str], hi
     with pytest.warns(DataWarning, match="almost nothing") as caught:
         warn_if_not_learned(prediction(0.59, 0), ["a", "b"], parameters=parameters)
     assert str(caught[0].message).endswith(f"that the labels belong to the nodes.{hint}")
+
+
+@pytest.mark.parametrize(
+    ("classifier", "hint"),
+    [
+        (SGC(C=1e-6), "Try features='standardise'."),
+        (BayesianGCN(n_graphs=2, base=GCN(n_epochs=2)), "or n_epochs=NUMBER of its base."),
+        (SelfTraining(SGC(C=1e-6), 1), "Try features='standardise' of its base."),
+        (SelfTraining(n_rounds=0), "Try features='standardise'."),
+        (SoftVoting([SGC(), GCN(n_epochs=2)]), "or n_epochs=NUMBER of its classifiers."),
+    ],
+)
+def test_the_advice_can_be_followed(classifier: Classifier, hint: str) -> None:
+    """Some classifiers take the parameters of their base only."""
+    zeros = measurements().replace(features=np.zeros((200, 4)))
+    with pytest.warns(DataWarning, match="almost nothing") as caught:
+        classifier.fit(zeros, range(40), rng=0)
+    assert str(caught[-1].message).endswith(hint)
 
 
 def test_many_trials_do_not_warn() -> None:

@@ -56,6 +56,14 @@ def test_a_decision_of_all_classifiers_is_logged_once(caplog: pytest.LogCaptureF
     assert sum(message.startswith("features:") for message in caplog.messages) == 1
 
 
+def test_scalings_of_word_counts_say_whose_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "nodecopy"):
+        SoftVoting([GCN(n_epochs=2), SGC()]).fit(planted_graph(), [0, 1, 2], rng=0)
+    scaled, own = (message for message in caplog.messages if message.startswith("features:"))
+    assert "scaled to a length of one, as usual" in scaled
+    assert "used as they are for SGC, as usual" in own
+
+
 def test_its_device_is_that_of_its_networks() -> None:
     assert SoftVoting([SGC(), GCN(device="cuda")]).network_device() == "cuda"
     assert SoftVoting([SGC(), GCN()]).network_device() == "cpu"

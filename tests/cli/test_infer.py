@@ -38,6 +38,7 @@ def test_json_with_a_null_model(run: Run) -> None:
 def test_p_values_in_the_table(run: Run) -> None:
     ran = run("infer", "karate", "--statistic", "density", "--null", "erdos-renyi", "-n", "40")
     assert ran.out.splitlines()[0].split()[-5:] == ["p-value", "Monte", "Carlo", "error", "z"]
+    assert re.search(r"p-values \(two-sided\) by \d+ samples of ErdosRenyi\(", ran.err)
     nodes = run("infer", "karate", "--statistic", "degrees", "--null", "erdos-renyi")
     assert "--null needs a --statistic of the graph" in nodes.err
     both = ("--statistic", "degrees", "--statistic", "density")

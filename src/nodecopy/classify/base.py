@@ -148,10 +148,17 @@ class Classifier(Saveable):
             self.prediction_,
             self.classes_.tolist(),
             needs_features=self.needs_features,
-            parameters=vars(self).keys(),
+            **self.training_parameters(),
         )
         self.log_choices()
         return self
+
+    def training_parameters(self) -> dict[str, Any]:
+        """Return the names of parameters that can be set (``parameters``), and whose they are (``owner``).
+
+        The owner is left out if they are those of the classifier itself.
+        """
+        return {"parameters": self.get_params(deep=False).keys()}
 
     def log_choices(self) -> None:
         """Log what ``fit`` has decided for the user; by default nothing."""

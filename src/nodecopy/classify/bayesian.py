@@ -196,6 +196,9 @@ class BayesianGCN(Classifier):
         batch.train(batch.observed, batch.seeds(ClassifierSeeds.ONLINE_NETWORKS), callback=online)
         return online.average()
 
+    def training_parameters(self) -> dict[str, Any]:
+        return self._build_base().training_parameters() | {"owner": "its base"}
+
     def network_device(self) -> str:
         return self._build_base().network_device()
 

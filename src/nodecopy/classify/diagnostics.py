@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.hints import Hint
+from nodecopy._core.hints import Hint, name_parameter
 from nodecopy._core.notices import warn_about_data
 from nodecopy.classify.ensemble import Prediction
 from nodecopy.metrics import TemperatureScaling
@@ -34,11 +34,12 @@ def warn_if_not_learned(
     *,
     needs_features: bool = True,
     parameters: Collection[str] = tuple(SETTINGS),
+    owner: str = "",
 ) -> None:
     """Warn if all nodes have the same predicted class, or 80 % have nearly uniform probabilities.
 
     The advice is about features and training only for classifiers that need features, and names only
-    ``parameters`` of the classifier.
+    ``parameters`` that can be set. If they are not those of the classifier, ``owner`` says whose they are.
 
     A GCN on Cora, Citeseer or Pubmed with a single label per class is far from both: after its 200 epochs the
     largest probability of the median node is 55 % to 111 % above uniform, after five epochs 1 % to 3 %. On
@@ -60,7 +61,8 @@ def warn_if_not_learned(
         return
     advice = ADVICE if needs_features else ADVICE_WITHOUT_FEATURES
     settings = {name: value for name, value in SETTINGS.items() if needs_features and name in parameters}
-    hints = [Hint("Try {}.", **settings)] if settings else []
+    call = " or ".join(name_parameter(*setting) for setting in settings.items()) + f" of {owner}"
+    hints = [Hint("Try {}.", call if owner else "", **settings)] if settings else []
     warn_about_data(f"the classifier has learned almost nothing: {sign}. {advice}", *hints)
 
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.csr import unit_rows
+from nodecopy._core.sparse_matrices import as_matrix
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify.embedding_regression import check_floats
 from nodecopy.classify.ensemble import MAX_STEPS, check_scalings
 from nodecopy.features.node_embeddings import leading_directions, rarity_weights, weigh_by_rarity
 from nodecopy.features.recent_graphs import RecentGraphs
-from nodecopy.features.scaling import FeatureScaling, WeightScaling
+from nodecopy.features.scaling import FeatureScaling, WeightScaling, explain_no_counts
 from nodecopy.graph import Graph
 from nodecopy.nn.feature_matrices import check_features
 from nodecopy.nn.stack import normalise_adjacency
@@ -55,7 +56,15 @@ class PropagatedFeatures:
         They are computed once for graphs that differ in labels only.
         """
         check_features(graph)
-        scaling = FeatureScaling.fit(graph.features, features, encoder=graph.feature_encoder, counts="none")
+        # Word counts are not scaled as for networks, which may be trained beside it.
+        is_counts = not explain_no_counts(as_matrix(graph.features, "features"), graph.feature_encoder)
+        scaling = FeatureScaling.fit(
+            graph.features,
+            features,
+            encoder=graph.feature_encoder,
+            counts="none",
+            purpose="for SGC" if is_counts else "",
+        )
         weight_scaling = WeightScaling.fit(graph.adjacency, weights)
 
         def compute() -> tuple[PropagatedFeatures, NDArray[np.float64]]:

@@ -82,7 +82,7 @@ def check_voters(voters: Any) -> None:
     for voter in given:
         check_choice(voter, name, VOTERS)
     if len(set(given)) < len(given):
-        raise InputError(f"{name} must be unique; got {show(voters)}.")
+        raise InputError(f"{name} must be unique; got {show(voters)}. Name each once.")
 
 
 def _choose_voters(graph: Graph) -> Sequence[str]:

@@ -274,6 +274,11 @@ class SelfTraining(Classifier):
             "balance": scarcity if self.balance is None else self.balance,
         }
 
+    def training_parameters(self) -> dict[str, Any]:
+        if not isinstance(self.base, Classifier):
+            return super().training_parameters() if self.base is None else {"parameters": ()}
+        return self.base.training_parameters() | {"owner": "its base"}
+
     def network_device(self) -> str:
         return self.base.network_device() if isinstance(self.base, Classifier) else self.device
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,6 +80,10 @@ class SoftVoting(Classifier):
                 f"of its classifiers do; got {names}."
             )
         return super().predict_graph(graph)
+
+    def training_parameters(self) -> dict[str, Any]:
+        of_classifiers = [classifier.training_parameters()["parameters"] for classifier in self.classifiers]
+        return {"parameters": set().union(*of_classifiers), "owner": "its classifiers"}
 
     def network_device(self) -> str:
         """Return the device of the first classifier that is not on the CPU."""

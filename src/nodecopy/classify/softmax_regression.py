@@ -17,6 +17,8 @@ MAX_ITERATIONS = 500
 TOLERANCE = 1e-4
 """Largest entry of the gradient, of the loss per unit of weight, at which a regression is finished; that of
 scikit-learn."""
+ROUNDING = 64 * np.finfo(np.float64).eps
+"""Relative decrease of the loss below which there is nothing to gain; that of scikit-learn."""
 MAX_STRENGTH = 1e9
 """Largest inverse strength of the penalty; far beyond it, the first step of the optimiser overflows."""
 
@@ -85,7 +87,7 @@ class _Loss:
             (strength,),
             "L-BFGS-B",
             jac=True,
-            options={"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": 64 * np.finfo(np.float64).eps},
+            options={"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": ROUNDING},
         )
         solution: NDArray[np.float64] = result.x.reshape(self.shape)
         return solution

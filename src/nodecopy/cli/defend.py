@@ -33,6 +33,10 @@ N_EDGES_SHOWN = 3
 """Distrusted edges that are printed for each node."""
 
 
+EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")
+"""What --json tells of a node."""
+PARAMETERS = ("n_donors", "uncertain_share", "share", "retrain")
+"""Parameters of defences that --json tells."""
 Method = Literal["evidence", "copying"]
 """The defences."""
 Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
@@ -70,8 +74,8 @@ def defend(
     n_donors: int = option("Donors of each node.", 10, at_least(1)),
     uncertain_share: float | None = option(
         "evidence: share of the nodes whose own edges count, those whose features and donors leave the class "
-        "most uncertain. More helps against attackers who do not know the defence. (default: 0.12, and 1 "
-        "with --suspects)",
+        "most uncertain. More helps against attackers who do not know the defence, and fewer against those "
+        "who do. (default: 0.12, and 1 where attacked nodes are detected)",
         None,
         between(0, 1),
     ),
@@ -145,7 +149,10 @@ def defend(
         _note_share(len(corrected), graph.n_nodes, getattr(defence, "share", None))
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
-    results = sources.describe_run(source, seed=seed, method=method, train=len(train), **evaluation)
+    parameters = {name: getattr(defence, name) for name in PARAMETERS if hasattr(defence, name)}
+    results = sources.describe_run(
+        source, seed=seed, method=method, **parameters, train=len(train), **evaluation
+    )
     if out is not None:
         write_table(out, columns, spreadsheet=spreadsheet)
     if scores is not None:
@@ -297,7 +304,7 @@ def _describe_nodes(
     ]
     for node, report in zip(nodes, reports, strict=False):
         content = report.to_dict()
-        node["evidence"] = {name: content[name] for name in ("features", "donors", "edge_evidence", "edges")}
+        node["evidence"] = {name: content[name] for name in EVIDENCE}
     return nodes
 
 

@@ -150,6 +150,9 @@ def infer(
     else:
         print_note(f"{graph!r}. {result.question}")
         print_note(f"{result.n:,} samples of {result.model}; --model draws them in another way")
+        if tests is not None:
+            first = next(iter(tests))
+            print_note(f"p-values ({first.alternative}) by {first.n_samples:,} samples of {first.null}")
         heads = ["statistic", "observed", "standard error", "bias", "low", "high"]
         print_table(heads if tests is None else [*heads, *TEST_HEADS], _rows(result, tests))
     print_written(picture, "picture")

@@ -13,6 +13,7 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.formats import PathLike
+from nodecopy._core.notices import log_decisions_once, mute_decisions
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy._core.validation import check_sequence, check_type, check_unique, show
 from nodecopy.classify import GCN, Classifier, ModuleClassifier, Prediction, Trial
@@ -114,11 +115,12 @@ class Defence(Classifier):
         validation: ArrayLike | None = None,
         rng: Rng = None,
     ) -> Self:
-        super().fit(graph, train, validation=validation, rng=rng)
-        graph = self.trial_.graph
-        self.classifier_ = self._fitted_classifier(self.trial_, self.prediction_)
-        self.state_ = self.build_attacked_state(self.classifier_, graph, self.prediction_, self.trial_)
-        self.correction_ = self.prepare_correction(self.state_)
+        with log_decisions_once():
+            super().fit(graph, train, validation=validation, rng=rng)
+            graph = self.trial_.graph
+            self.classifier_ = self._fitted_classifier(self.trial_, self.prediction_)
+            self.state_ = self.build_attacked_state(self.classifier_, graph, self.prediction_, self.trial_)
+            self.correction_ = self.prepare_correction(self.state_)
         return self
 
     fit.__doc__ = Classifier.fit.__doc__
@@ -180,7 +182,8 @@ class Defence(Classifier):
         graph = None if graph is None else convert_graph(graph, f"graph of {type(self).__name__}")
         if self.retrain and self.expects_targets:
             trial = self.check_retrainable(self._trial_on(graph))
-            return self.correct_trials([trial], [nodes])[0].probabilities
+            with mute_decisions():  # they are those of fit
+                return self.correct_trials([trial], [nodes])[0].probabilities
         state, correction = self.get_state_and_correction(graph)
         return correction.predict_proba(check_nodes(state.graph, nodes)).astype(np.float32)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.csr import IntArray
+from nodecopy._core.notices import mute_decisions
 from nodecopy._core.validation import check_integer, check_real
 from nodecopy.classify import APPNP, Classifier, SelfTraining
 from nodecopy.conversion import convert_graph
@@ -136,7 +137,8 @@ class EvidenceDefence(Defence):
         if self.retrain and self.expects_targets:
             trial = self.check_retrainable(self._trial_on(graph))
             positions = check_nodes(trial.graph, nodes)
-            ((_, correction),) = self.train_corrections([trial], [positions])
+            with mute_decisions():  # they are those of fit
+                ((_, correction),) = self.train_corrections([trial], [positions])
             return correction, positions
         state, correction = self.get_state_and_correction(graph)
         return correction, check_nodes(state.graph, nodes)

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
+from torch.nn import functional
 from torch.nn.functional import leaky_relu, softplus
 
 from nodecopy.nn.networks import draw_glorot
@@ -62,6 +63,8 @@ class Infomax:
 
 def prelu(inputs: Tensor, slope: Tensor) -> Tensor:
     """Return the PReLU with one slope; on a CPU the backward pass of torch takes several times as long."""
+    if inputs.device.type != "cpu":
+        return functional.prelu(inputs, slope)
     out: Tensor = _PReLU.apply(inputs, slope)  # type: ignore[no-untyped-call]
     return out
 
