@@ -111,7 +111,8 @@ def describe_sharpness(rows: Sequence[Row]) -> str:
     return (
         f"Beside the fitted dot product graph and the fitted block model, in {len(cells)} cells (networks of "
         f"{sizes}; density stands for the mean degree): standard errors are off by a factor of {median} in "
-        f"the median, and by up to {worst}. All three cover at least 90 % in {n_cover} cells. In {n_sharpest} of them "
+        f"the median, and by up to {worst}. All three cover at least 90 % in {n_cover} cells. In "
+        f"{n_sharpest} of them "
         f"({n_sharpest / n_cover:.0%}) the factor of node copying is at most that of the better one of the "
         f"other two, in {n_good} ({n_good / n_cover:.0%}) it is at most 5 % larger. "
         f"{describe_sharpness_errors(covering)} Where a block model is "
