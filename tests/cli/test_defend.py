@@ -111,6 +111,20 @@ def test_suspects_are_judged_by_labels_that_were_not_learnt_from(run: Run, files
     assert "accuracy_after" not in result  # every labelled node was learnt from
 
 
+def test_corrections_against_a_label_are_named(run: Run, files: Graph) -> None:
+    """A node with the label of the other class is corrected by its features and edges."""
+    Path("labels.csv").write_text(
+        Path("labels.csv").read_text().replace("p00,cat", "p00,dog").replace("p02,cat", "p02,dog")
+    )
+    options = ("--suspects", "1.0", "--n-donors", "4", "--json")
+    result = json.loads(run("defend", "graph.csv", *TABLES, *options).out)
+    labels = {row["id"]: row["label"] for row in rows("labels.csv")}
+    contradicted = [n["id"] for n in result["nodes"] if labels.get(n["id"], n["after"]) != n["after"]]
+    assert contradicted
+    text = f"nodes whose corrected class is not their label: {len(contradicted)} ({contradicted[0]}"
+    assert any(notice.startswith(text) for notice in result["notices"])
+
+
 def test_suspects_are_found_and_corrected(run: Run, files: Graph) -> None:
     ran = run(
         "defend", "graph.csv", *TABLES, "--suspects", "0.1", "--n-donors", "4", "--out", "corrections.csv"

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 N_SHOWN = 10
 """Corrected nodes that are printed."""
-N_EDGES_SHOWN = 3
-"""Distrusted edges that are printed for each node."""
+N_LISTED = 3
+"""Distrusted edges that are printed for each node, and nodes that a note names."""
 
 
 EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")
@@ -148,6 +148,7 @@ def defend(
         suspicion = cast(Any, defence.correction_).suspicion[corrected]
         _note_share(len(corrected), graph.n_nodes, getattr(defence, "share", None))
     is_held_out = ~np.isin(corrected, np.concatenate([train, validation]))
+    _note_contradictions(columns, graph, corrected[~is_held_out], ~is_held_out)
     evaluation = _evaluate(columns, graph, corrected, is_held_out)
     parameters = {name: getattr(defence, name) for name in PARAMETERS if hasattr(defence, name)}
     results = sources.describe_run(
@@ -249,6 +250,20 @@ def _note_share(n_corrected: int, n_nodes: int, share: float | None) -> None:
         "graph was attacked or not: a listed node need not have been attacked.",
         Hint("{} sets the share.", suspects=...),
     )
+
+
+def _note_contradictions(
+    columns: dict[str, NDArray[Any]], graph: Graph, learned: NDArray[np.int64], is_learned: NDArray[np.bool_]
+) -> None:
+    """Say which nodes are corrected to another class than the label that the classifier learned from."""
+    differs = columns["after"][is_learned] != np.asarray(graph.named_labels())[learned]
+    if differs.any():
+        ids = list(map(str, graph.node_ids[learned[differs]]))
+        listed = ", ".join(ids[:N_LISTED]) + (" and others" if len(ids) > N_LISTED else "")
+        log_decision(
+            f"nodes whose corrected class is not their label: {len(ids)} ({listed}). Labels are not changed; "
+            "a node is corrected as if its own were unknown."
+        )
 
 
 def _score_nodes(correction: Any, graph: Graph) -> dict[str, NDArray[Any]]:
@@ -355,5 +370,5 @@ def _print_corrections(
 def _list_distrusted(report: NodeReport) -> str:
     """Return the other ends of the distrusted edges of a node, the least credible first."""
     others = [str(edge.neighbour) for edge in report.distrusted]
-    more = len(others) - N_EDGES_SHOWN
-    return ", ".join(others[:N_EDGES_SHOWN]) + (f" and {more} more" if more > 0 else "") or "none"
+    more = len(others) - N_LISTED
+    return ", ".join(others[:N_LISTED]) + (f" and {more} more" if more > 0 else "") or "none"
