@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
@@ -61,6 +63,21 @@ def test_the_quarter_of_large_networks_is_no_reason_for_another_model(kind: str)
     assert len(result.problems) == 1
     assert expected_shift("degree_variance", NodeCopying(SameLabel()).fit(CLUB)) == 156 / 34 / 4
     assert expected_shift("degree_variance", NodeCopying(SameLabel(), symmetrise="maximum").fit(CLUB)) == 0
+
+
+@pytest.mark.parametrize(("degree", "is_warned"), [(5, True), (15, False)])
+def test_rare_triangles_are_a_warning(degree: int, is_warned: bool) -> None:
+    """An edge of these networks is in 0.14 and in 1.2 triangles."""
+    graph = KnownNetwork.by_name("sbm", 200, degree, SeedSequence(1)).draw(SeedSequence(2))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = bootstrap(graph, ["triangles", "transitivity", "density"], n=40, rng=0)
+    found = {p.statistic: p.text for p in result.problems if "triangles on average" in p.text}
+    assert set(found) == ({"triangles", "transitivity"} if is_warned else set())
+    assert len(caught) == len(result.problems)
+    adjacency = graph.adjacency.astype(float)
+    per_edge = (adjacency @ adjacency).multiply(adjacency).sum() / adjacency.nnz
+    assert all(f"an edge is in {per_edge:.2g} triangles" in text for text in found.values())
 
 
 def test_donors_whose_degrees_differ_are_a_warning() -> None:
