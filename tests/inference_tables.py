@@ -153,7 +153,7 @@ def describe_missing_warnings(rows: Sequence[Row]) -> str:
         text += (
             f" {len(wide)} of them have intervals that are wide rather than wrong: coverage of "
             f"{100 * low:.1f} to {100 * high:.1f} %, with ratios of {min(ratios):.2f} to {max(ratios):.2f}. "
-            "Cells with the same ratios are inside the limits, so that nothing in a graph tells them apart."
+            "Other cells with the same ratios are inside the limits."
         )
     if others:
         names = [
@@ -175,7 +175,7 @@ def explain_miss(name: str, covered: float, ratio: float, bias: float) -> str:
         return "few donors of nodes with large degrees"
     if covered < COVERAGE[0] / 100:
         return "skewed distribution, or chance"
-    return "standard errors too large, as those of the degree variance"
+    return "standard errors too large (not derived), or chance"
 
 
 def describe_estimated_communities(rows: Iterable[Row]) -> str:

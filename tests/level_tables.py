@@ -78,12 +78,13 @@ def describe_levels(rows: Iterable[Row]) -> str:
         shares["planted-triangles", null, "transitivity"] for null in ("configuration", "stub-matching")
     )
     return (
-        "- **Level.** The null model is true in the rows of Erdős-Rényi networks, of `configuration` with "
-        "the configuration model, and of both block models with the configuration model within blocks. There "
+        "- **Level.** The null model is true in the rows of Erdős-Rényi networks with `erdos-renyi` and "
+        "`configuration`, of `configuration` with the configuration model, and of both block models with the "
+        "configuration model within blocks. There "
         f"the tests reject in {describe(true)}. (The configuration model within blocks keeps the modularity "
         "of its labels, so that its test of modularity never rejects.) Stub matching, as users of NetworkX "
         f"do it, loses edges and rejects true null models in up to {stubs:.0f} % of the networks. The fitted "
-        f"degree-corrected block model keeps the level approximately: {describe(fitted)}.\n"
+        f"degree-corrected block model rejects in {describe(fitted)}: it can be conservative.\n"
         "- **Power.** 100 planted triangles in networks with about 1,500 edges and heavy-tailed degrees are "
         f"detected by the transitivity in {triangles:.0f} % of the networks. Stub matching rejects in "
         f"{stub_triangles:.0f} %, but has no valid level. Communities across which edges have 85 % of the "

@@ -77,7 +77,7 @@ class NodeBootstrap(NodeResampler):
 
     Two copies of the same node are not linked. The samples answer for a population of nodes:
     their variance contains that of the nodes. Where nodes are alike, as in an Erdős-Rényi graph, standard
-    errors are too large, by a factor of up to sqrt 3.
+    errors are too large, that of the number of edges by a factor of up to sqrt 3.
 
     Examples
     --------
