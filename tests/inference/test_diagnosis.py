@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,11 +81,26 @@ def test_rare_triangles_are_a_warning(degree: int, is_warned: bool) -> None:
     assert all(f"an edge is in {per_edge:.2g} triangles" in text for text in found.values())
 
 
+@pytest.mark.parametrize("kind", ["no edges", "no triangles", "of nodes"])
+def test_triangles_that_cannot_be_counted_have_no_warning_of_their_own(kind: str) -> None:
+    """Nothing is known of a graph without any, and a function of a user may return something else."""
+
+    def triangles(graph: Graph) -> dict[int, float]:
+        return dict(enumerate(graph.degrees.astype(float).tolist()))
+
+    adjacency = np.zeros((20, 20))
+    if kind != "no edges":
+        adjacency[:10, 10:] = np.random.default_rng(0).random((10, 10)) < 0.4
+    statistic: Any = triangles if kind == "of nodes" else "triangles"
+    with mute_data_warnings():
+        result = bootstrap(Graph(adjacency + adjacency.T), statistic, n=20, rng=0)
+    assert not [problem for problem in result.problems if "on average" in problem.text]
+
+
 def test_directed_graphs_have_no_warnings_of_undirected_ones() -> None:
     """Their model copies an undirected graph of sources and targets, whose degrees are others."""
     graph = KnownNetwork.by_name("directed", 200, 5, SeedSequence(1)).draw(SeedSequence(2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
+    with mute_data_warnings():
         result = bootstrap(graph, ["triangles", "transitivity", "degree_variance"], n=40, rng=0)
     assert not [p for p in result.problems if "triangles on average" in p.text or "at least" in p.text]
 

@@ -93,6 +93,9 @@ class Defence(Classifier):
             "from_classifier(classifier, graph) for one that was trained elsewhere."
         )
 
+    def training_parameters(self) -> dict[str, Any]:
+        return self.build_classifier().training_parameters() | {"owner": "its classifier"}
+
     def preprocess(self, graph: Graph) -> Graph:
         """Return the graph on which the classifier is trained and predicts; by default the graph itself."""
         return graph

@@ -214,11 +214,12 @@ def _find_problems_of_degrees(name: str, copying: NodeCopying[Any]) -> list[str]
 def _find_problems_of_triangles(estimate: Estimate, copying: NodeCopying[Any]) -> list[str]:
     """Return whether triangles are so rare that their standard errors were found to be too large."""
     name, graph = estimate.name, copying.graph_
-    if name not in OF_TRIANGLES or graph.directed or copying.symmetrise != "one-endpoint":
+    if name not in OF_TRIANGLES or estimate.is_array or copying.symmetrise != "one-endpoint":
         return []
     degrees = graph.rows.degrees.astype(np.float64)
     n_ends = float(estimate.observed) * (6 if name == "triangles" else (degrees * (degrees - 1)).sum())
-    if (per_edge := n_ends / degrees.sum()) >= MAX_TRIANGLES:
+    per_edge = n_ends / max(degrees.sum(), 1.0)
+    if graph.directed or not 0 < per_edge < MAX_TRIANGLES:
         return []
     return [
         f"an edge is in {per_edge:.2g} triangles on average; where they are so few, the standard error of "

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.functional import leaky_relu, softplus
 
 from nodecopy.nn.networks import draw_glorot
 from nodecopy.nn.stack import SparseStack
@@ -58,7 +57,9 @@ class Infomax:
         """Return the mean cross-entropy of the question whether an output is of the observed graph."""
         outputs, corrupted = self.embed(permutation)
         direction = self.parameters[3][0] @ outputs.mean(dim=0).sigmoid()
-        return (softplus(-(outputs @ direction)).mean() + softplus(corrupted @ direction).mean()) / 2
+        observed = functional.softplus(-(outputs @ direction))
+        false = functional.softplus(corrupted @ direction)
+        return (observed.mean() + false.mean()) / 2
 
 
 def prelu(inputs: Tensor, slope: Tensor) -> Tensor:
@@ -73,7 +74,7 @@ class _PReLU(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, inputs: Tensor, slope: Tensor) -> Tensor:
         context.save_for_backward(inputs, slope)
-        return leaky_relu(inputs, slope.item())
+        return functional.leaky_relu(inputs, slope.item())
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
