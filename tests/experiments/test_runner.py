@@ -20,6 +20,7 @@ from nodecopy.experiments.runner import BatchResult, run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
+from nodecopy.experiments.trials import digest_graph, load_data
 from tests.experiments.fakes import TOML, make_experiment
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,25 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
+def test_trials_on_two_forms_of_a_dataset_do_not_mix(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_experiment()
+    run(table.narrow(trials=2), store)
+    reversed_club = load_data("karate").subgraph(range(33, -1, -1))
+    for function in (digest_graph, load_data):
+        function.cache_clear()
+    monkeypatch.setattr("nodecopy.datasets.load", lambda name, **options: reversed_club)
+    try:
+        run(table.narrow(trials=2), store)  # nothing is missing, so that the data have no say
+        with pytest.raises(InputError, match="dataset karate must be that of the trials in the store"):
+            run(table, store)
+        run(table, store, fresh=True)
+    finally:
+        for function in (digest_graph, load_data):
+            function.cache_clear()
+    digests = {one.provenance["data"] for records in read_records(table, store).values() for one in records}
+    assert len(digests) == 1
+
+
 def test_every_trial_is_computed_and_kept(store: Store) -> None:
     table = make_experiment()
     reports: list[BatchResult] = []
@@ -81,7 +101,7 @@ def test_every_trial_is_computed_and_kept(store: Store) -> None:
         for one in records:
             assert one.details["count"] == 2
             assert one.seconds >= 0
-            assert set(one.provenance) == {"commit", "versions", "machine", "finished"}
+            assert set(one.provenance) == {"commit", "versions", "machine", "finished", "data"}
             assert set(one.provenance["versions"]) == {"python", "nodecopy", "numpy", "scipy", "torch"}
             assert one.provenance["machine"]["device"] == "cpu"
 

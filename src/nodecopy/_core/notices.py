@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,30 +33,38 @@ def log_decision(message: str, *hints: Hint) -> None:
 @contextmanager
 def mute_decisions() -> Iterator[None]:
     """Log no decisions, such as those about each of many files that the package wrote itself."""
-    level = LOGGER.level
-    LOGGER.setLevel(max(level, logging.WARNING))
-    try:
+    with _filter_decisions(lambda text: False):
         yield
-    finally:
-        LOGGER.setLevel(level)
 
 
 @contextmanager
 def log_decisions_once() -> Iterator[None]:
     """Log the same decision once, such as that of several classifiers about the same features."""
-    logged = set()
+    logged: set[str] = set()
 
-    def is_new(record: logging.LogRecord) -> bool:
-        text = record.getMessage()
-        is_repeated = record.levelno == logging.INFO and text in logged
+    def is_new(text: str) -> bool:
+        is_repeated = text in logged
         logged.add(text)
         return not is_repeated
 
-    LOGGER.addFilter(is_new)
+    with _filter_decisions(is_new):
+        yield
+
+
+@contextmanager
+def _filter_decisions(is_wanted: Callable[[str], bool]) -> Iterator[None]:
+    """Log only those decisions of this thread whose text is wanted; others go on as they were."""
+    thread = threading.get_ident()
+
+    def keep(record: logging.LogRecord) -> bool:
+        is_decision = hasattr(record, "decision") and record.thread == thread
+        return not is_decision or is_wanted(record.getMessage())
+
+    LOGGER.addFilter(keep)
     try:
         yield
     finally:
-        LOGGER.removeFilter(is_new)
+        LOGGER.removeFilter(keep)
 
 
 @contextmanager

@@ -149,8 +149,9 @@ def run(
                 store.remove(cell, range(task.trials))
         first_size = 1 if device == "cpu" and batch_size is None and task.is_batched else None
         batches = _make_batches(experiment, store, seed, batch_size, workers, first_size)
-        for batch in batches:
-            task.log_decisions(batch.cell)
+        for cell in {batch.cell.folders: batch.cell for batch in batches}.values():
+            task.log_decisions(cell)
+            _check_data(cell, store)
         solve = partial(_solve_batch, store=store, device=device)
         # Trials that another process has under way are left to it; only at the end are they waited for.
         locked_elsewhere, skipped = [], {}
@@ -193,6 +194,18 @@ def _make_batches(
     if not task.is_batched:
         batches.sort(key=lambda batch: (task.datasets.index(batch.cell.dataset), batch.trials))
     return batches
+
+
+def _check_data(cell: Cell, store: Store) -> None:
+    """Raise an error if the store holds trials of the cell on another form of the dataset."""
+    finished = store.read_finished(cell, range(cell.task.trials))
+    stored = {record.provenance.get("data") for record in finished} - {None}  # which older trials lack
+    if stored and stored != {cell.task.digest_data(cell)}:
+        raise InputError(
+            f"the dataset {cell.dataset} must be that of the trials in the store {store.folder}; it has "
+            "other nodes, edges or features, or the same in another order. Name another store, or compute "
+            "all trials again (--fresh)."
+        )
 
 
 @contextmanager
@@ -312,7 +325,8 @@ def _solve_batch(batch: TrialBatch, store: Store, device: str, wait: bool) -> Ba
         missing_trials = store.find_missing(cell, held)  # another process may have been faster
         try:
             for record in cell.task.solve(cell, missing_trials, store, device) if missing_trials else ():
-                store.write(cell, replace(record, provenance=collect_provenance(device)))
+                origin = collect_provenance(device) | {"data": cell.task.digest_data(cell)}
+                store.write(cell, replace(record, provenance=origin))
         except MissingExtraError as error:
             return BatchResult(TrialBatch(cell, batch.trials), 0, 0.0, (), str(error))
     seconds, size = time.perf_counter() - start, batch.size

@@ -8,12 +8,15 @@ part of the path, so every method of a trial sees the same split and the same se
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from numpy.random import SeedSequence
+from scipy import sparse
 
 from nodecopy import datasets
 from nodecopy._core.random import child, seed_sequence
@@ -50,3 +53,18 @@ def load_data(dataset: str | FileDataset, largest_component: bool = False) -> An
     if isinstance(dataset, FileDataset):
         return dataset.load(largest_component)
     return datasets.load(dataset, largest_component=largest_component)
+
+
+@lru_cache
+def digest_graph(dataset: str, largest_component: bool = False) -> str:
+    """Return a digest of the edges, features and labels of a dataset.
+
+    Public forms of a dataset differ in it, if only by the order of the nodes.
+    """
+    graph, digest = load_data(dataset, largest_component), hashlib.sha256()
+    rows, features = graph.rows, graph.features
+    parts = [rows.indptr, rows.indices, rows.weights, graph.labels]
+    parts += [features.indptr, features.indices, features.data] if sparse.issparse(features) else [features]
+    for part in parts:
+        digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:12]

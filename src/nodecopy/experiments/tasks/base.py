@@ -15,7 +15,7 @@ from nodecopy.experiments.file_datasets import REQUIRED, FileDataset
 from nodecopy.experiments.sections import key, make_list_reader, read_count, read_section, read_text
 from nodecopy.experiments.spec import Cell, Column, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.trials import load_data
+from nodecopy.experiments.trials import digest_graph, load_data
 
 MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
 BEST_NOTE = (
@@ -136,6 +136,14 @@ class Task(ABC):
     def find_own(self, cell: Cell) -> FileDataset | None:
         """Return the dataset of a cell if it is in files of the user."""
         return next((own for own in self.own_datasets if own.name == cell.dataset), None)
+
+    def digest_data(self, cell: Cell) -> str:
+        """Return a digest of the graph of a cell, which may have several public forms; empty for other data.
+
+        Fingerprints of cells digest files of the user.
+        """
+        is_public = cell.dataset in datasets.names() and self.data_kind == "graph"
+        return digest_graph(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
         """Return what the data of a cell's trials depend on, by name."""
