@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from nodecopy.experiments.spec import Method
 from nodecopy.experiments.toml import load
 from tests.defence_tables import defence_tables
 from tests.inference_tables import BENCHMARK, inference_tables, speed_table
@@ -121,8 +122,8 @@ def results_table() -> str:
 def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: str) -> str:
     """Return the methods of the experiment on few labels as rows, one column for each value of ``by``.
 
-    The best mean of a column is bold if the default was computed, and the last rows are the gains of the
-    default over those of its controls that were computed.
+    Methods that are not run in all columns are left out. The best mean of a column is bold if the default was
+    computed, and the last rows are the gains of the default over those of its controls that were computed.
     """
     rows = [row for row in read_results(FEW) if all(row[name] == given for name, given in conditions.items())]
     if not rows:
@@ -130,8 +131,13 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
     columns = list(dict.fromkeys(row[by] for row in rows))
     cells = {(row["method"], row[by]): row for row in rows if row["mean"]}
     lines = [f"| {heading} | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
-    for method in load(FEW).methods:
-        if not any((method.name, column) in cells for column in columns):
+    methods = load(FEW).methods
+    is_run_in_all = {
+        method.name: all(_is_run(method, conditions | {by: column}) for column in columns)
+        for method in methods
+    }
+    for method in methods:
+        if not is_run_in_all[method.name] or not any((method.name, column) in cells for column in columns):
             continue
         shown = []
         for column in columns:
@@ -146,9 +152,14 @@ def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: s
             describe_gain(row, over) if row.get(f"gain_over_{over}") else "-"
             for row in (cells.get(("default", column), {}) for column in columns)
         ]
-        if set(gains) != {"-"}:
+        if set(gains) != {"-"} and is_run_in_all[over]:
             lines.append(f"| gain of the default over {title} | {' | '.join(gains)} |")
     return "\n".join(lines)
+
+
+def _is_run(method: Method, conditions: Mapping[str, str]) -> bool:
+    numbers = {name: int(value) for name, value in conditions.items() if name != "dataset"}
+    return method.runs_on(conditions["dataset"], numbers)
 
 
 def gains_table(labels: str, visible_validation: str = "500") -> str:
