@@ -245,13 +245,14 @@ def describe_fitted_models(rows: Iterable[Row]) -> str:
         {place: x for place, x in values.items() if place[3] == method}
         for method in ("dot-product", "copying-maximum")
     )
-    lowest = min(x for place, x in dot_product.items() if place[4].endswith("covered"))
+    lowest, worst = min((x, place) for place, x in dot_product.items() if place[4].endswith("covered"))
     largest = max(x for place, x in dot_product.items() if place[4] == "degree_variance ratio")
     text = (
         "A fitted block model is better than node copying where it is the truth, and fails where it is not: "
         f"with heavy-tailed degrees its intervals of the variance of degrees cover {covered[0]:.0f} % and "
-        f"those of triangles {covered[1]:.0f} %. Intervals of the fitted dot product graph cover at least "
-        f"{lowest:.0f} %, but it overstates the variance of degrees by up to {largest / 100:.2f}."
+        f"those of triangles {covered[1]:.0f} %. The lowest coverage of the fitted dot product graph is "
+        f"{lowest:.0f} % ({worst[4].partition(' ')[0].replace('_', ' ')} of {worst[0]} with {worst[1]} nodes "
+        f"and mean degree {worst[2]}); it overstates the variance of degrees by up to {largest / 100:.2f}."
     )
     ratios = [x / 100 for place, x in maximum.items() if place[4].endswith("ratio")]
     if ratios:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -105,9 +106,13 @@ def describe_sharpness(rows: Sequence[Row]) -> str:
         "{:.2f} (node copying), {:.2f} (dot product graph) and {:.2f} (block model)".format(*values)
         for values in (np.median(factors, axis=0), np.max(factors, axis=0))
     )
-    sizes = " and ".join(
+    sizes = "; ".join(
         dict.fromkeys(f"{nodes} nodes with mean degree {degree}" for _, nodes, degree, _ in cells)
     )
+    overstated = Counter(
+        place[3] for place, cell in cells.items() if cell.all_cover and not cell.compare(2, 2)[0]
+    )
+    often = ", ".join(f"{name.replace('_', ' ')} ({n})" for name, n in overstated.most_common(3))
     return (
         f"Beside the fitted dot product graph and the fitted block model, in {len(cells)} cells (networks of "
         f"{sizes}; density stands for the mean degree): standard errors are off by a factor of {median} in "
@@ -115,7 +120,8 @@ def describe_sharpness(rows: Sequence[Row]) -> str:
         f"{n_sharpest} of them "
         f"({n_sharpest / n_cover:.0%}) the factor of node copying is at most that of the better one of the "
         f"other two, in {n_good} ({n_good / n_cover:.0%}) it is at most 5 % larger. "
-        f"{describe_sharpness_errors(covering)} Where a block model is "
+        f"{describe_sharpness_errors(covering)} The former are most often of {often or 'none'}. Where a block "
+        "model is "
         f"the wrong family ({', '.join(WRONG_FAMILY)}), it is at most that of the fitted block model in "
         f"{n_better} of "
         f"{len(wrong)} cells, and smaller by more than 5 % in {n_clear}."
