@@ -232,13 +232,25 @@ def methods_table(rows: Iterable[Row], experiment: str) -> str:
     return format_table(["model of the samples", *task.datasets], lines)
 
 
+def show_range(values: Sequence[float]) -> str:
+    """Return the smallest and the largest of some numbers, rounded."""
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
 def describe_fitted_models(rows: Iterable[Row]) -> str:
     """Return how the fitted models fail, and how the maximum does."""
     cells = read_cells(rows)
-    heavy = ("dc-sbm", "200", "15", "sbm")
-    if (*heavy, "triangles covered") not in cells:
+    covered = {
+        name: [
+            x
+            for (dataset, *_, method, score), x in cells.items()
+            if (dataset, method, score) == ("dc-sbm", "sbm", f"{name} covered")
+        ]
+        for name in ("degree_variance", "triangles")
+    }
+    if not all(covered.values()):
         return not_computed("coverage")
-    covered = [cells[*heavy, f"{name} covered"] for name in ("degree_variance", "triangles")]
     smooth = {f"{name} {kind}" for name in SMOOTH for kind in ("covered", "ratio")}
     values = {place: x for place, x in cells.items() if place[4] in smooth}
     dot_product, maximum = (
@@ -249,10 +261,12 @@ def describe_fitted_models(rows: Iterable[Row]) -> str:
     largest = max(x for place, x in dot_product.items() if place[4] == "degree_variance ratio")
     text = (
         "A fitted block model is better than node copying where it is the truth, and fails where it is not: "
-        f"with heavy-tailed degrees its intervals of the variance of degrees cover {covered[0]:.0f} % and "
-        f"those of triangles {covered[1]:.0f} %. The lowest coverage of the fitted dot product graph is "
-        f"{lowest:.0f} % ({worst[4].partition(' ')[0].replace('_', ' ')} of {worst[0]} with {worst[1]} nodes "
-        f"and mean degree {worst[2]}); it overstates the variance of degrees by up to {largest / 100:.2f}."
+        f"with heavy-tailed degrees (dc-sbm) its intervals of the variance of degrees cover "
+        f"{show_range(covered['degree_variance'])} % and those of triangles "
+        f"{show_range(covered['triangles'])} %. The lowest coverage of the fitted dot product graph, but for "
+        f"the maximum degree, is {lowest:.0f} % ({worst[4].partition(' ')[0].replace('_', ' ')} of "
+        f"{worst[0]} with {int(worst[1]):,} nodes and mean degree {worst[2]}); it overstates the variance of degrees by "
+        f"up to {largest / 100:.2f}."
     )
     ratios = [x / 100 for place, x in maximum.items() if place[4].endswith("ratio")]
     if ratios:

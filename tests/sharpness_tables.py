@@ -107,12 +107,12 @@ def describe_sharpness(rows: Sequence[Row]) -> str:
         for values in (np.median(factors, axis=0), np.max(factors, axis=0))
     )
     sizes = "; ".join(
-        dict.fromkeys(f"{nodes} nodes with mean degree {degree}" for _, nodes, degree, _ in cells)
+        dict.fromkeys(f"{int(nodes):,} nodes with mean degree {degree}" for _, nodes, degree, _ in cells)
     )
     overstated = Counter(
         place[3] for place, cell in cells.items() if cell.all_cover and not cell.compare(2, 2)[0]
     )
-    often = ", ".join(f"{name.replace('_', ' ')} ({n})" for name, n in overstated.most_common(3))
+    often = ", ".join(f"{name.replace('_', ' ')} ({n})" for name, n in overstated.most_common())
     return (
         f"Beside the fitted dot product graph and the fitted block model, in {len(cells)} cells (networks of "
         f"{sizes}; density stands for the mean degree): standard errors are off by a factor of {median} in "
@@ -120,7 +120,7 @@ def describe_sharpness(rows: Sequence[Row]) -> str:
         f"{n_sharpest} of them "
         f"({n_sharpest / n_cover:.0%}) the factor of node copying is at most that of the better one of the "
         f"other two, in {n_good} ({n_good / n_cover:.0%}) it is at most 5 % larger. "
-        f"{describe_sharpness_errors(covering)} The former are most often of {often or 'none'}. Where a "
+        f"{describe_sharpness_errors(covering)} The former are of {often or 'none'}. Where a "
         "block model is "
         f"the wrong family ({', '.join(WRONG_FAMILY)}), it is at most that of the fitted block model in "
         f"{n_better} of "

@@ -64,7 +64,8 @@ def test_the_same_decision_is_logged_once_for_a_while(caplog: pytest.LogCaptureF
 
 def test_a_thread_mutes_its_own_decisions_only(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "nodecopy"), mute_decisions(), log_decisions_once():
-        other = threading.Thread(target=lambda: [log_decision("of another thread") for _ in range(2)])
-        other.start()
-        other.join()
+        for _ in range(2):
+            other = threading.Thread(target=log_decision, args=["of another thread"])
+            other.start()
+            other.join()
     assert caplog.messages == ["of another thread"] * 2

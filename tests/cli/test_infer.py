@@ -62,7 +62,7 @@ def test_a_stopped_run_continues(run: Run) -> None:
 
 
 def test_statistics_of_nodes_show_the_largest(run: Run) -> None:
-    ran = run("infer", "karate", "--statistic", "degrees", "-n", "10", "--model", "blocks")
+    ran = run("infer", "karate", "--statistic", "degrees", "-n", "10", "--model", "sbm")
     lines = ran.out.splitlines()
     assert len(lines) == 11
     assert lines[1].startswith("degrees of 34 ")
@@ -105,6 +105,11 @@ def test_a_picture(run: Run) -> None:
             ("--redraw", "nodes", "--statistic", "pagerank"),
             "--statistic pagerank needs --redraw edges: every sample of nodes has other nodes",
         ),
+        (("-n", "abc"), "--n must be an integer; got 'abc'"),
+        (
+            ("--simultaneous", "--method", "normal", "--statistic", "pagerank"),
+            "--method must be left out if intervals are simultaneous; got 'normal'",
+        ),
         (("--level", "95"), "--level must be a number between 0.01 and 0.9999; got 95"),
     ],
 )
@@ -113,3 +118,28 @@ def test_errors_are_one_line(run: Run, arguments: tuple[str, ...], message: str)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert re.search(message, ran.err)
+
+
+def test_values_of_nodes_have_ids_in_json(run: Run) -> None:
+    Path("edges.csv").write_text("ann,bob\nbob,eve\neve,ann\neve,tom\n")
+    ran = run("infer", "edges.csv", "--statistic", "pagerank", "--simultaneous", "-n", "5", "--json")
+    content = json.loads(ran.out)
+    assert content["statistics"]["pagerank"]["nodes"] == ["ann", "bob", "eve", "tom"]
+    assert content["simultaneous"] is True
+
+
+def test_an_undefined_statistic_has_no_p_value_and_keeps_the_others(run: Run) -> None:
+    """Degrees of a clique have no assortativity."""
+    Path("clique.csv").write_text("".join(f"{a},{b}\n" for a in range(6) for b in range(a)))
+    ran = run("infer", "clique.csv", "--null", "configuration", "-n", "40")
+    assert ran.code == 0, ran.err
+    assert "assortativity of the graph is undefined" in ran.err
+    assert re.search("^assortativity +-", ran.out, re.MULTILINE)
+
+
+def test_a_refused_store_leaves_that_of_the_null_model_alone(run: Run) -> None:
+    settings = ("infer", "karate", "-n", "40", "--store", "kept", "--statistic", "density")
+    with_null = (*settings[:-1], "transitivity", "--null", "configuration")
+    assert run(*with_null[:-2], "--seed", "0").code == 0
+    assert run(*with_null, "--seed", "1").code == 2
+    assert run(*with_null, "--seed", "0").code == 0

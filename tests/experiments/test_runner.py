@@ -8,19 +8,21 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import InputError
+from nodecopy.errors import DataWarning, InputError
 from nodecopy.experiments import runner
 from nodecopy.experiments.rendering import render_markdown
 from nodecopy.experiments.runner import BatchResult, run
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
 from nodecopy.experiments.summary import summarise
-from nodecopy.experiments.trials import digest_graph, load_data
+from nodecopy.experiments.trials import digest_dataset, load_data
 from tests.experiments.fakes import TOML, make_experiment
 
 ROOT = Path(__file__).parents[2]
@@ -67,23 +69,59 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-def test_trials_on_two_forms_of_a_dataset_do_not_mix(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def other_form(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Return a function from whose call on the karate club has its nodes in the reverse order."""
+    club = load_data("karate").subgraph(range(33, -1, -1))
+
+    def clear_caches() -> None:
+        load_data.cache_clear()
+        digest_dataset.cache_clear()
+
+    def replace_dataset() -> None:
+        clear_caches()
+        monkeypatch.setattr("nodecopy.datasets.load", lambda name, **options: club)
+
+    yield replace_dataset
+    clear_caches()
+
+
+@pytest.mark.parametrize("methods", [["weak", "strong"], ["weak"]], ids=["some trials", "one method"])
+def test_trials_on_two_forms_of_a_dataset_do_not_mix(
+    store: Store, other_form: Callable[[], None], methods: list[str]
+) -> None:
+    table = make_experiment()
+    run(table.narrow(trials=2, methods=methods), store)
+    other_form()
+    run(table.narrow(trials=2, methods=methods), store)  # nothing is missing, and nothing is computed
+    with pytest.raises(InputError, match=r"dataset karate must be that of the trials in .*fresh=True"):
+        run(table, store)
+    run(table, store, fresh=True)
+    records = chain(*read_records(table, store).values())
+    assert len({record.provenance["data"] for record in records}) == 1
+
+
+def test_trials_without_a_digest_are_continued(store: Store, other_form: Callable[[], None]) -> None:
+    """Older trials do not know their data."""
     table = make_experiment()
     run(table.narrow(trials=2), store)
-    reversed_club = load_data("karate").subgraph(range(33, -1, -1))
-    for function in (digest_graph, load_data):
-        function.cache_clear()
-    monkeypatch.setattr("nodecopy.datasets.load", lambda name, **options: reversed_club)
-    try:
-        run(table.narrow(trials=2), store)  # nothing is missing, so that the data have no say
-        with pytest.raises(InputError, match="dataset karate must be that of the trials in the store"):
-            run(table, store)
-        run(table, store, fresh=True)
-    finally:
-        for function in (digest_graph, load_data):
-            function.cache_clear()
-    digests = {one.provenance["data"] for records in read_records(table, store).values() for one in records}
-    assert len(digests) == 1
+    for cell in table.cells(0):
+        for record in store.read_finished(cell, range(2)):
+            del record.provenance["data"]
+            store.write(cell, record)
+    other_form()
+    run(table, store)
+    assert all(len(records) == 6 for records in read_records(table, store).values())
+
+
+def test_a_table_of_two_forms_of_a_dataset_warns(store: Store, other_form: Callable[[], None]) -> None:
+    table = make_experiment()
+    run(table, store)
+    cell = table.cells(0)[0]
+    (first, *_) = store.read_finished(cell, range(6))
+    store.write(cell, replace(first, provenance=first.provenance | {"data": "another form"}))
+    with pytest.warns(DataWarning, match="trials of karate are of several forms of the dataset"):
+        summarise(table, store)
 
 
 def test_every_trial_is_computed_and_kept(store: Store) -> None:

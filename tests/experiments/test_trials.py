@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.random import SeedSequence
+from scipy import sparse
 
-from nodecopy import datasets
+from nodecopy import Graph, datasets
 from nodecopy._core.random import child
 from nodecopy.experiments.tasks.generate_task import GenerationSeeds
-from nodecopy.experiments.trials import TrialSeeds, dataset_seed, load_data, trial_seed
+from nodecopy.experiments.trials import TrialSeeds, dataset_seed, digest_dataset, load_data, trial_seed
 from tests.experiments.fakes import TOML, make_experiment
 
 
@@ -74,3 +76,22 @@ def test_the_numbers_of_seeds_stay() -> None:
 def test_the_last_dataset_stays_in_memory() -> None:
     assert load_data("karate") is load_data("karate")
     assert load_data("library") == datasets.load("library")
+
+
+def test_the_digest_of_a_dataset_does_not_depend_on_types_of_indices(monkeypatch: pytest.MonkeyPatch) -> None:
+    def digest(features: Any, labels: Any = (0, 1, 1)) -> str:
+        graph = Graph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], features=features, labels=labels)
+        load_data.cache_clear()
+        digest_dataset.cache_clear()
+        with monkeypatch.context() as patched:
+            patched.setattr("nodecopy.datasets.load", lambda name, **options: graph)
+            return digest_dataset("three")
+
+    features = sparse.csr_array(np.eye(3, dtype=np.float32))
+    longer = features.copy()
+    longer.indices, longer.indptr = longer.indices.astype(np.int64), longer.indptr.astype(np.int64)
+    assert digest(features) == digest(longer)
+    others = digest(features[[1, 0, 2]]), digest(None), digest(features, (0, 0, 1))
+    assert len({digest(features), *others}) == 4
+    load_data.cache_clear()
+    digest_dataset.cache_clear()

@@ -113,6 +113,10 @@ def test_statistics_of_edges() -> None:
     assert other.graph["density_high"] == result["density"].high
     assert "density" not in network.graph
     assert result.to_pandas().loc[name].index[0] == result.keys_of(name)[0]
+    assert result.to_dict()["statistics"][name]["edges"][edge] == [first, second]
+    for ranking in (result.rank_interval, lambda: result.top_share(5)):
+        with pytest.raises(InputError, match="name must be a statistic of nodes; edge_betweenness"):
+            ranking()
 
 
 def test_nodes_of_igraph_are_annotated() -> None:

@@ -98,7 +98,7 @@ def test_progress_is_reported() -> None:
 
 def test_few_donors_are_a_warning() -> None:
     with pytest.warns(DataWarning, match="at nodes with fewer than 3 donors"):
-        result = bootstrap(CLUB, "density", n=10, rng=0)
+        result = bootstrap(CLUB, "density", n=40, rng=0)
     assert len(result.problems) == 1
 
 
@@ -172,3 +172,8 @@ def test_errors_in_processes_are_those_of_the_function() -> None:
 
     with pytest.raises(ZeroDivisionError):
         bootstrap(datasets.load("karate"), broken, model=SameLabel(), n=4, workers=2, processes=True, rng=0)
+
+
+def test_few_samples_are_a_warning() -> None:
+    with pytest.warns(DataWarning, match="20 samples are too few .* level of 0.95.* Draw at least 39"):
+        bootstrap(CLUB, "density", model=SameLabel(), n=20, rng=0)

@@ -13,7 +13,7 @@ from nodecopy.errors import DataWarning
 from nodecopy.experiments.known_networks import KnownNetwork
 from nodecopy.experiments.tasks.coverage_task import pagerank_of_first
 from nodecopy.generators import ErdosRenyi
-from nodecopy.inference import Estimate, bootstrap
+from nodecopy.inference import Estimate, NodeSubsampling, bootstrap
 from nodecopy.inference.diagnosis import (
     degree_variance_factor,
     donor_variance_ratio,
@@ -108,11 +108,11 @@ def test_directed_graphs_have_no_warnings_of_undirected_ones() -> None:
 def test_donors_whose_degrees_differ_are_a_warning() -> None:
     graph = draw_graph(heavy_tail(300), np.random.default_rng(0), labels=np.arange(300) % 2)
     with pytest.warns(DataWarning, match="number of edges is too large, by a factor of about"):
-        result = bootstrap(graph, "density", model=SameLabel(), n=20, rng=0)
+        result = bootstrap(graph, "density", model=SameLabel(), n=40, rng=0)
     ratio = donor_variance_ratio(NodeCopying(SameLabel()).fit(graph))
     assert ratio is not None
     assert f"{((1 + ratio) / 2) ** 0.5:.2g}" in result.problems[0].text
-    assert not bootstrap(graph, "density", n=20, rng=0).problems
+    assert not bootstrap(graph, "density", n=40, rng=0).problems
 
 
 def test_donors_of_equal_degree_are_a_warning() -> None:
@@ -159,9 +159,9 @@ def test_a_statistic_that_does_not_vary_is_a_warning() -> None:
 def test_modularity_of_estimated_communities_is_a_warning() -> None:
     graph = draw_graph(two_blocks(200), np.random.default_rng(0))
     with pytest.warns(DataWarning, match="modularity is that of communities that are estimated"):
-        (problem,) = bootstrap(graph, ["density", "modularity"], n=20, rng=0).problems
+        (problem,) = bootstrap(graph, ["density", "modularity"], n=40, rng=0).problems
     assert problem.statistic == "modularity"
-    assert not bootstrap(graph.replace(labels=np.arange(200) % 2), "modularity", n=20, rng=0).problems
+    assert not bootstrap(graph.replace(labels=np.arange(200) % 2), "modularity", n=40, rng=0).problems
 
 
 def test_a_block_model_has_no_warning_for_density() -> None:
@@ -205,7 +205,16 @@ def test_the_pagerank_of_a_node_of_a_sparse_directed_network_is_skewed(name: str
 def test_a_population_of_nodes_that_are_alike_is_a_warning(name: str, is_warned: bool) -> None:
     graph = KnownNetwork.by_name(name, 200, 15, SeedSequence(1)).draw(SeedSequence(2))
     with mute_data_warnings():
-        result = bootstrap(graph, "density", target="nodes", n=30, rng=0)
+        result = bootstrap(graph, "density", target="nodes", n=40, rng=0)
     assert [problem.statistic for problem in result.problems] == [None] * is_warned
     assert node_variance_factor(graph.replace(directed=True)) == 1
     assert node_variance_factor(Graph(np.zeros((4, 4)))) == 1
+
+
+def test_the_warning_of_nodes_that_are_alike_is_that_of_the_node_bootstrap() -> None:
+    """Standard errors of subsampling are too small, not too large."""
+    graph = draw_graph(np.full((100, 100), 0.1), np.random.default_rng(0))
+    assert node_variance_factor(graph) > 1.25
+    with mute_data_warnings():
+        result = bootstrap(graph, "n_edges", target="nodes", model=NodeSubsampling(), n=50, rng=0)
+    assert not any("differ by little more" in problem.text for problem in result.problems)

@@ -51,7 +51,7 @@ def test_deviations_of_subsamples_are_scaled() -> None:
 
 def test_warnings_are_kept() -> None:
     with pytest.warns(DataWarning, match="fewer than 3 donors"):
-        result = compare_graphs(CLUB, CLUB, "density", n=20, rng=0)
+        result = compare_graphs(CLUB, CLUB, "density", n=40, rng=0)
     (first, second) = result.problems
     assert first.text.startswith("first graph: ")
     assert result.to_dict()["problems"] == [first._asdict(), second._asdict()]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nodecopy.inference.intervals import METHODS, estimate_interval
+from nodecopy.inference.intervals import METHODS, count_needed_samples, estimate_interval
 
 SKEWED = np.random.default_rng(0).exponential(size=5_000) + 3.0
 
@@ -72,3 +72,24 @@ def test_few_samples_cover_as_stated() -> None:
     row = estimate_interval("x", rng.normal(size=n), rng.normal(size=(40, n)), level=0.9, method="basic")
     covered = (np.asarray(row.low) <= 0) & (np.asarray(row.high) >= 0)
     assert covered.mean() == pytest.approx(0.9, abs=5 * 0.3 / np.sqrt(n))
+
+
+def test_samples_without_an_error_are_left_out_of_studentised_intervals() -> None:
+    """They counted as samples without a deviation, which made intervals narrower."""
+    values = np.random.default_rng(0).normal(size=200)
+    errors = np.ones(200)
+    errors[:60] = 0.0
+    errors[60:100] = np.nan
+    settings: dict[str, Any] = {"level": 0.9, "method": "studentised"}
+    given = estimate_interval("x", 0.0, values, errors=errors, **settings)
+    deviations = values - values.mean()
+    lower, upper = np.quantile(deviations[100:], [0.05, 0.95], method="weibull") * values.std(ddof=1)
+    assert (given.low, given.high) == pytest.approx((-upper, -lower))
+
+
+@pytest.mark.parametrize(("level", "n"), [(0.95, 39), (0.9, 19), (0.99, 199)])
+def test_the_number_of_samples_that_a_level_needs(level: float, n: int) -> None:
+    assert count_needed_samples(level) == n
+    values = np.arange(n, dtype=np.float64)
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], method="weibull")
+    assert (low, high) == pytest.approx((0, n - 1))  # the first and the last, and no more is cut off

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from nodecopy._core.hints import Hint
@@ -20,6 +20,7 @@ from nodecopy.errors import DataWarning
 
 LOGGER = logging.getLogger("nodecopy")
 PACKAGE = str(Path(__file__).parent.parent)
+_FILTERS: ContextVar[tuple[Callable[[str], bool], ...]] = ContextVar("filters of decisions", default=())
 
 
 def log_decision(message: str, *hints: Hint) -> None:
@@ -27,7 +28,9 @@ def log_decision(message: str, *hints: Hint) -> None:
 
     The record has both as attributes, ``decision`` and ``hints``, beside its text.
     """
-    LOGGER.info(" ".join(map(str, (message, *hints))), extra={"decision": message, "hints": hints})
+    text = " ".join(map(str, (message, *hints)))
+    if all(is_wanted(text) for is_wanted in _FILTERS.get()):
+        LOGGER.info(text, extra={"decision": message, "hints": hints})
 
 
 @contextmanager
@@ -53,18 +56,12 @@ def log_decisions_once() -> Iterator[None]:
 
 @contextmanager
 def _filter_decisions(is_wanted: Callable[[str], bool]) -> Iterator[None]:
-    """Log only those decisions of this thread whose text is wanted; others go on as they were."""
-    thread = threading.get_ident()
-
-    def keep(record: logging.LogRecord) -> bool:
-        is_decision = hasattr(record, "decision") and record.thread == thread
-        return not is_decision or is_wanted(record.getMessage())
-
-    LOGGER.addFilter(keep)
+    """Log only those decisions whose text is wanted, and all decisions of other threads."""
+    token = _FILTERS.set((*_FILTERS.get(), is_wanted))
     try:
         yield
     finally:
-        LOGGER.removeFilter(keep)
+        _FILTERS.reset(token)
 
 
 @contextmanager

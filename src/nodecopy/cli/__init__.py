@@ -169,7 +169,8 @@ def _describe_usage_error(error: Any) -> str:
 def _find_value(option: str) -> str:
     """Return what the command line gives as the value of an option."""
     words = [word for part in sys.argv[1:] for word in part.split("=", 1)] + [""]
-    return words[words.index(option) + 1] if option in words else ""
+    spellings = [option, option[1:3]]  # an option of one letter is the first of its name
+    return next((words[words.index(spelling) + 1] for spelling in spellings if spelling in words), "")
 
 
 def name_options(error: InputError, arguments: list[str]) -> str:

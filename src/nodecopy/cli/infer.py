@@ -33,8 +33,8 @@ Null = Literal["configuration", "erdos-renyi", "degree-corrected-blocks", "node-
 Alternative = Literal["two-sided", "greater", "less"]
 Model = Literal[
     "node-copying",
-    "blocks",
-    "degree-corrected-blocks",
+    "sbm",
+    "dc-sbm",
     "dot-product",
     "node-bootstrap",
     "subsampling",
@@ -43,8 +43,8 @@ Model = Literal[
 MODELS: dict[str, dict[str, Callable[[], Any]]] = {
     "edges": {
         "node-copying": lambda: None,
-        "blocks": SBM,
-        "degree-corrected-blocks": DegreeCorrectedSBM,
+        "sbm": SBM,
+        "dc-sbm": DegreeCorrectedSBM,
         "dot-product": RandomDotProduct,
     },
     "nodes": {
@@ -77,7 +77,7 @@ def infer(
         "edges",
     ),
     model: Model | None = option(
-        "How samples are drawn. edges: node-copying (default), blocks, degree-corrected-blocks, dot-product. "
+        "How samples are drawn. edges: node-copying (default), sbm, dc-sbm (degree-corrected), dot-product. "
         "nodes: node-bootstrap (default), subsampling, latent-positions."
     ),
     null: Null | None = option("Also test against this null model, and print p-values."),
@@ -136,11 +136,11 @@ def infer(
     }
     tests = None
     with show_training("sampling"):
+        result = bootstrap(graph, statistic, model=create(), store=parts[0], **intervals, **settings)
         if null is not None:
-            numbers = [name for name in statistic if name not in NODE_STATISTICS]
+            numbers = [row.name for row in result if not row.is_array and np.isfinite(row.observed)]
             side = alternative or "two-sided"
             tests = test(graph, numbers, null=null, alternative=side, store=parts[1], **settings)
-        result = bootstrap(graph, statistic, model=create(), store=parts[0], **intervals, **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:
             figure = np.ravel(result.plot())[0].figure
@@ -169,6 +169,7 @@ def _rows(result: BootstrapResult, tests: SignificanceTests | None) -> Iterator[
             if tests is not None and row.is_array:
                 cells += [""] * len(TEST_HEADS)
             elif tests is not None:
-                of_null = tests[row.name]
-                cells += [of_null.p_value, of_null.p_value_error, of_null.z_score]
+                of_null = next((of_name for of_name in tests if of_name.name == row.name), None)
+                scores = (of_null.p_value, of_null.p_value_error, of_null.z_score) if of_null else ()
+                cells += scores or [float("nan")] * len(TEST_HEADS)
             yield cells

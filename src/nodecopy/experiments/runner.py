@@ -15,15 +15,17 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
+from nodecopy._core.hints import Hint
 from nodecopy._core.optional_imports import import_optional
 from nodecopy._core.validation import check_integer
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.experiments.blas import set_same_bits
 from nodecopy.experiments.provenance import collect_provenance
 from nodecopy.experiments.spec import Cell, Experiment
-from nodecopy.experiments.store import Store
+from nodecopy.experiments.store import Store, list_forms
 
 BATCH_SECONDS = 30.0
 """How long a batch should take on a CPU: a kill loses no more than that, or one trial that takes longer."""
@@ -151,7 +153,8 @@ def run(
         batches = _make_batches(experiment, store, seed, batch_size, workers, first_size)
         for cell in {batch.cell.folders: batch.cell for batch in batches}.values():
             task.log_decisions(cell)
-            _check_data(cell, store)
+        for cell in {batch.cell.dataset: batch.cell for batch in batches}.values():
+            _check_data(experiment, cell, store)
         solve = partial(_solve_batch, store=store, device=device)
         # Trials that another process has under way are left to it; only at the end are they waited for.
         locked_elsewhere, skipped = [], {}
@@ -196,15 +199,17 @@ def _make_batches(
     return batches
 
 
-def _check_data(cell: Cell, store: Store) -> None:
-    """Raise an error if the store holds trials of the cell on another form of the dataset."""
-    finished = store.read_finished(cell, range(cell.task.trials))
-    stored = {record.provenance.get("data") for record in finished} - {None}  # which older trials lack
-    if stored and stored != {cell.task.digest_data(cell)}:
+def _check_data(experiment: Experiment, cell: Cell, store: Store) -> None:
+    """Raise an error if the store holds trials of the experiment on another form of the cell's dataset."""
+    same_dataset = [other for other in experiment.cells(cell.seed) if other.dataset == cell.dataset]
+    records = chain.from_iterable(
+        store.read_finished(other, range(experiment.task.trials)) for other in same_dataset
+    )
+    if list_forms(records) - {cell.task.digest_data(cell)}:
         raise InputError(
-            f"the dataset {cell.dataset} must be that of the trials in the store {store.folder}; it has "
-            "other nodes, edges or features, or the same in another order. Name another store, or compute "
-            "all trials again (--fresh)."
+            f"the dataset {cell.dataset} must be that of the trials in {store.folder}; it has other nodes, "
+            "edges, labels or features, or the same in another order.",
+            Hint("Use {} to compute all of them again, or another store.", fresh=True),
         )
 
 

@@ -144,6 +144,12 @@ class Store:
             yield held  # closing the file releases them
 
 
+def list_forms(records: Iterable[Record]) -> set[str]:
+    """Return the digests of the data that trials were computed on; those of older trials are not known."""
+    digests = (record.provenance.get("data") for record in records)
+    return {digest for digest in digests if digest is not None}
+
+
 def _read_record(text: bytes, cell: Cell, trial: int) -> Record:
     """Return the record of a trial; anything that :meth:`Store.write` does not write is an error."""
     content = load_checked(text)

@@ -24,8 +24,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from nodecopy._core.notices import warn_about_data
 from nodecopy.experiments.spec import CellKey, Column, Experiment, Published, rounding_error
-from nodecopy.experiments.store import Record, Store
+from nodecopy.experiments.store import Record, Store, list_forms
 from nodecopy.metrics.significance import is_significantly_better, signed_rank_p
 
 TrialValues: TypeAlias = Mapping[str, Mapping[int, float]]
@@ -127,6 +128,10 @@ def summarise(experiment: Experiment, store: Store, *, seed: int = 0) -> Results
         )
         for cell in experiment.cells(seed)
     }
+    for name in task.datasets:
+        of_dataset = (own for (dataset, *_), own in records.items() if dataset == name)
+        if len(list_forms(chain.from_iterable(of_dataset))) > 1:
+            warn_about_data(f"trials of {name} are of several forms of the dataset: do not compare them.")
     cells: dict[CellKey, Summary] = {}
     for dataset, column in product(task.datasets, task.columns):
         by_method = {

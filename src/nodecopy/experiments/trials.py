@@ -21,6 +21,7 @@ from scipy import sparse
 from nodecopy import datasets
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.experiments.file_datasets import FileDataset
+from nodecopy.inference.sample_store import digest_graph
 
 SEED_SCHEME = 1
 """Version of the rule above. Raise it with every change of draws: fingerprints of cells digest it."""
@@ -56,15 +57,15 @@ def load_data(dataset: str | FileDataset, largest_component: bool = False) -> An
 
 
 @lru_cache
-def digest_graph(dataset: str, largest_component: bool = False) -> str:
-    """Return a digest of the edges, features and labels of a dataset.
+def digest_dataset(dataset: str, largest_component: bool = False) -> str:
+    """Return a digest of the nodes, edges, labels and features of a graph.
 
     Public forms of a dataset differ in it, if only by the order of the nodes.
     """
-    graph, digest = load_data(dataset, largest_component), hashlib.sha256()
-    rows, features = graph.rows, graph.features
-    parts = [rows.indptr, rows.indices, rows.weights, graph.labels]
-    parts += [features.indptr, features.indices, features.data] if sparse.issparse(features) else [features]
-    for part in parts:
-        digest.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
+    graph = load_data(dataset, largest_component)
+    digest = hashlib.sha256(digest_graph(graph).encode())
+    if graph.features is not None:
+        features = sparse.csr_array(graph.features)
+        for part in (features.indptr, features.indices, features.data):
+            digest.update(np.ascontiguousarray(part, np.float64).tobytes())
     return digest.hexdigest()[:12]

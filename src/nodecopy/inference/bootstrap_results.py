@@ -144,15 +144,16 @@ class BootstrapResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, lists and strings, ready for JSON."""
-        rows = {
-            row.name: {name: np.asarray(value).tolist() for name, value in row._asdict().items()}
-            for row in self
-        }
-        settings = {
-            name: getattr(self, name) for name in ("n", "level", "method", "target", "model", "question")
-        }
-        for row in rows.values():
-            del row["name"]
+        rows = {}
+        for estimate in self:
+            parts = estimate._asdict()
+            name = parts.pop("name")
+            rows[name] = {part: np.asarray(value).tolist() for part, value in parts.items()}
+            if estimate.is_array:
+                keys = np.asarray(self.keys_of(name)).tolist()  # pairs of nodes become lists, ready for JSON
+                rows[name]["edges" if self._is_of_edges(name) else "nodes"] = keys
+        names = ("n", "level", "method", "simultaneous", "target", "model", "question")
+        settings = {name: getattr(self, name) for name in names}
         return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
 
     def to_pandas(self) -> Any:
@@ -211,6 +212,11 @@ class BootstrapResult:
         names = [estimate.name for estimate in self.estimates if estimate.is_array]
         if name is None and len(names) == 1:
             name = names[0]
+        if name in names and self._is_of_edges(name):
+            raise InputError(
+                f"name must be a statistic of nodes; {name} is of edges, which have no rank in samples "
+                "without them."
+            )
         if name not in names or self.target != "edges":
             raise InputError(f"name must be a statistic of given nodes, one of {names}; got {name!r}.")
         return np.asarray(self.values[name] - self[name].bias)

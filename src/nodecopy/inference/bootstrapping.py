@@ -11,12 +11,12 @@ from nodecopy._core.formats import PathLike
 from nodecopy._core.notices import mute_data_warnings, warn_about_data
 from nodecopy._core.progress import track
 from nodecopy._core.random import Rng, child
-from nodecopy._core.validation import check_choice, check_integer, check_real
+from nodecopy._core.validation import check_choice, check_integer, check_real, show
 from nodecopy.conversion import GraphLike
 from nodecopy.errors import InputError
 from nodecopy.inference.bootstrap_results import BootstrapResult, Problem
 from nodecopy.inference.diagnosis import ESTIMATED_COMMUNITIES, find_problems
-from nodecopy.inference.intervals import METHODS, estimate_interval
+from nodecopy.inference.intervals import METHODS, count_needed_samples, estimate_interval
 from nodecopy.inference.measurement import Measure, Statistic, Values, prepare_measure
 from nodecopy.inference.resampling import (
     InferenceSeeds,
@@ -27,6 +27,10 @@ from nodecopy.inference.resampling import (
     start_sampling,
 )
 
+TOO_FEW_SAMPLES = (
+    "{n} samples are too few for intervals with a level of {level:g}, so that they cover less often. Draw at "
+    "least {n_needed}."
+)
 N_INNER = 25
 """Samples of every sample, from which ``"studentised"`` takes its standard error."""
 
@@ -65,7 +69,8 @@ def bootstrap(
         :func:`.spectral_communities` finds in each graph again, as many as in the observed one.
     model
         How samples are drawn. For ``target="edges"`` a graph model or a donor law, by default node copying by
-        :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). For ``target="nodes"``
+        :class:`.DegreeClasses` (:class:`.DirectedCopying` of a directed graph). Blocks of block models are
+        the labels or, without labels, communities of :func:`.spectral_communities`. For ``target="nodes"``
         :class:`.NodeBootstrap` (default), :class:`.NodeSubsampling` or :class:`.LatentPositionBootstrap`.
     n
         Number of samples, 500 by default.
@@ -81,6 +86,7 @@ def bootstrap(
         again from their population. The second variance contains the first.
     simultaneous
         Whether the intervals of a statistic of nodes hold for all nodes at once; each by itself by default.
+        They are as many standard errors wide as the largest deviation over nodes, whatever ``method``.
     library
         Whose objects functions take: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default that of
         ``graph``.
@@ -120,6 +126,11 @@ def bootstrap(
     check_real(level, "level of bootstrap", low=0.01, high=0.9999)
     check_choice(method, "method of bootstrap", METHODS)
     check_choice(target, "target of bootstrap", ["edges", "nodes"])
+    if simultaneous and method != "basic":
+        raise InputError(
+            f"method must be left out if intervals are simultaneous; got {show(method)}. Their width is a "
+            "quantile of the largest deviation over nodes."
+        )
     observed, measure = prepare_measure(statistic, graph, library, fixed_nodes=target == "edges")
     observed_values = measure(observed)
     if target == "nodes":
@@ -147,6 +158,8 @@ def bootstrap(
         for name, value in observed_values.items()
     ]
     problems = find_problems(sampler, estimates, values)
+    if n < (n_needed := count_needed_samples(level)) and method != "normal":
+        problems.append(Problem(None, TOO_FEW_SAMPLES.format(n=n, level=level, n_needed=n_needed)))
     if measure.estimates_communities:
         problems.append(Problem("modularity", ESTIMATED_COMMUNITIES))
     for problem in problems:

@@ -14,7 +14,7 @@ from nodecopy.inference.bootstrap_results import Estimate, Problem
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.edge_counts import edge_count_variance
-from nodecopy.inference.node_resampling import NodeResampler
+from nodecopy.inference.node_resampling import NodeBootstrap
 from nodecopy.inference.resampling import Sampler, Samples
 
 MIN_DONORS, MAX_SHARE_WITH_FEW = 3.0, 0.2
@@ -60,7 +60,7 @@ def find_problems(sampler: Sampler, estimates: list[Estimate], values: Samples) 
     copying: NodeCopying[Any] | None = model if isinstance(model, NodeCopying) else None
     problems = [Problem(None, text) for text in (_find_problems_of_donors(copying) if copying else ())]
     if (
-        isinstance(sampler, NodeResampler)
+        isinstance(sampler, NodeBootstrap)
         and (factor := node_variance_factor(sampler.graph_)) > MAX_NODES_FACTOR
     ):
         problems.append(Problem(None, NODES_ALIKE.format(factor)))

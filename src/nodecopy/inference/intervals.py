@@ -14,8 +14,15 @@ METHODS = ("basic", "percentile", "normal", "studentised")
 Floats = NDArray[np.float64]
 MIN_DEFINED = 20
 """Samples in which a value of an array must be defined to have an interval."""
+ROUNDING = 1e-6
+"""Part of a sample that is rounding."""
 BLOCK_SIZE = 2**21
 """Values of an array that are handled at once."""
+
+
+def count_needed_samples(level: float) -> int:
+    """Return how many samples it takes for quantiles with both tails of a level."""
+    return int(np.ceil(2 / (1 - level) - 1 - ROUNDING))
 
 
 def estimate_interval(
@@ -56,7 +63,7 @@ def estimate_interval(
     blocks, ratio = _column_blocks(values), None
     if simultaneous:
         largest = [_largest_ratios(values[:, block], factor) for block in blocks]
-        ratio = float(np.quantile(np.max(largest, axis=0), level))
+        ratio = float(np.quantile(np.max(largest, axis=0), level, method="weibull"))
     parts = [
         _estimate(
             observed[block], values[:, block], None if errors is None else errors[:, block], ratio, **settings
@@ -86,7 +93,8 @@ def _estimate(
         low, high = observed - width, observed + width
     elif method == "studentised":
         assert errors is not None
-        ratios = deviations / np.where(errors > 0, errors, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(errors > 0, deviations / errors, np.nan)  # left out where there is no error
         lower, upper = _tail_quantiles(ratios, tails)
         low, high = observed - upper * error, observed - lower * error
     else:
@@ -130,8 +138,11 @@ def _column_blocks(values: Floats) -> list[slice]:
 
 
 def _tail_quantiles(values: Floats, tails: list[float]) -> Any:
-    """Return quantiles between which a further value lies with the stated probability, even for few."""
-    if values.ndim > 1 and np.isnan(values).any():
+    """Return quantiles between which a further value lies with the stated probability.
+
+    Of fewer values than :func:`count_needed_samples` they are the smallest and the largest.
+    """
+    if np.isnan(values).any():
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
             return np.nanquantile(values, tails, axis=0, method="weibull")
     return np.quantile(values, tails, axis=0, method="weibull")

@@ -158,8 +158,9 @@ def test(
     null
         ``"configuration"`` (default; graphs with the same degrees), ``"erdos-renyi"`` (the same number of
         edges), ``"degree-corrected-blocks"`` (the same number of edges from each node to each block; blocks
-        are the labels), ``"node-copying"`` (the default of :func:`.bootstrap`; it does not keep the level,
-        with a warning), a graph model or a donor law.
+        are the labels or, without labels, communities of :func:`.spectral_communities`), ``"node-copying"``
+        (the default of :func:`.bootstrap`; it does not keep the level, with a warning), a graph model or a
+        donor law.
     alternative
         ``"two-sided"`` (default), ``"greater"`` or ``"less"``.
     n

@@ -12,13 +12,16 @@ from numpy.random import SeedSequence
 from numpy.typing import NDArray
 
 from nodecopy._core.formats import PathLike
+from nodecopy._core.hints import Hint
+from nodecopy._core.notices import log_decision
 from nodecopy._core.progress import track
 from nodecopy._core.random import Rng, child
 from nodecopy._core.validation import show
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
-from nodecopy.generators import BlockConfigurationModel, ConfigurationModel
+from nodecopy.generators import SBM, BlockConfigurationModel, ConfigurationModel, DegreeCorrectedSBM
 from nodecopy.graph import Graph
+from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.degree_classes import DegreeClasses
 from nodecopy.inference.directed_copying import DirectedCopying
 from nodecopy.inference.measurement import GraphMeasure, Measure, Values
@@ -36,6 +39,8 @@ Sampler: TypeAlias = GraphModel[Graph] | NodeResampler
 Shapes: TypeAlias = dict[str, tuple[int, ...]]
 Samples: TypeAlias = dict[str, NDArray[np.float64]]
 
+BLOCK_MODELS = (SBM, DegreeCorrectedSBM, BlockConfigurationModel)
+"""Models whose blocks are the labels of a graph, or estimated communities."""
 MAX_BYTES = 2**33
 """Memory of the values of all samples, without a store."""
 
@@ -66,6 +71,19 @@ def choose_sampler(model: Any, target: str, *, directed: bool = False) -> Sample
         "nodes": "NodeBootstrap(), NodeSubsampling() or LatentPositionBootstrap()",
     }
     raise InputError(f"model for target={target!r} must be {allowed[target]}; got {show(model)}.")
+
+
+def estimate_blocks(graph: Graph) -> Graph:
+    """Return the graph with estimated communities as labels, unless it has labels."""
+    if graph.labels is not None:
+        return graph
+    communities = spectral_communities(graph)
+    n_blocks = len(np.unique(communities))
+    log_decision(
+        f"blocks: {n_blocks} {'community' if n_blocks == 1 else 'communities'}, estimated from the graph.",
+        Hint("{} names them.", labels=...),
+    )
+    return graph.replace(labels=communities)
 
 
 class Sampling(NamedTuple):
@@ -110,7 +128,8 @@ def start_sampling(
     """
     seed = choose_seed(rng, store)
     sampler = choose_sampler(model, target, directed=graph.directed)
-    sampler = sampler.fit(graph, rng=child(seed, InferenceSeeds.FIT))
+    labelled = estimate_blocks(graph) if isinstance(sampler, BLOCK_MODELS) else graph
+    sampler = sampler.fit(labelled, rng=child(seed, InferenceSeeds.FIT))
     if call == "test" and isinstance(sampler, (ConfigurationModel, BlockConfigurationModel)):
         sampler = sampler.restart(child(seed, InferenceSeeds.HUB))
     shapes = {name: np.shape(value) for name, value in observed.items()}

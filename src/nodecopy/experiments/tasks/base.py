@@ -15,7 +15,7 @@ from nodecopy.experiments.file_datasets import REQUIRED, FileDataset
 from nodecopy.experiments.sections import key, make_list_reader, read_count, read_section, read_text
 from nodecopy.experiments.spec import Cell, Column, Published, rounding_error
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.trials import digest_graph, load_data
+from nodecopy.experiments.trials import digest_dataset, load_data
 
 MEAN_AND_STD = re.compile(r"(\d+(?:\.\d+)?)\s*±\s*(\d+(?:\.\d+)?)")
 BEST_NOTE = (
@@ -138,12 +138,13 @@ class Task(ABC):
         return next((own for own in self.own_datasets if own.name == cell.dataset), None)
 
     def digest_data(self, cell: Cell) -> str:
-        """Return a digest of the graph of a cell, which may have several public forms; empty for other data.
+        """Return a digest of the graph of a cell, which may have several public forms.
 
-        Fingerprints of cells digest files of the user.
+        It is empty for interactions, which have one form, and for files of the user, which the fingerprint
+        of the cell digests.
         """
         is_public = cell.dataset in datasets.names() and self.data_kind == "graph"
-        return digest_graph(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
+        return digest_dataset(cell.dataset, cell.dataset in self.largest_component) if is_public else ""
 
     def protocol(self, cell: Cell) -> dict[str, Any]:
         """Return what the data of a cell's trials depend on, by name."""
