@@ -265,8 +265,8 @@ def describe_fitted_models(rows: Iterable[Row]) -> str:
         f"{show_range(covered['degree_variance'])} % and those of triangles "
         f"{show_range(covered['triangles'])} %. The lowest coverage of the fitted dot product graph, but for "
         f"the maximum degree, is {lowest:.0f} % ({worst[4].partition(' ')[0].replace('_', ' ')} of "
-        f"{worst[0]} with {int(worst[1]):,} nodes and mean degree {worst[2]}); it overstates the variance of degrees by "
-        f"up to {largest / 100:.2f}."
+        f"{worst[0]} with {int(worst[1]):,} nodes and mean degree {worst[2]}); it overstates the variance of "
+        f"degrees by up to {largest / 100:.2f}."
     )
     ratios = [x / 100 for place, x in maximum.items() if place[4].endswith("ratio")]
     if ratios:

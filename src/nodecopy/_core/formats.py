@@ -50,8 +50,9 @@ def format_of(path: TableLike, suffixes: Iterable[str], *, is_read: bool = True)
         return suffix
     if ".txt" in suffixes and name.startswith("out.") and "." not in name[4:] and Path(path).is_file():
         return ".txt"  # out.NAME, as KONECT calls edge lists
+    compressed = " (text also in .gz)" if set(TEXT) & set(suffixes) else ""
     raise InputError(
-        f"{path} must end in one of {', '.join(suffixes)} (text also in .gz); got {Path(name).suffix!r}."
+        f"{path} must end in one of {', '.join(suffixes)}{compressed}; got {Path(name).suffix!r}."
         + next((f" {hint}" for others, hint in CONVERSION_HINTS.items() if is_read and suffix in others), "")
     )
 

@@ -57,9 +57,9 @@ class Infomax:
         """Return the mean cross-entropy of the question whether an output is of the observed graph."""
         outputs, corrupted = self.embed(permutation)
         direction = self.parameters[3][0] @ outputs.mean(dim=0).sigmoid()
-        observed = functional.softplus(-(outputs @ direction))
-        false = functional.softplus(corrupted @ direction)
-        return (observed.mean() + false.mean()) / 2
+        of_observed = functional.softplus(-(outputs @ direction))
+        of_corrupted = functional.softplus(corrupted @ direction)
+        return (of_observed.mean() + of_corrupted.mean()) / 2
 
 
 def prelu(inputs: Tensor, slope: Tensor) -> Tensor:
