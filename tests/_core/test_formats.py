@@ -88,7 +88,7 @@ def test_missing_and_empty_files_and_folders_are_errors(tmp_path: Path) -> None:
 
 
 def test_files_to_be_written_get_no_advice_for_reading(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"must end in one of \.npz .* got '\.pt'\.$"):
+    with pytest.raises(InputError, match=r"must end in one of \.npz; got '\.pt'\.$"):
         target_format(tmp_path / "model.pt", (".npz",))
     with pytest.raises(InputError, match="must be a file; there is a folder of that name"):
         target_format(tmp_path, (".npz",))
