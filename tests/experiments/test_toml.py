@@ -189,6 +189,14 @@ def test_any_experiment_may_be_a_base(name: str) -> None:
     ]
 
 
+def test_a_section_that_says_where_a_method_runs_is_that_of_the_base() -> None:
+    text = 'base = "table2"\ntitle = "x"\n[methods.gcn]\n[methods.bgcn-copy]\nconditions = { labels = [5] }'
+    base = {method.name: method for method in load("table2").methods}["bgcn-copy"]
+    method = parse(text).methods[1]
+    assert (method.title, method.path, method.settings) == (base.title, base.path, base.settings)
+    assert (method.conditions, method.gain_over) == ({"labels": [5]}, ("gcn",))
+
+
 def test_what_the_base_says_of_other_datasets_is_left_out() -> None:
     text = 'base = "table2"\ntitle = "x"\n[protocol]\ndatasets = ["coauthor-cs"]'
     scholars = parse(text)

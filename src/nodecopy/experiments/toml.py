@@ -137,9 +137,9 @@ def _check_depth(content: dict[str, Any], file: str) -> None:
 def _extend(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file together with what it takes from its ``base``.
 
-    Single keys of [protocol] are taken, other sections as a whole, and an empty [methods.x] or [attacks.x]
-    is that of the base. Title, notes, published numbers and seconds are never taken, nor what is said of
-    datasets that the file does not have.
+    Single keys of [protocol] are taken, other sections as a whole. An empty [methods.x] or [attacks.x] is
+    that of the base, and so is a [methods.x] that only says where the method runs. Title, notes, published
+    numbers and seconds are never taken, nor what is said of datasets that the file does not have.
     """
     if "base" not in content:
         return content
@@ -156,18 +156,24 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     for part in base.keys() - {"task", "protocol"}:
         entries, inherited = read_mapping(whole[part], f"[{part}]"), base[part]
         whole[part] = {
-            name: inherited[check_name(name, inherited, f"an empty section of [{part}]")]
-            if entry == {}
+            name: inherited[check_name(name, inherited, f"an empty section of [{part}]")] | entry
+            if is_inherited(entry)
             else entry
             for name, entry in entries.items()
         }
     # A method of the base is compared only with methods that are here.
+    given = content.get("methods", {name: {} for name in base["methods"]})
     for name, method in whole["methods"].items():
-        if method is base["methods"].get(name) and "gain_over" in method:
+        if is_inherited(given[name]) and "gain_over" in method:
             others = [other for other in method["gain_over"] if other in whole["methods"]]
             rest = {key: value for key, value in method.items() if key != "gain_over"}
             whole["methods"][name] = rest | ({"gain_over": others} if others else {})
     return whole
+
+
+def is_inherited(section: Any) -> bool:
+    """Return whether a section is that of the base: it is empty, or only says where a method runs."""
+    return isinstance(section, dict) and section.keys() <= {"datasets", "conditions"}
 
 
 def _restrict(base: Mapping[str, Any], datasets: Any) -> dict[str, Any]:
