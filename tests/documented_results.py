@@ -197,8 +197,8 @@ def describe_columns() -> str:
             for sign in (1, -1)
         )
         lines.append(
-            f"- {dataset}: significantly ahead of self-training of GCNs in {n_ahead} of {len(gains)} computed "
-            f"columns and behind in {n_behind}; gains of {min(gains):+.1f} to {max(gains):+.1f}."
+            f"- {dataset}: significantly ahead of self-training of GCNs in {n_ahead} of {len(gains)} "
+            f"computed columns and behind in {n_behind}; gains of {min(gains):+.1f} to {max(gains):+.1f}."
         )
     return "\n".join(lines) or not_computed(FEW)
 
