@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 
 from nodecopy.experiments.toml import load
 from tests.level_tables import format_table, not_computed
@@ -11,6 +12,8 @@ Row = Mapping[str, str]
 ATTACKS = ("none", "dice-50", "dice-75", "nettack", "fga")
 CONTROLS = ("gcn", "average-self-training", "distilled", "distilled-mlp")
 BUDGETS = ("0", "1", "2", "5", "10", "20", "degree")
+WORST_BUDGETS = ("5", "20")
+"""Flips with which every method is attacked in several ways."""
 OWN_ATTACKS = {
     "gcn": "fga",
     "gnnguard": "gnnguard",
@@ -113,13 +116,43 @@ def robustness_table(rows: Sequence[Row], dataset: str) -> str:
     return format_table([f"{dataset.title()}, {trials}; flips for each target", *BUDGETS], lines)
 
 
+def find_lowest(cells: Cells, dataset: str, method: str, budget: str) -> tuple[float, str] | None:
+    """Return the lowest accuracy of a method over all attacks with a budget, and the attack.
+
+    There is none before the method was run under the attack that knows it.
+    """
+    by_attack = {
+        attack: float(row["mean"])
+        for (of_dataset, attack, of_method, score), row in cells.items()
+        if (of_dataset, of_method, score) == (dataset, method, "accuracy") and attack.endswith(f"-{budget}")
+    }
+    if f"{OWN_ATTACKS[method]}-{budget}" not in by_attack:
+        return None
+    return min((mean, attack) for attack, mean in by_attack.items())
+
+
+def worst_table(rows: Sequence[Row]) -> str:
+    """Return the lowest accuracy of each method over all attacks with a budget, and which attack it is."""
+    experiment = load("robustness")
+    titles = {attack.name: attack.title for attack in experiment.task.attacks}  # type: ignore[attr-defined]
+    cells, places = read_cells(rows), list(product(("cora", "citeseer"), WORST_BUDGETS))
+    lines = []
+    for method in experiment.methods:
+        lowest = [find_lowest(cells, dataset, method.name, budget) for dataset, budget in places]
+        texts = [f"{each[0]:.1f}, {titles[each[1]].split(',')[0]}" if each else "-" for each in lowest]
+        if any(lowest):
+            lines.append([method.title, *texts])
+    headings = [f"{dataset.title()}, {budget} flips" for dataset, budget in places]
+    return format_table(["lowest accuracy", *headings], lines) if lines else not_computed("robustness")
+
+
 def defence_tables(read_results: Callable[[str], Sequence[Row]]) -> dict[str, str]:
     """Return every table of the page of results by the name of its markers."""
     known, unknown = read_results("defence"), read_results("defence-unknown-targets")
     robustness = read_results("robustness")
     methods = [method.name for method in load("defence").methods]
     whole = [method.name for method in load("defence-unknown-targets").methods]
-    tables = {"gains": gains_table(known, "defence", CONTROLS)}
+    tables = {"gains": gains_table(known, "defence", CONTROLS), "worst": worst_table(robustness)}
     for dataset in ("cora", "citeseer"):
         tables[f"known {dataset}"] = accuracy_table(known, "defence", dataset, methods)
         tables[f"robustness {dataset}"] = robustness_table(robustness, dataset)

@@ -9,6 +9,7 @@ import pytest
 
 from nodecopy.cli import import_command
 from tests import documented_results
+from tests.defence_tables import worst_table
 from tests.documented_results import README, documented_tables, find_block
 from tests.uncertainty_tables import uncertainty_tables
 
@@ -126,3 +127,18 @@ def test_the_table_of_public_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "| EASE | 17.60 / 14.60 (17.65 / 14.67) | - |" in lines
     assert "| CopyEASE | **19.30** / **16.01** | - |" in lines
     assert "| BSPM-EM (its paper) | - | (7.20 / -) |" in lines
+
+
+def test_the_lowest_accuracy_is_that_of_the_worst_attack() -> None:
+    values = [
+        ("evidence-5", "evidence", "73.5"),
+        ("expected-5", "evidence", "71.25"),
+        ("fga-5", "gnnguard", "3"),
+    ]
+    rows = [
+        {"dataset": "cora", "attack": attack, "method": method, "score": "accuracy", "mean": mean, "n": "10"}
+        for attack, method, mean in values
+    ]
+    (line,) = worst_table(rows).splitlines()[2:]  # GNNGuard was not run under the attack that knows it
+    assert line == "| Evidence, self-trained APPNP | 71.2, expected donors | - | - | - |"
+    assert worst_table([]).startswith("Not computed yet")
