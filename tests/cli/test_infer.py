@@ -135,6 +135,9 @@ def test_an_undefined_statistic_has_no_p_value_and_keeps_the_others(run: Run) ->
     assert ran.code == 0, ran.err
     assert "assortativity of the graph is undefined" in ran.err
     assert re.search("^assortativity +-", ran.out, re.MULTILINE)
+    alone = run("infer", "clique.csv", "--null", "configuration", "--statistic", "assortativity", "-n", "40")
+    assert alone.code == 2
+    assert "--statistic must be finite to be tested; assortativity of the graph is nan" in alone.err
 
 
 def test_a_refused_store_leaves_that_of_the_null_model_alone(run: Run) -> None:

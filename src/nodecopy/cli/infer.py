@@ -138,9 +138,11 @@ def infer(
     with show_training("sampling"):
         result = bootstrap(graph, statistic, model=create(), store=parts[0], **intervals, **settings)
         if null is not None:
-            numbers = [row.name for row in result if not row.is_array and np.isfinite(row.observed)]
+            numbers = [row for row in result if not row.is_array]
+            defined = [row for row in numbers if np.isfinite(row.observed)]
+            names = [row.name for row in defined or numbers]  # the test says it if none is defined
             side = alternative or "two-sided"
-            tests = test(graph, numbers, null=null, alternative=side, store=parts[1], **settings)
+            tests = test(graph, names, null=null, alternative=side, store=parts[1], **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:
             figure = np.ravel(result.plot())[0].figure
