@@ -269,3 +269,10 @@ def test_a_state_whose_classifier_is_something_else_is_refused(gcn: GCN, wrong: 
     CopyingDefence().set_state(state)
     with pytest.raises(InputError, match="classifier_ must be a classifier"):
         CopyingDefence().set_state(state | {"classifier_": wrong})
+
+
+def test_parameters_of_training_are_those_of_the_classifier() -> None:
+    """Errors named a parameter of the defence that it does not have."""
+    classifier = GCN(n_epochs=5)
+    parameters = CopyingDefence(classifier).training_parameters()
+    assert parameters == classifier.training_parameters() | {"owner": "its classifier"}

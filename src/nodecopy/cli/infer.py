@@ -162,16 +162,16 @@ def infer(
 
 def _rows(result: BootstrapResult, tests: SignificanceTests | None) -> Iterator[list[Any]]:
     """Yield the rows of the table; of a statistic of nodes, those with the largest values."""
+    of_null = {} if tests is None else {row.name: row for row in tests}
     for row in result:
         numbers = [np.atleast_1d(part) for part in row[1:]]
         chosen = np.argsort(-numbers[0], kind="stable")[:MAX_NODES]
         for position in chosen.tolist():
             name = f"{row.name} of {result.keys_of(row.name)[position]}" if row.is_array else row.name
             cells: list[Any] = [name, *(float(part[position]) for part in numbers)]
-            if tests is not None and row.is_array:
-                cells += [""] * len(TEST_HEADS)
-            elif tests is not None:
-                of_null = next((of_name for of_name in tests if of_name.name == row.name), None)
-                scores = (of_null.p_value, of_null.p_value_error, of_null.z_score) if of_null else ()
-                cells += scores or [float("nan")] * len(TEST_HEADS)
+            if row.name in of_null:
+                null = of_null[row.name]
+                cells += [null.p_value, null.p_value_error, null.z_score]
+            elif tests is not None:  # of nodes, or undefined
+                cells += ["" if row.is_array else float("nan")] * len(TEST_HEADS)
             yield cells

@@ -157,21 +157,21 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
         entries, inherited = read_mapping(whole[part], f"[{part}]"), base[part]
         whole[part] = {
             name: inherited[check_name(name, inherited, f"an empty section of [{part}]")] | entry
-            if is_inherited(entry)
+            if _is_inherited(entry)
             else entry
             for name, entry in entries.items()
         }
     # A method of the base is compared only with methods that are here.
     given = content.get("methods", {name: {} for name in base["methods"]})
     for name, method in whole["methods"].items():
-        if is_inherited(given[name]) and "gain_over" in method:
+        if _is_inherited(given[name]) and "gain_over" in method:
             others = [other for other in method["gain_over"] if other in whole["methods"]]
             rest = {key: value for key, value in method.items() if key != "gain_over"}
             whole["methods"][name] = rest | ({"gain_over": others} if others else {})
     return whole
 
 
-def is_inherited(section: Any) -> bool:
+def _is_inherited(section: Any) -> bool:
     """Return whether a section is that of the base: it is empty, or only says where a method runs."""
     return isinstance(section, dict) and section.keys() <= {"datasets", "conditions"}
 
