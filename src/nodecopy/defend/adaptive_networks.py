@@ -31,6 +31,7 @@ from nodecopy.defend.robust_networks import (
 from nodecopy.graph import Graph
 from nodecopy.nn.devices import check_device
 from nodecopy.nn.module_networks import ModuleNetwork
+from nodecopy.nn.threads import choose_threads
 
 
 class NetworkEdits(Edits):
@@ -95,18 +96,21 @@ class RewiredRobustNetwork(RewiredModule):
         weight[self.fixed.shape[1] :][: 2 * len(changed)] = torch.cat([changed, changed])
         edges, similarity, first = self.edges._replace(weight=weight), self.similarity, ALL_MESSAGES[0]
         if not V.requires_grad:
-            edges, similarity = edges.select(weight > 0), similarity[weight > 0]
-            first = self.find_needed(edges)
+            n_hops = self.module.n_hops
+            distance = self.count_hops(edges.select(weight > 0), n_hops + 1)[edges.target]
+            needed = (weight > 0) & (distance <= n_hops + 1)  # the degrees of sources depend on their edges
+            edges, similarity, first = edges.select(needed), similarity[needed], distance[needed] <= n_hops
         sent = first, edges.target == self.rows
         return self.module.propagate(similarity, self.transformed, edges, sent).double().log_softmax(dim=1)
 
-    def find_needed(self, edges: WeightedEdges) -> Tensor:
-        """Return which messages of the first layer the logits of the row depend on."""
-        is_near = torch.zeros(edges.n_nodes, dtype=torch.bool, device=self.rows.device)
-        is_near[self.rows] = True
-        for _ in range(self.module.n_hops):
-            is_near[edges.source[is_near[edges.target]]] = True
-        return is_near[edges.target]
+    def count_hops(self, edges: WeightedEdges, n_hops: int) -> Tensor:
+        """Return the distance of every node to the row, where it is at most ``n_hops``."""
+        distance = torch.full((edges.n_nodes,), n_hops + 1, device=self.rows.device)
+        distance[self.rows] = 0
+        for hop in range(1, n_hops + 1):
+            reached = edges.source[distance[edges.target] < hop]
+            distance[reached] = distance[reached].clamp_max(hop)
+        return distance
 
     def gains(self, loss: Loss, V: Tensor, left: Tensor) -> Tensor:
         if self.smoothed is None:
@@ -187,10 +191,11 @@ class AdaptiveNetworkAttack(TargetedAttack):
         def loss(network: RewiredNetwork, V: Tensor) -> Tensor:
             return -network.logits(V)[target, true_class]
 
-        network = RewiredRobustNetwork(edits, target, self.n_candidates)
-        assert network.smoothed is not None
-        plans = [choose_flips(part, loss, budget) for part in (network, network.smoothed)]
-        with torch.no_grad():
-            best = max(plans, key=lambda flips: float(loss(network, network.flip(flips))))
+        with choose_threads(edits.transformed.numel(), edits.x.device):
+            network = RewiredRobustNetwork(edits, target, self.n_candidates)
+            assert network.smoothed is not None
+            plans = [choose_flips(part, loss, budget) for part in (network, network.smoothed)]
+            with torch.no_grad():
+                best = max(plans, key=lambda flips: float(loss(network, network.flip(flips))))
         for _, node in best:
             edits.flip(target, node)

@@ -18,6 +18,8 @@ MIN_SIMILARITY = 0.1
 TEMPERATURE = 0.2
 """Of Soft Median; the lower, the fewer neighbours count."""
 N_HIDDEN, DROPOUT = 16, 0.5
+N_COMPARED = 2**20
+"""Features that are compared at once: their copies for all edges would not fit the cache of a processor."""
 
 
 SentMessages: TypeAlias = tuple[Tensor | slice, Tensor | slice]
@@ -125,7 +127,9 @@ class GuardedNetwork(RobustNetwork):
 
     def compare(self, inputs: Tensor, edges: WeightedEdges) -> Tensor:
         rows = torch.nn.functional.normalize(inputs.detach() if self.training else inputs, dim=1)
-        return (rows[edges.source] * rows[edges.target]).sum(dim=1)
+        size = max(1, N_COMPARED // rows.shape[1])
+        parts = zip(torch.split(edges.source, size), torch.split(edges.target, size), strict=True)
+        return torch.cat([torch.linalg.vecdot(rows[source], rows[target]) for source, target in parts])
 
     def weigh(self, similarity: Tensor, edges: WeightedEdges) -> Tensor:
         source, target, edge_weight, _ = edges

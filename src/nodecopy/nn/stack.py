@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ from nodecopy._core.csr import IntArray
 from nodecopy._core.linalg import truncated_svd
 from nodecopy.errors import InputError
 from nodecopy.nn.masks import Masks
+
+HAS_TRITON = find_spec("triton") is not None
+"""Triton comes with PyTorch for CUDA, but not on every system."""
+MAX_NARROW = 32
+"""Columns of a dense matrix up to which its product is computed by Triton."""
 
 
 class SparseStack:
@@ -157,7 +163,7 @@ class SparseStack:
         values = self.values if factors is None else self.values * factors.reshape(-1)
         matrix = self.tensor if factors is None else build_csr_tensor(self.index, values, self.flat_shape)
         if not (torch.is_grad_enabled() and flat.requires_grad):
-            return (matrix @ flat).view(n_models, n_rows, -1)
+            return multiply(matrix, flat).view(n_models, n_rows, -1)
         index, origin, transpose = self.transpose
         if factors is not None:
             transpose = build_csr_tensor(index, values.index_select(0, origin), self.flat_shape[::-1])
@@ -173,11 +179,20 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
         ctx.transpose = transpose
-        return matrix @ dense
+        return multiply(matrix, dense)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.transpose @ gradient.contiguous(), None, None
+        return multiply(ctx.transpose, gradient.contiguous()), None, None
+
+
+def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
+    """Return the product of a CSR tensor with a matrix."""
+    if dense.is_cuda and dense.shape[1] <= MAX_NARROW and dense.dtype == torch.float32 and HAS_TRITON:
+        from nodecopy.nn.narrow_products import multiply_narrow  # not on other devices: it takes a second
+
+        return multiply_narrow(matrix, dense.contiguous())
+    return matrix @ dense
 
 
 def normalise_adjacency(adjacency: sparse.csr_array, rows: IntArray | None = None) -> sparse.csr_array:
