@@ -74,7 +74,7 @@ def gains_table(rows: Sequence[Row], experiment: str, over: Sequence[str], score
     cells = read_cells(rows)
     titles = {method.name: method.title for method in load(experiment).methods}
     lines = []
-    for dataset in ("cora", "citeseer"):
+    for dataset in ("cora", "citeseer", "pubmed"):
         for other in over:
             line = [f"{dataset.title()}, over {titles[other]}"]
             for attack in ATTACKS:
@@ -149,10 +149,14 @@ def worst_table(rows: Sequence[Row]) -> str:
 def defence_tables(read_results: Callable[[str], Sequence[Row]]) -> dict[str, str]:
     """Return every table of the page of results by the name of its markers."""
     known, unknown = read_results("defence"), read_results("defence-unknown-targets")
-    robustness = read_results("robustness")
+    pubmed, robustness = read_results("defence-pubmed"), read_results("robustness")
     methods = [method.name for method in load("defence").methods]
     whole = [method.name for method in load("defence-unknown-targets").methods]
-    tables = {"gains": gains_table(known, "defence", CONTROLS), "worst": worst_table(robustness)}
+    tables = {
+        "gains": gains_table([*known, *pubmed], "defence", CONTROLS),
+        "worst": worst_table(robustness),
+        "known pubmed": accuracy_table(pubmed, "defence-pubmed", "pubmed", methods),
+    }
     for dataset in ("cora", "citeseer"):
         tables[f"known {dataset}"] = accuracy_table(known, "defence", dataset, methods)
         tables[f"robustness {dataset}"] = robustness_table(robustness, dataset)

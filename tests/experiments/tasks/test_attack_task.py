@@ -321,6 +321,20 @@ def test_attacks_with_several_scores_have_a_table_each(store: Store) -> None:
             r"budget of \[attacks.dice\] must be an integer of at least 0, a share",
         ),
         ("budget = 1.0", "budget = -1", r"budget of \[attacks.dice\] must be an integer .*got -1"),
+        ("budget = 1.0", "budgets = 3", r"budgets of \[attacks.dice\] must be a list"),
+        ("budget = 1.0", "budgets = [1, -1]", r"budgets of \[attacks.dice\] must be .*got .*-1"),
+        (
+            "budget = 1.0",
+            "budget = 1\nbudgets = [1]",
+            r"budgets of \[attacks.dice\] must .*got a budget, too",
+        ),
+        ('title = "no attack"', 'title = "none"\nbudgets = [1]', r"\[attacks.none\] must .*got no class"),
+        ("budget = 1.0", "budgets = [1, 1]", r"budgets of \[attacks.dice\] must be .*different"),
+        (
+            "budget = 1.0",
+            'budgets = [1]\n[attacks.dice-1]\ntitle = "none"',
+            r"names of \[attacks\] must be unique; got 'dice-1'",
+        ),
         ('title = "DICE"', 'titel = "DICE"', r"key of \[attacks.dice\] .*Did you mean title"),
         ('["-", "60.0±5.0"]', '["60.0±5.0"]', r"must hold one entry per column, 2 in all"),
     ],
@@ -329,6 +343,23 @@ def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
     assert old in TOML
     with pytest.raises(InputError, match=message):
         make_experiment(TOML.replace(old, new))
+
+
+def test_an_attack_with_budgets_is_one_for_each() -> None:
+    text = TOML.replace("budget = 1.0", 'budgets = [1, 0.5, "degree"]')
+    text = text.replace('["-", "60.0±5.0"]', '["-", "60.0±5.0", "-", "-"]')
+    attacks = make_experiment(text).task.attacks
+    assert [(attack.name, attack.title, attack.budget) for attack in attacks[1:]] == [
+        ("dice-1", "DICE, 1", 1),
+        ("dice-0.5", "DICE, 0.5", 0.5),
+        ("dice-degree", "DICE, degree", "degree"),
+    ]
+    alone = make_experiment(
+        TOML.replace("budget = 1.0", "budget = 1").replace("attacks.dice", "attacks.dice-1")
+    )
+    assert find_cell("dice-1", text=text).task.protocol(
+        find_cell("dice-1", text=text)
+    ) == alone.task.protocol(next(cell for cell in alone.cells(0) if cell.conditions["attack"] == "dice-1"))
 
 
 def test_published_numbers_of_table_5() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.random import child
+from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import check_family, check_settings, instantiate, use_public_names
 from nodecopy.experiments.sections import (
@@ -58,12 +59,15 @@ read_budget = make_reader(
     ),
 )
 
+read_budgets = make_list_reader(read_budget)
+
 
 @dataclass(frozen=True)
 class AttackSpec:
     """A section ``[attacks.x]``; without a class, nothing is attacked.
 
-    ``budget`` goes to the call of ``attack``; ``None`` is the default of the attack.
+    ``budget`` goes to the call of ``attack``; ``None`` is the default of the attack. A section with
+    ``budgets`` is several attacks: ``x-1``, ``x-2`` and so on.
     """
 
     name: str
@@ -71,6 +75,26 @@ class AttackSpec:
     path: str = key(read_class, "class", default="")
     settings: Mapping[str, Any] = key(read_mapping, default_factory=dict)
     budget: int | float | str | None = key(read_budget, default=None)
+
+
+def _read_attacks(name: str, section: Any) -> list[AttackSpec]:
+    """Return the attack of a section, or one for each of its budgets."""
+    where = f"[attacks.{read_name(name, 'name of an attack')}]"
+    values = dict(read_mapping(section, where))
+    budgets = values.pop("budgets", None)
+    attack = read_section(AttackSpec, values, where, name=name)
+    if attack.path:
+        check_family(attack.path, ("attack",), "an attack", where)
+        check_settings(attack.path, attack.settings, where)
+    if budgets is None:
+        return [attack]
+    if not attack.path or attack.budget is not None:
+        got = "no class" if not attack.path else "a budget, too"
+        raise InputError(f"budgets of {where} must stand with a class and without budget; got {got}.")
+    return [
+        replace(attack, name=f"{name}-{budget}", title=f"{attack.title}, {budget}", budget=budget)
+        for budget in read_budgets(budgets, f"budgets of {where}")
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,15 +115,11 @@ class AttackTask(NodeTask):
     @classmethod
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
         """Read [protocol] and [attacks], and check them."""
-        attacks = []
-        for name, section in read_mapping(sections.get("attacks", {}), "[attacks]").items():
-            where = f"[attacks.{read_name(name, 'name of an attack')}]"
-            attacks.append(read_section(AttackSpec, section, where, name=name))
-            if attacks[-1].path:
-                check_family(attacks[-1].path, ("attack",), "an attack", where)
-                check_settings(attacks[-1].path, attacks[-1].settings, where)
+        given = read_mapping(sections.get("attacks", {}), "[attacks]")
+        attacks = [attack for name, section in given.items() for attack in _read_attacks(name, section)]
         if not attacks:
             raise InputError("[attacks] must have an attack; it is empty.")
+        check_unique(np.array([attack.name for attack in attacks]), "names of [attacks]")
         return super().read(sections, attacks=tuple(attacks), **others)
 
     @property
