@@ -90,6 +90,25 @@ def test_gradients_are_on_inside_no_grad_and_deleted_at_the_end() -> None:
     assert all(weight.grad is None for weight in module.parameters())
 
 
+def test_operations_have_one_thread() -> None:
+    """Several threads wait for each other for most of the time beside a busy process."""
+    seen: set[int] = set()
+
+    class Watched(Probabilities):
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            if self.training:
+                seen.add(torch.get_num_threads())
+            return super().forward(x, edge_index)
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        train(Watched("logits"))
+        assert (seen, torch.get_num_threads()) == ({1}, 2)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_frozen_parameters_stay() -> None:
     module = Probabilities("logits")
     module.layer.bias.requires_grad_(False)

@@ -18,6 +18,7 @@ from nodecopy.errors import InputError
 from nodecopy.nn.module_networks import FORWARD, Edges, ModuleNetwork, holds_probabilities
 from nodecopy.nn.networks import Recipe
 from nodecopy.nn.steps import AdamStepper
+from nodecopy.nn.threads import choose_threads
 from nodecopy.nn.training import Targets
 
 Factory: TypeAlias = Callable[[int, int], torch.nn.Module]
@@ -87,7 +88,8 @@ def train_module(
 ) -> None:
     """Train a module by Adam, in training mode and with the same decay for all parameters.
 
-    It is evaluated once before, which checks its output and initialises lazy layers.
+    It is evaluated once before, which checks its output and initialises lazy layers. On a CPU, operations have
+    one thread unless there are many features.
     """
     with torch.no_grad():
         output = network.evaluate(x, *edges)
@@ -99,7 +101,7 @@ def train_module(
     groups = [{"params": weights, "weight_decay": recipe.weight_decay}]
     stepper, version = AdamStepper(groups, recipe.learning_rate), x._version
     network.module.train()
-    with torch.enable_grad():
+    with torch.enable_grad(), choose_threads(x.numel(), x.device):
         for epoch in range(recipe.n_epochs):
             stepper.step(loss)
             is_last = epoch == recipe.n_epochs - 1
