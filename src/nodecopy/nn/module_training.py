@@ -88,8 +88,8 @@ def train_module(
 ) -> None:
     """Train a module by Adam, in training mode and with the same decay for all parameters.
 
-    It is evaluated once before, which checks its output and initialises lazy layers. On a CPU, operations have
-    one thread unless there are many features.
+    It is evaluated once before, which checks its output and initialises lazy layers. On a CPU, operations
+    have one thread unless there are many features.
     """
     with torch.no_grad():
         output = network.evaluate(x, *edges)
