@@ -15,6 +15,7 @@ from tests.cli.test_cli import modules_after
         ("reproduce table2 --methods gcn,bgcn-copy-i", {"gcn,bgcn-copy-iterated"}),
         ("reproduce table2 --dataset ci", {"citeseer"}),
         ("reproduce table5 --attacks nett", {"nettack"}),
+        ("reproduce robustness --attacks gnnguard-", {f"gnnguard-{budget}" for budget in (1, 2, 5, 20)}),
         ("classify --method self", {"self-training"}),
         ("evaluate library --model copy", {"copy-ease"}),
         ("infer karate --statistic transi", {"transitivity"}),

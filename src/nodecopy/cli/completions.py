@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable
 from importlib.resources import files
+from typing import Any
 
 import typer
 
@@ -66,6 +67,13 @@ def _list_parts(experiment: str | None, kind: str) -> Iterable[str]:
         path = files("nodecopy.experiments") / "configs" / f"{experiment}.toml"
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         if parts := content.get(kind) or content.get("protocol", {}).get(kind):
-            return list(parts)
+            return _list_attacks(parts) if kind == "attacks" else list(parts)
         experiment = content.get("base")
     return []
+
+
+def _list_attacks(sections: dict[str, Any]) -> list[str]:
+    """Return the names of attacks, with their budgets."""
+    from nodecopy.experiments.sections import expand_budgets  # here, since it imports NumPy
+
+    return list(expand_budgets(sections))

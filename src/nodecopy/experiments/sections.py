@@ -37,6 +37,12 @@ def make_reader(allowed: str, is_allowed: Callable[[Any], Any]) -> Reader:
 read_text = make_reader("a text", lambda value: isinstance(value, str) and value.strip())
 read_flag = make_reader("true or false", lambda value: isinstance(value, bool))
 read_count = partial(check_integer, low=1)
+read_budget = make_reader(
+    'an integer of at least 0, a share such as 0.5 or "degree"',
+    lambda value: (
+        value == "degree" or (type(value) is int and value >= 0) or (type(value) is float and 0 <= value <= 1)
+    ),
+)
 read_share = make_reader(
     "a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1
 )
@@ -66,6 +72,30 @@ def make_list_reader(read: Reader, *, may_be_empty: bool = False) -> Reader:
 def make_choice_reader(names: Iterable[str]) -> Reader:
     """Return a reader of names out of ``names``."""
     return lambda value, where: check_name(value, names, where)
+
+
+def expand_budgets(attacks: Any) -> dict[str, Any]:
+    """Return sections of attacks: one with a list of ``budgets`` becomes one ``NAME-BUDGET`` for each.
+
+    >>> expand_budgets({"fga": {"title": "FGA", "budgets": [1, "degree"]}})
+    {'fga-1': {'title': 'FGA, 1', 'budget': 1}, 'fga-degree': {'title': 'FGA, degree', 'budget': 'degree'}}
+    """
+    expanded: dict[str, Any] = {}
+    for name, section in read_mapping(attacks, "[attacks]").items():
+        where, sections = f"[attacks.{name}]", {name: section}
+        if isinstance(section, dict) and "budgets" in section:
+            if "budget" in section:
+                raise InputError(f"{where} must have a budget, or a list of budgets; got both.")
+            rest = {key: value for key, value in section.items() if key != "budgets"}
+            sections = {}
+            for entry in read_list(section["budgets"], f"budgets of {where}"):
+                budget = read_budget(entry, f"each of budgets of {where}")
+                title = {"title": f"{rest['title']}, {budget}"} if "title" in rest else {}
+                sections[f"{name}-{budget}"] = rest | title | {"budget": budget}
+        for twice in expanded.keys() & sections.keys():
+            raise InputError(f"names of attacks must be unique; got {twice} more than once, also by budgets.")
+        expanded |= sections
+    return expanded
 
 
 def key(read: Reader, name: str = "", **options: Any) -> Any:

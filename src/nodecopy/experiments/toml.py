@@ -24,6 +24,7 @@ from nodecopy.experiments.blas import set_same_bits
 from nodecopy.experiments.file_datasets import separate_file_datasets
 from nodecopy.experiments.sections import (
     check_keys,
+    expand_budgets,
     make_list_reader,
     read_mapping,
     read_name,
@@ -35,8 +36,8 @@ from nodecopy.experiments.tasks.base import Task
 
 PACKAGE = __name__.partition(".")[0]
 SECTIONS = ("title", "task", "notes", "methods", "published", "seconds")
-MAX_DEPTH = 50
 """Keys and sections of a file besides those that its task reads."""
+MAX_DEPTH = 50
 
 
 def names() -> tuple[str, ...]:
@@ -141,6 +142,8 @@ def _extend(content: dict[str, Any]) -> dict[str, Any]:
     that of the base, and so is a [methods.x] that only says where the method runs. Title, notes, published
     numbers and seconds are never taken, nor what is said of datasets that the file does not have.
     """
+    if "attacks" in content:
+        content = content | {"attacks": expand_budgets(content["attacks"])}
     if "base" not in content:
         return content
     base = _extend(tomllib.loads(_read_packaged(read_text(content["base"], "base of a file"))))
@@ -216,7 +219,7 @@ def _read_methods(section: Any, task: Task, file: str) -> tuple[Method, ...]:
         for condition, values in method.conditions.items():
             check_name(condition, task.conditions[0], f"a key of conditions of {where}")
             allowed = sorted({entry[condition] for entry in task.conditions})
-            if not isinstance(values, list) or not values or not set(values) <= set(allowed):
+            if not isinstance(values, list) or not values or any(value not in allowed for value in values):
                 listed = ", ".join(map(str, allowed))
                 raise InputError(
                     f"{condition} of conditions of {where} must be some of {listed}; got {values}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.random import child
-from nodecopy._core.validation import check_unique
 from nodecopy.errors import InputError
 from nodecopy.experiments.assembly import check_family, check_settings, instantiate, use_public_names
 from nodecopy.experiments.sections import (
     key,
     make_choice_reader,
     make_list_reader,
-    make_reader,
+    read_budget,
     read_class,
     read_count,
     read_flag,
@@ -52,22 +51,11 @@ SCORES = {
 """Scores and their headings; those after ``others`` are of methods that look for the targets themselves."""
 
 
-read_budget = make_reader(
-    'an integer of at least 0, a share such as 0.5 or "degree"',
-    lambda value: (
-        value == "degree" or (type(value) is int and value >= 0) or (type(value) is float and 0 <= value <= 1)
-    ),
-)
-
-read_budgets = make_list_reader(read_budget)
-
-
 @dataclass(frozen=True)
 class AttackSpec:
     """A section ``[attacks.x]``; without a class, nothing is attacked.
 
-    ``budget`` goes to the call of ``attack``; ``None`` is the default of the attack. A section with
-    ``budgets`` is several attacks: ``x-1``, ``x-2`` and so on.
+    ``budget`` goes to the call of ``attack``; ``None`` is the default of the attack.
     """
 
     name: str
@@ -77,24 +65,15 @@ class AttackSpec:
     budget: int | float | str | None = key(read_budget, default=None)
 
 
-def _read_attacks(name: str, section: Any) -> list[AttackSpec]:
-    """Return the attack of a section, or one for each of its budgets."""
+def _read_attack(name: str, section: Any) -> AttackSpec:
     where = f"[attacks.{read_name(name, 'name of an attack')}]"
-    values = dict(read_mapping(section, where))
-    budgets = values.pop("budgets", None)
-    attack = read_section(AttackSpec, values, where, name=name)
+    attack = read_section(AttackSpec, section, where, name=name)
     if attack.path:
         check_family(attack.path, ("attack",), "an attack", where)
         check_settings(attack.path, attack.settings, where)
-    if budgets is None:
-        return [attack]
-    if not attack.path or attack.budget is not None:
-        got = "no class" if not attack.path else "a budget, too"
-        raise InputError(f"budgets of {where} must stand with a class and without budget; got {got}.")
-    return [
-        replace(attack, name=f"{name}-{budget}", title=f"{attack.title}, {budget}", budget=budget)
-        for budget in read_budgets(budgets, f"budgets of {where}")
-    ]
+    elif attack.budget is not None:
+        raise InputError(f"budget of {where} must be left out without a class; got {attack.budget!r}.")
+    return attack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,11 +95,10 @@ class AttackTask(NodeTask):
     def read(cls, sections: Mapping[str, Any], **others: Any) -> Self:
         """Read [protocol] and [attacks], and check them."""
         given = read_mapping(sections.get("attacks", {}), "[attacks]")
-        attacks = [attack for name, section in given.items() for attack in _read_attacks(name, section)]
-        if not attacks:
+        if not given:
             raise InputError("[attacks] must have an attack; it is empty.")
-        check_unique(np.array([attack.name for attack in attacks]), "names of [attacks]")
-        return super().read(sections, attacks=tuple(attacks), **others)
+        attacks = tuple(_read_attack(name, section) for name, section in given.items())
+        return super().read(sections, attacks=attacks, **others)
 
     @property
     def conditions(self) -> tuple[dict[str, Any], ...]:
