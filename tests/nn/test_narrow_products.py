@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from nodecopy.nn.stack import HAS_TRITON, MAX_NARROW, SparseStack, build_csr_tensor
+from nodecopy.nn.stack import MAX_ENTRIES, MAX_NARROW, SparseStack, build_csr_tensor
 
-if not HAS_TRITON:
-    pytest.skip("needs Triton, which comes with PyTorch for CUDA", allow_module_level=True)
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 if DEVICE.type == "cpu":
-    os.environ.setdefault("TRITON_INTERPRET", "1")  # read at the import below
+    os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is imported
+pytest.importorskip("triton", reason="Triton comes with PyTorch for CUDA")
 
-from nodecopy.nn.narrow_products import MAX_ENTRIES, multiply_narrow  # noqa: E402
+from nodecopy.nn.narrow_products import multiply_narrow  # noqa: E402
 
 
 def compare(matrix: sparse.csr_array, width: int) -> None:

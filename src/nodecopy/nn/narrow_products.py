@@ -6,12 +6,15 @@ Here lanes share the columns, the entries of a row, and rows.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-MAX_ENTRIES = 32
-"""Entries of a row that are read at once."""
+from nodecopy.nn.stack import MAX_ENTRIES
+
 TILE = 1024
 """Numbers of the dense matrix that a program reads at once: rows times entries times columns."""
 N_WARPS = 2
@@ -34,8 +37,8 @@ def _multiply_rows(  # type: ignore[no-untyped-def]
     """Compute some rows of the result; Triton takes annotations of arguments for constants."""
     row, lane = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, LANES)
     is_row, is_column = row < n_rows, lane < WIDTH
-    first = tl.load(starts + row, mask=is_row, other=0)
-    last = tl.load(starts + row + 1, mask=is_row, other=0)
+    first = tl.load(starts + row, mask=is_row, other=0).to(tl.int64)  # beyond the last entry, 32 bits are few
+    last = tl.load(starts + row + 1, mask=is_row, other=0).to(tl.int64)
     total = tl.zeros((ROWS, LANES), tl.float32)
     for step in range(0, tl.max(last - first), ENTRIES):
         entry = first[:, None] + step + tl.arange(0, ENTRIES)[None, :]
@@ -57,17 +60,19 @@ def multiply_narrow(matrix: Tensor, dense: Tensor) -> Tensor:
     out, lanes = dense.new_empty(n_rows, width), triton.next_power_of_2(width)
     entries = min(MAX_ENTRIES, triton.next_power_of_2(triton.cdiv(n_entries, n_rows)))
     rows = max(1, TILE // (entries * lanes))
-    _multiply_rows[(triton.cdiv(n_rows, rows),)](
-        matrix.crow_indices(),
-        matrix.col_indices(),
-        matrix.values(),
-        dense,
-        out,
-        n_rows,
-        WIDTH=width,
-        ROWS=rows,
-        ENTRIES=entries,
-        LANES=lanes,
-        num_warps=N_WARPS,
-    )
+    # Triton takes the current device, not that of the tensors.
+    with torch.cuda.device(dense.device) if dense.is_cuda else nullcontext():
+        _multiply_rows[(triton.cdiv(n_rows, rows),)](
+            matrix.crow_indices(),
+            matrix.col_indices(),
+            matrix.values(),
+            dense,
+            out,
+            n_rows,
+            WIDTH=width,
+            ROWS=rows,
+            ENTRIES=entries,
+            LANES=lanes,
+            num_warps=N_WARPS,
+        )
     return out

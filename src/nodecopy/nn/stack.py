@@ -10,10 +10,9 @@ features are), so the plain form stays.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from importlib.util import find_spec
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,14 @@ from torch import Tensor
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.linalg import truncated_svd
+from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
 from nodecopy.nn.masks import Masks
 
-HAS_TRITON = find_spec("triton") is not None
-"""Triton comes with PyTorch for CUDA, but not on every system."""
 MAX_NARROW = 32
-"""Columns of a dense matrix up to which its product is computed by Triton."""
+"""Columns of a dense matrix up to which Triton computes its product faster than cuSPARSE."""
+MAX_ENTRIES, MAX_STEPS = 32, 1000
+"""Entries of a row that Triton's kernel reads at once, and such steps up to which one row is no obstacle."""
 
 
 class SparseStack:
@@ -122,6 +122,14 @@ class SparseStack:
         return index, origin.int(), build_csr_tensor(index, values, self.flat_shape[::-1])
 
     @cached_property
+    def uses_triton(self) -> tuple[bool, bool]:
+        """Whether Triton computes products with few columns, of the matrices and of their transposes."""
+        if self.device.type != "cuda" or self.dtype != torch.float32:
+            return False, False
+        columns = np.bincount(self._pattern.indices, minlength=self._pattern.shape[1])
+        return has_short_rows(np.diff(self._pattern.indptr)), has_short_rows(columns)
+
+    @cached_property
     def positions(self) -> tuple[Tensor, Tensor]:
         """The model of every stored entry, and the entry's number within that model."""
         device = self.device
@@ -163,11 +171,11 @@ class SparseStack:
         values = self.values if factors is None else self.values * factors.reshape(-1)
         matrix = self.tensor if factors is None else build_csr_tensor(self.index, values, self.flat_shape)
         if not (torch.is_grad_enabled() and flat.requires_grad):
-            return multiply(matrix, flat).view(n_models, n_rows, -1)
+            return multiply(matrix, flat, self.uses_triton[0]).view(n_models, n_rows, -1)
         index, origin, transpose = self.transpose
         if factors is not None:
             transpose = build_csr_tensor(index, values.index_select(0, origin), self.flat_shape[::-1])
-        out: Tensor = _Product.apply(flat, matrix, transpose)  # type: ignore[no-untyped-call]
+        out: Tensor = _Product.apply(flat, matrix, transpose, self.uses_triton)  # type: ignore[no-untyped-call]
         return out.view(n_models, n_rows, -1)
 
     __matmul__ = product
@@ -177,22 +185,44 @@ class _Product(torch.autograd.Function):
     """Sparse times dense; torch's own backward would build the gradient of the sparse matrix too."""
 
     @staticmethod
-    def forward(ctx: Any, dense: Tensor, matrix: Tensor, transpose: Tensor) -> Tensor:
-        ctx.transpose = transpose
-        return multiply(matrix, dense)
+    def forward(
+        ctx: Any, dense: Tensor, matrix: Tensor, transpose: Tensor, uses_triton: tuple[bool, bool]
+    ) -> Tensor:
+        ctx.transpose, ctx.uses_triton = transpose, uses_triton[1]
+        return multiply(matrix, dense, uses_triton[0])
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return multiply(ctx.transpose, gradient.contiguous()), None, None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        return multiply(ctx.transpose, gradient.contiguous(), ctx.uses_triton), None, None, None
 
 
-def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
+def multiply(matrix: Tensor, dense: Tensor, uses_triton: bool = False) -> Tensor:
     """Return the product of a CSR tensor with a matrix."""
-    if dense.is_cuda and dense.shape[1] <= MAX_NARROW and dense.dtype == torch.float32 and HAS_TRITON:
-        from nodecopy.nn.narrow_products import multiply_narrow  # not on other devices: it takes a second
-
-        return multiply_narrow(matrix, dense.contiguous())
+    if uses_triton and dense.shape[1] <= MAX_NARROW:
+        product = load_narrow_product(dense.device)
+        if product is not None:
+            return product(matrix, dense.contiguous())
     return matrix @ dense
+
+
+@cache
+def load_narrow_product(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
+    """Return Triton's product with few columns, or None where Triton is missing or cannot compile."""
+    try:
+        from nodecopy.nn.narrow_products import multiply_narrow  # not on a CPU: it takes a second
+
+        one = SparseStack([sparse.csr_array(np.ones((1, 1), np.float32))], device).tensor
+        multiply_narrow(one, torch.ones(1, 1, device=device))
+    except Exception as error:  # of many classes: without a C compiler, without Python.h, on an old GPU
+        log_decision(f"products on the GPU: by cuSPARSE, since Triton fails ({type(error).__name__}).")
+        return None
+    return multiply_narrow
+
+
+def has_short_rows(lengths: NDArray[np.integer]) -> bool:
+    """Return whether a kernel that reads the mean of a row at once soon ends the longest row."""
+    at_once = min(MAX_ENTRIES, max(1.0, float(lengths.mean())))
+    return bool(lengths.max() <= MAX_STEPS * at_once)
 
 
 def normalise_adjacency(adjacency: sparse.csr_array, rows: IntArray | None = None) -> sparse.csr_array:
