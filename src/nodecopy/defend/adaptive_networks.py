@@ -104,7 +104,7 @@ class RewiredRobustNetwork(RewiredModule):
         return self.module.propagate(similarity, self.transformed, edges, sent).double().log_softmax(dim=1)
 
     def count_hops(self, edges: WeightedEdges, n_hops: int) -> Tensor:
-        """Return the distance of every node to the row, where it is at most ``n_hops``."""
+        """Return the distance of every node to the row, or ``n_hops + 1`` if it is larger."""
         distance = torch.full((edges.n_nodes,), n_hops + 1, device=self.rows.device)
         distance[self.rows] = 0
         for hop in range(1, n_hops + 1):
