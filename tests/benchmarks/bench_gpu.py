@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch.nn import functional
 from torch_geometric.nn import GCNConv
-from triton.testing import do_bench
 
 from nodecopy import Graph, Jaccard, datasets
 from nodecopy.classify import GCN, BayesianGCN
@@ -36,6 +35,8 @@ def main() -> None:
 
 def products() -> None:
     """Print times of products of 25 stacked matrices: by cuSPARSE, by Triton, and of copying what is read."""
+    from triton.testing import do_bench  # doctests of this file are collected without a GPU, too
+
     for n_rows, n_columns, per_row, width in (
         (20_000, 20_000, 6, 3),  # networks of graphs with three and fifteen classes
         (18_000, 18_000, 10, 15),
