@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -9,17 +7,7 @@ from numpy.random import SeedSequence
 from scipy import sparse
 
 from nodecopy.nn.masks import Masks, draw_keys
-from nodecopy.nn.stack import (
-    MAX_ENTRIES,
-    MAX_STEPS,
-    LowRankStack,
-    SparseStack,
-    approximate_adjacency,
-    has_short_rows,
-    load_narrow_product,
-    multiply,
-    normalise_adjacency,
-)
+from nodecopy.nn.stack import LowRankStack, SparseStack, approximate_adjacency, normalise_adjacency
 
 CPU = torch.device("cpu")
 
@@ -167,28 +155,3 @@ def test_a_stack_multiplies_each_model_by_its_own() -> None:
     found = stack @ values
     for matrix, value, product in zip(matrices, values, found, strict=True):
         np.testing.assert_allclose(product, dense_approximation(matrix, 4) @ value.numpy(), atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "longest", "is_short"),
-    [
-        (10, 5, True),
-        (100_000, MAX_STEPS, True),  # rows of one entry, and one of a thousand
-        (100_000, 2 * MAX_STEPS, False),
-        (10, MAX_ENTRIES * MAX_STEPS + 1, False),  # at most so many entries are read at once
-    ],
-)
-def test_long_rows(n_rows: int, longest: int, is_short: bool) -> None:
-    lengths = np.ones(n_rows, np.int64)
-    lengths[3] = longest
-    assert has_short_rows(lengths) is is_short
-
-
-def test_products_without_triton(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setitem(sys.modules, "nodecopy.nn.narrow_products", None)  # its import fails
-    load_narrow_product.cache_clear()
-    stack, dense = SparseStack(matrices((7, 5)), CPU), torch.ones(5, 3)
-    with caplog.at_level("INFO", "nodecopy"):
-        torch.testing.assert_close(multiply(stack.tensor, dense, True), stack.tensor @ dense)
-    assert "by cuSPARSE, since Triton fails (ModuleNotFoundError)" in caplog.text
-    load_narrow_product.cache_clear()

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import elu
 
-from nodecopy.nn.stack import SparseStack, build_csr_tensor
+from nodecopy.nn.csr_products import build_csr_tensor
+from nodecopy.nn.stack import SparseStack
 
 
 def attend(graphs: SparseStack, dense: Tensor, own: Tensor, other: Tensor, factors: Tensor | None) -> Tensor:

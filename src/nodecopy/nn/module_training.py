@@ -89,7 +89,7 @@ def train_module(
     """Train a module by Adam, in training mode and with the same decay for all parameters.
 
     It is evaluated once before, which checks its output and initialises lazy layers. On a CPU, operations
-    have one thread unless there are many features.
+    have one thread unless the matrix of features is large.
     """
     with torch.no_grad():
         output = network.evaluate(x, *edges)

@@ -9,10 +9,9 @@ features are), so the plain form stays.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,14 +22,9 @@ from torch import Tensor
 
 from nodecopy._core.csr import IntArray
 from nodecopy._core.linalg import truncated_svd
-from nodecopy._core.notices import log_decision
 from nodecopy.errors import InputError
+from nodecopy.nn.csr_products import build_csr_tensor, has_short_rows, multiply
 from nodecopy.nn.masks import Masks
-
-MAX_NARROW = 32
-"""Columns of a dense matrix up to which Triton computes its product faster than cuSPARSE."""
-MAX_ENTRIES, MAX_STEPS = 32, 1000
-"""Entries of a row that Triton's kernel reads at once, and such steps up to which one row is no obstacle."""
 
 
 class SparseStack:
@@ -196,35 +190,6 @@ class _Product(torch.autograd.Function):
         return multiply(ctx.transpose, gradient.contiguous(), ctx.uses_triton), None, None, None
 
 
-def multiply(matrix: Tensor, dense: Tensor, uses_triton: bool = False) -> Tensor:
-    """Return the product of a CSR tensor with a matrix."""
-    if uses_triton and dense.shape[1] <= MAX_NARROW:
-        product = load_narrow_product(dense.device)
-        if product is not None:
-            return product(matrix, dense.contiguous())
-    return matrix @ dense
-
-
-@cache
-def load_narrow_product(device: torch.device) -> Callable[[Tensor, Tensor], Tensor] | None:
-    """Return Triton's product with few columns, or None where Triton is missing or cannot compile."""
-    try:
-        from nodecopy.nn.narrow_products import multiply_narrow  # not on a CPU: it takes a second
-
-        one = SparseStack([sparse.csr_array(np.ones((1, 1), np.float32))], device).tensor
-        multiply_narrow(one, torch.ones(1, 1, device=device))
-    except Exception as error:  # of many classes: without a C compiler, without Python.h, on an old GPU
-        log_decision(f"products on the GPU: by cuSPARSE, since Triton fails ({type(error).__name__}).")
-        return None
-    return multiply_narrow
-
-
-def has_short_rows(lengths: NDArray[np.integer]) -> bool:
-    """Return whether a kernel that reads the mean of a row at once soon ends the longest row."""
-    at_once = min(MAX_ENTRIES, max(1.0, float(lengths.mean())))
-    return bool(lengths.max() <= MAX_STEPS * at_once)
-
-
 def normalise_adjacency(adjacency: sparse.csr_array, rows: IntArray | None = None) -> sparse.csr_array:
     """Return D^-1/2 (A + I) D^-1/2, or some of its rows, where D has the degrees of A + I."""
     n_nodes = adjacency.shape[0]
@@ -263,13 +228,6 @@ def _repeat_pattern(matrix: sparse.csr_array, n_models: int, device: torch.devic
     )
     start = torch.zeros(1, dtype=torch.int32, device=device)
     return torch.cat([start, ends.reshape(-1)]), columns.reshape(-1)
-
-
-def build_csr_tensor(index: tuple[Tensor, Tensor], values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Return a torch tensor of row pointers and columns, unchecked."""
-    with warnings.catch_warnings():  # torch calls its CSR tensors a beta; the tests here cover them
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.sparse_csr_tensor(index[0], index[1], values, size=shape, check_invariants=False)
 
 
 @dataclass(frozen=True, eq=False)
