@@ -148,6 +148,41 @@ def test_fit_says_which_round_was_chosen_and_why(
     assert details.get("round_accuracy") == (None if validation is None else [0.0, 1.0, 0.0])
 
 
+def test_the_base_alone_has_its_weight_in_the_prediction(caplog: pytest.LogCaptureFixture) -> None:
+    assert GRAPH.labels is not None
+    right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
+    rounds = [right, np.roll(right, 1, axis=1), np.roll(right, 2, axis=1)]
+    with caplog.at_level("INFO", "nodecopy"):
+        fitted = SelfTraining(Scripted(rounds), 2, base_weight=0.25).fit(GRAPH, SPLIT.train, rng=0)
+    assert np.allclose(fitted.predict_proba(), 0.25 * rounds[0] + 0.75 * rounds[2], atol=1e-6)
+    assert "mean of the base, without pseudo-labels, with weight 0.25, and of round 2 of 2" in caplog.text
+    assert "base_weight=0 is the latter alone" in caplog.text
+    best_is_base = SelfTraining(Scripted(rounds), 2, base_weight=0.25)
+    best_is_base.fit(GRAPH, SPLIT.train, validation=SPLIT.validation, rng=0)
+    assert np.allclose(best_is_base.predict_proba(), right, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "validation", "weight"), [(5, 0, 0.0), (6, 0, 0.5), (6, 15, 0.0)], ids=str
+)
+def test_the_default_base_counts_alone_with_many_labels_and_no_validation_nodes(
+    n_labels: int, validation: int, weight: float
+) -> None:
+    split = label_split(GRAPH.labels, n_labels, validation=validation, test=10, rng=0)
+    trial = Trial(GRAPH, split.train, split.validation, 0)
+    base, last, default = (
+        SelfTraining(voters=["sgc"], **settings).fit_trials([trial], keep_networks=True)[0]
+        for settings in ({"n_rounds": 0}, {"base_weight": 0.0}, {})
+    )
+    assert default.details["base_weight"] == weight
+    mean = weight * base.probabilities + (1 - weight) * last.probabilities
+    assert np.allclose(default.probabilities, mean, atol=1e-6)
+    assert default.networks is not None
+    assert np.allclose(default.networks.predict(GRAPH, "cpu").probabilities, mean, atol=1e-5)
+    given = SelfTraining(SGC(), 1).fit_trials([trial])[0]
+    assert given.details["base_weight"] == 0
+
+
 def test_equal_rounds_and_a_single_validation_node(caplog: pytest.LogCaptureFixture) -> None:
     assert GRAPH.labels is not None
     right = confident(GRAPH.labels, np.full(GRAPH.n_nodes, 0.9))
@@ -243,6 +278,7 @@ def test_trials_do_not_depend_on_each_other() -> None:
             r"got 5. The recommended method .*KeepByDegree\(SameLabel\(\)\)\), 5, base=build\)\)",
         ),
         ({"balance": -0.5}, "balance of SelfTraining must"),
+        ({"base_weight": 1.5}, "base_weight of SelfTraining must"),
         ({"pseudo_labels": "firm"}, "pseudo_labels of SelfTraining must"),
         ({"loss_weights": "none"}, "loss_weights of SelfTraining must"),
         ({"base": "gcn"}, "base of SelfTraining must be a classifier"),

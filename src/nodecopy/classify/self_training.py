@@ -20,8 +20,9 @@ from nodecopy._core.validation import check_choice, check_integer, check_real, s
 from nodecopy.classify.base import Classifier
 from nodecopy.classify.custom_network import wrap_factory
 from nodecopy.classify.ensemble import Prediction
-from nodecopy.classify.recommended_base import N_GRAPHS, NETWORKS, build_base, check_voters
+from nodecopy.classify.recommended_base import N_FEW_LABELS, N_GRAPHS, NETWORKS, build_base, check_voters
 from nodecopy.classify.seeds import MAX_ROUNDS, ClassifierSeeds
+from nodecopy.classify.soft_voting import average
 from nodecopy.classify.trial import Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.nn.devices import check_device
@@ -65,6 +66,9 @@ class SelfTraining(Classifier):
         class to these sizes before pseudo-labels are chosen, so that no class dies out over the rounds.
         0 trusts the predictions, 1 makes all classes equal. By default 1 / r, with the r of ``share``, since
         predictions from few labels favour some classes too much.
+    base_weight
+        Weight of the base alone, without pseudo-labels, in its mean with the chosen round. By default 0.5 for
+        the default base with more than five labels per class and no validation nodes, and 0 otherwise.
     pseudo_labels
         ``"hard"``: a pseudo-label is the predicted class; ``"soft"``: the predicted probabilities.
     loss_weights
@@ -98,11 +102,14 @@ class SelfTraining(Classifier):
     (of 16 hidden units) they are the 100 nearest by the features of their neighbourhoods in graphs of up to
     50,000 nodes.
 
-    The prediction is that of the round with the highest validation accuracy, ties going to the latest;
-    without validation nodes it is that of the last round, and ``fit`` logs which. Validation nodes get no
-    pseudo-labels. ``prediction_.details`` holds the number of the round (``pseudo_label_rounds``), its
-    pseudo-labels of each class (``pseudo_labels``), the validation accuracy of every round, if there is one
-    (``round_accuracy``), and the values of ``share`` and ``balance``.
+    The chosen round is that with the highest validation accuracy, ties going to the latest; without
+    validation nodes it is the last, and ``fit`` logs which. The more labels there are, the less pseudo-labels
+    gain, and in some graphs they cost accuracy, which nothing shows without validation nodes: hence
+    ``base_weight``.
+    Validation nodes get no pseudo-labels. ``prediction_.details`` holds the number of the round
+    (``pseudo_label_rounds``), its pseudo-labels of each class (``pseudo_labels``), the validation accuracy of
+    every round, if there is one (``round_accuracy``), and the values of ``share``, ``balance`` and
+    ``base_weight``.
 
     Examples
     --------
@@ -120,6 +127,7 @@ class SelfTraining(Classifier):
     _: KW_ONLY
     share: float | None = None
     balance: float | None = None
+    base_weight: float | None = None
     pseudo_labels: str = "hard"
     loss_weights: str = "balanced"
     network: str = "auto"
@@ -166,11 +174,14 @@ class SelfTraining(Classifier):
             rounds.append(
                 [_count_pseudo_labels(*of) for of in zip(trials, labelled, predictions, strict=True)]
             )
-        best = [_best_round(trial, of_trial) for trial, *of_trial in zip(trials, *rounds, strict=True)]
-        return [
-            replace(prediction, details={**prediction.details, **self._settings(trial)})
-            for trial, prediction in zip(trials, best, strict=True)
-        ]
+        return [self._choose_round(trial, of_trial) for trial, *of_trial in zip(trials, *rounds, strict=True)]
+
+    def _choose_round(self, trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
+        """Return the mean of the first round and of that which is chosen, in most cases the latter alone."""
+        chosen, settings = _best_round(trial, rounds), self._settings(trial)
+        weight = settings["base_weight"] if chosen.details["pseudo_label_rounds"] else 0.0
+        mean = average([rounds[0], chosen], np.array([weight, 1 - weight])) if weight else chosen
+        return replace(mean, details={**chosen.details, **settings})
 
     def _check_parameters(self) -> Classifier | None:
         """Check everything before anything is trained; return the base that was given, if any."""
@@ -178,7 +189,7 @@ class SelfTraining(Classifier):
         check_choice(self.pseudo_labels, "pseudo_labels of SelfTraining", ["hard", "soft"])
         check_choice(self.loss_weights, "loss_weights of SelfTraining", ["balanced", "equal", "confidence"])
         check_choice(self.network, "network of SelfTraining", NETWORKS)
-        for name, high in {"share": 1.0, "balance": 1.0, "prior": math.inf}.items():
+        for name, high in {"share": 1.0, "balance": 1.0, "base_weight": 1.0, "prior": math.inf}.items():
             if getattr(self, name) is not None:
                 check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=high)
         check_device(self.device)
@@ -267,11 +278,14 @@ class SelfTraining(Classifier):
         return sizes
 
     def _settings(self, trial: Trial) -> dict[str, float]:
-        """Return the share and the balance, which depend on the number of labels unless they are given."""
+        """Return the parameters that depend on the trial unless they are given."""
         scarcity = _scarcity(trial)
+        has_many_labels = trial.n_classes * N_FEW_LABELS < len(trial.train)
+        is_averaged = self.base is None and has_many_labels and not _has_validation(trial)
         return {
             "share": 0.8 - 0.4 * scarcity if self.share is None else self.share,
             "balance": scarcity if self.balance is None else self.balance,
+            "base_weight": is_averaged / 2 if self.base_weight is None else self.base_weight,
         }
 
     def training_parameters(self) -> dict[str, Any]:
@@ -285,6 +299,7 @@ class SelfTraining(Classifier):
     def log_choices(self) -> None:
         """Log which round was chosen, and why."""
         best, nodes = self.prediction_.details["pseudo_label_rounds"], self.trial_.validation
+        weight = self.prediction_.details["base_weight"]
         if not self.n_rounds:
             return
         message = f"round {best} of {self.n_rounds}" if best else "the base, without pseudo-labels"
@@ -294,10 +309,17 @@ class SelfTraining(Classifier):
             message += ": all rounds are equal, and this is the latest" * (len(set(accuracy)) == 1) + "."
         else:
             message += ", the last one, since there are no validation nodes."
-        log_decision(
-            f"self-training: the prediction is that of {message}",
-            Hint("{} changes the number.", n_rounds=int),
-        )
+        if best and weight:
+            log_decision(
+                f"self-training: the prediction is the mean of the base, without pseudo-labels, with weight "
+                f"{weight:g}, and of {message}",
+                Hint("{} is the latter alone.", base_weight=0),
+            )
+        else:
+            log_decision(
+                f"self-training: the prediction is that of {message}",
+                Hint("{} changes the number.", n_rounds=int),
+            )
 
 
 def _unlabelled_nodes(trial: Trial) -> NDArray[np.int64]:
@@ -307,6 +329,11 @@ def _unlabelled_nodes(trial: Trial) -> NDArray[np.int64]:
     if trial.validation is not None:
         is_free[trial.validation] = False
     return np.flatnonzero(is_free)
+
+
+def _has_validation(trial: Trial) -> bool:
+    """Return whether there are validation nodes."""
+    return trial.validation is not None and len(trial.validation) > 0
 
 
 def _normalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -334,7 +361,7 @@ def _best_round(trial: Trial, rounds: Sequence[Prediction]) -> Prediction:
     """
     nodes, best = trial.validation, len(rounds) - 1
     details: dict[str, Any] = {}
-    if nodes is not None and len(nodes):
+    if _has_validation(trial):
         scores = [(p.probabilities[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in rounds]
         best -= int(np.argmax(scores[::-1]))
         details = {"round_accuracy": list(map(float, scores))}

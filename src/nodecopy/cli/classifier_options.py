@@ -40,6 +40,7 @@ METHODS_OF: dict[str, tuple[Method, ...]] = {
     "n_weight_samples": ("bgcn-copy",),
     "share": ("self-training",),
     "balance": ("self-training",),
+    "base_weight": ("self-training",),
     "network": ("self-training",),
     "prior": ("self-training",),
     "voters": ("self-training",),

@@ -95,6 +95,12 @@ def classify(
         None,
         between(0, 1),
     ),
+    base_weight: float | None = option(
+        "self-training: weight of the prediction without pseudo-labels in its mean with that of the chosen "
+        "round. (default: 0.5 with more than five labels per class and no validation nodes, otherwise 0)",
+        None,
+        between(0, 1),
+    ),
     network: Literal["auto", "appnp", "gcn"] | None = option(
         "self-training: its networks. (default: auto, which is appnp for sparse word counts and gcn "
         "otherwise; the choice is printed)"
@@ -153,6 +159,7 @@ def classify(
         "n_weight_samples": n_weight_samples,
         "share": share,
         "balance": balance,
+        "base_weight": base_weight,
         "network": network,
         "prior": prior,
         "voters": None if voters is None else [voter.strip() for voter in voters.split(",") if voter.strip()],
@@ -299,6 +306,7 @@ def _describe_training(classifier: Classifier) -> dict[str, Any]:
         "validation_accuracy": accuracy,
         "share": details["share"],
         "balance": details["balance"],
+        "base_weight": details["base_weight"],
         "pseudo_labels": dict(zip(map(str, classifier.classes_), details["pseudo_labels"], strict=True)),
     }
     return {"self_training": rounds}
