@@ -43,8 +43,9 @@ RARE_PARAMETERS = (
     "largest_component ignore_columns_column spreadsheet overwrite n_neighbours exponent max_donors "
     "similarity scale_features scale_weights n_rounds n_weight_samples share balance base_weight network "
     "prior voters calibrate validation load path_length alternative simultaneous level picture delete "
-    "n_influencers independent no_check retrain trust_edges donors uncertain_share scores items exclude unknown "
-    "include_seen min_rating model_file users tune test_share per_user trust visible_validation attacks"
+    "n_influencers independent no_check retrain trust_edges donors uncertain_share scores items exclude "
+    "unknown include_seen min_rating model_file users tune test_share per_user trust visible_validation "
+    "attacks"
 )
 """Panels and parameters that the short help names without an explanation."""
 RARE = frozenset(RARE_PARAMETERS.split())
