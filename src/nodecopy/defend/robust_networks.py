@@ -171,7 +171,7 @@ class SoftMedianNetwork(RobustNetwork):
 def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tensor) -> Tensor:
     """Return the weighted median of each column over the edges of every target, ``[n_targets, n_columns]``.
 
-    A target without edges has some value of another one.
+    A target without edges has some value of another one. Values are ordered in single precision.
 
     Parameters
     ----------
@@ -182,17 +182,21 @@ def weighted_median(values: Tensor, weight: Tensor, target: Tensor, total: Tenso
     total
         The sum of the weights at each target.
     """
-    order = values.argsort(dim=0, stable=True)
-    order = order.gather(0, target[order].argsort(dim=0, stable=True))  # by target, then by value
-    by_target = target[order[:, 0]]
-    cumulative = weight[order].double().cumsum(dim=0)
-    start = torch.searchsorted(by_target, torch.arange(len(total), device=target.device))
-    before = torch.cat([torch.zeros_like(cumulative[:1]), cumulative])[start]  # [n_targets, n_columns]
-    is_below = cumulative - before[by_target] < total[by_target, None] / 2 - 1e-9
-    n_below = torch.zeros_like(before).index_add(0, by_target, is_below.double()).long()
-    last = torch.cat([start[1:], start.new_tensor([len(target)])]) - 1
-    position = torch.minimum(start[:, None] + n_below, last[:, None]).clamp_min(0)
-    return values.gather(0, order.gather(0, position))
+    order = _order_by_target(values.detach().T, target)
+    cumulative = weight[order].double().cumsum(dim=1)
+    ends = torch.bincount(target, minlength=len(total)).cumsum(dim=0)
+    starts = torch.cat([ends.new_zeros(1), ends[:-1]])
+    before = torch.cat([torch.zeros_like(cumulative[:, :1]), cumulative], dim=1)[:, starts]
+    place = torch.searchsorted(cumulative, before + total / 2 - 1e-9)
+    place = torch.minimum(torch.maximum(place, starts), ends - 1).clamp_min(0)
+    return values.gather(0, order.gather(1, place).T)
+
+
+def _order_by_target(rows: Tensor, target: Tensor) -> Tensor:
+    """Return the order of each row by target, then by value, in one sort of integers that hold both."""
+    bits = rows.float().contiguous().view(torch.int32).long()
+    bits = torch.where(bits < 0, -(bits & 0x7FFF_FFFF), bits)  # floats hold their sign and their magnitude
+    return ((target << 32) + bits).argsort(dim=1)
 
 
 NETWORKS: dict[str, type[RobustNetwork]] = {"guarded": GuardedNetwork, "soft-median": SoftMedianNetwork}
