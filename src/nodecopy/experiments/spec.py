@@ -226,10 +226,21 @@ class Experiment:
             runnable = [method.name for method in rows if method.path]
             names = select_by_name(runnable, methods, f"a method that {self.name} runs")
             rows = tuple(method for method in rows if method.name in (*names, task.reference))
-            if not any(method.runs_on(dataset) for method in rows for dataset in task.datasets):
-                where = f"{' or '.join(names)} must run on one of {', '.join(task.datasets)}"
-                raise InputError(f"{where}; {self.name} runs it on other datasets only.")
+            narrowed = replace(self, task=task, methods=rows)
+            if not any(cell.method in names for cell in narrowed.cells(0)):
+                raise InputError(
+                    f"{' or '.join(names)} must run on one of the chosen datasets and conditions; "
+                    f"{self.name} runs it with {self._describe_cells(names)}."
+                )
         return replace(self, task=task, methods=rows)
+
+    def _describe_cells(self, methods: Sequence[str]) -> str:
+        """Return the datasets and the values of each condition with which some of the methods run."""
+        cells = [cell for cell in self.cells(0) if cell.method in methods]
+        values: dict[str, list[str]] = {"dataset": [cell.dataset for cell in cells]}
+        for name in cells[0].conditions:
+            values[name] = [str(cell.conditions[name]) for cell in cells]
+        return ", ".join(f"{name} {' or '.join(dict.fromkeys(these))}" for name, these in values.items())
 
     def cells(self, seed: int) -> list[Cell]:
         """Return everything there is to compute: by dataset, then by conditions, then by method."""
